@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/base/config.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "cli/base/verb.h"
 #include "cli/commands/application.h"
 #include "core/number.h"
@@ -147,15 +147,15 @@ Descriptor take_serve_descriptor()
 }
 
 /// The interfaces of this process, each opened on first use.
-class DoorsOfThisMachine : public cli::Doors {
+class MachineServices : public cli::Services {
 public:
-    DoorsOfThisMachine()
+    MachineServices()
         : m_serve(take_serve_descriptor())
     {
     }
 
     bool is_served() const override { return static_cast<bool>(m_serve); }
-    void tell_serve(const std::string& line) const override
+    void send_to_serve(const std::string& line) const override
     {
         if (m_serve) {
             (void)!::write(m_serve.get(), line.data(), line.size());
@@ -164,7 +164,7 @@ public:
 
     std::uint64_t mark_output() override
     {
-        tell_serve(fmt::format("{}\n", remote::k_mark));
+        send_to_serve(fmt::format("{}\n", remote::k_mark));
         return ++m_marks;
     }
     std::uint64_t marks_shown() override
@@ -229,8 +229,8 @@ public:
     Result<Store*> store() override
     {
         if (!m_store) {
-            TRY_ASSIGN(const std::string folder, state_dir());
-            TRY_ASSIGN(m_store, PosixStore::open(folder));
+            TRY_ASSIGN(const std::string directory, state_dir());
+            TRY_ASSIGN(m_store, PosixStore::open(directory));
         }
         return m_store.get();
     }
@@ -239,14 +239,14 @@ public:
     {
         TRY_ASSIGN(const cli::Settings set, settings());
         const passwd* const entry = ::getpwuid(::getuid());
-        StateDirWords words;
-        words.config = set.state_dir;
-        words.state_home = variable_of_process("XDG_STATE_HOME");
-        words.home = is_set("HOME")     ? *variable_of_process("HOME")
-                     : entry == nullptr ? ""
-                                        : entry->pw_dir;
-        words.user = entry == nullptr ? fmt::format("{}", ::getuid()) : entry->pw_name;
-        return choose_state_dir(words);
+        StateDirInputs arguments;
+        arguments.config = set.state_dir;
+        arguments.state_home = variable_of_process("XDG_STATE_HOME");
+        arguments.home = is_set("HOME")     ? *variable_of_process("HOME")
+                         : entry == nullptr ? ""
+                                            : entry->pw_dir;
+        arguments.user = entry == nullptr ? fmt::format("{}", ::getuid()) : entry->pw_name;
+        return choose_state_dir(arguments);
     }
 
     Host& host() override { return m_host; }
@@ -284,9 +284,9 @@ public:
             return *variable_of_process("GPUQ_SUPERVISOR");
         }
         std::error_code error;
-        const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-        for (const auto& path :
-             {folder / k_supervisor, folder.parent_path() / "libexec" / "gpuq" / k_supervisor}) {
+        const auto directory = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+        for (const auto& path : {directory / k_supervisor,
+                                 directory.parent_path() / "libexec" / "gpuq" / k_supervisor}) {
             if (::access(path.c_str(), X_OK) == 0) {
                 return path.string();
             }
@@ -295,7 +295,7 @@ public:
             Error::Kind::io,
             fmt::format(
                 "no {} in {} or in libexec/gpuq beside it: reinstall gpuq, or set GPUQ_SUPERVISOR",
-                k_supervisor, folder.string()));
+                k_supervisor, directory.string()));
     }
 
     Result<std::string> program() override
@@ -400,14 +400,14 @@ int main(int argc, char** argv)
         return gpuq::remote::AskPass::run(argv[0], argv[1]);
     }
     try {
-        gpuq::DoorsOfThisMachine doors;
-        const int status = gpuq::cli::run_application(argc, argv, doors);
+        gpuq::MachineServices services;
+        const int status = gpuq::cli::run_application(argc, argv, services);
         gpuq::sweep_leftovers(); // at the end, so that it does not delay the first output
         return status;
     } catch (const std::exception& exception) {
-        gpuq::cli::say(fmt::format("internal error: {}", exception.what()));
+        gpuq::cli::print_message(fmt::format("internal error: {}", exception.what()));
     } catch (...) {
-        gpuq::cli::say("internal error: unknown exception");
+        gpuq::cli::print_message("internal error: unknown exception");
     }
     return static_cast<int>(gpuq::ExitStatus::internal);
 }

@@ -97,29 +97,29 @@ const char* process_name(supervisor::Task task)
     return "guardian";
 }
 
-Result<int> perform(const std::vector<std::string>& words)
+Result<int> perform(const std::vector<std::string>& arguments)
 {
     // Started by another gpuq-supervisor process, with descriptors passed in addition to the
     // arguments.
-    if ((words.size() == 5 || words.size() == 6) && words[0] == "sample") {
+    if ((arguments.size() == 5 || arguments.size() == 6) && arguments[0] == "sample") {
         sweep_leftovers();
-        const auto asked_for = whole_number(words[3]);
-        const auto root = whole_number(words[4]);
+        const auto asked_for = whole_number(arguments[3]);
+        const auto root = whole_number(arguments[4]);
         const auto cpus = whole_number(variable("SLURM_CPUS_ON_NODE").value_or(""));
-        supervisor::sample(nvml::gpus,
-                           supervisor::held_gpus(variable, words[2], asked_for.value_or(0)),
-                           words[1], static_cast<std::uint32_t>(cpus.value_or(0)),
-                           static_cast<pid_t>(root.value_or(1)), /*with_looks=*/words.size() == 6);
+        supervisor::sample(
+            nvml::gpus, supervisor::held_gpus(variable, arguments[2], asked_for.value_or(0)),
+            arguments[1], static_cast<std::uint32_t>(cpus.value_or(0)),
+            static_cast<pid_t>(root.value_or(1)), /*with_activities=*/arguments.size() == 6);
     }
-    if (!words.empty() && words[0] == "ranks") {
-        return supervisor::start_ranks(words, host_name(), rank_places);
+    if (!arguments.empty() && arguments[0] == "ranks") {
+        return supervisor::start_ranks(arguments, host_name(), rank_places);
     }
-    if (!words.empty() && words[0] == "member") {
-        return supervisor::become_member(words, variable("SLURMD_NODENAME").value_or(host_name()),
-                                         remove_tree_at);
+    if (!arguments.empty() && arguments[0] == "member") {
+        return supervisor::become_member(
+            arguments, variable("SLURMD_NODENAME").value_or(host_name()), remove_tree_at);
     }
     TRY_ASSIGN(supervisor::CommandLine line,
-               supervisor::parse_command_line(words, variable, host_name()));
+               supervisor::parse_command_line(arguments, variable, host_name()));
     line.options.sampler = "/proc/self/exe";
     const bool is_helper = line.task == supervisor::Task::helper;
     if (!is_helper) { // a helper that only asks Slurm must not wait for the disk
@@ -127,7 +127,7 @@ Result<int> perform(const std::vector<std::string>& words)
     }
     SystemClock clock;
     PosixSecretFiles secrets;
-    supervisor::Doors doors{
+    supervisor::Services services{
         clock,
         []() -> Result<std::unique_ptr<Cluster>> {
             TRY_ASSIGN(std::unique_ptr<Cluster> cluster, SlurmCluster::open());
@@ -146,7 +146,7 @@ Result<int> perform(const std::vector<std::string>& words)
         },
         &secrets,
         remove_tree_at};
-    doors.sweep = sweep_leftovers;
+    services.sweep = sweep_leftovers;
     supervisor::start_log(line.options, process_name(line.task));
     if (line.task != supervisor::Task::run && !is_helper) { // for a run the guardian does it
         sweep_leftovers();
@@ -155,7 +155,7 @@ Result<int> perform(const std::vector<std::string>& words)
     case supervisor::Task::relay:
         return supervisor::relay(line.options);
     case supervisor::Task::guard:
-        return supervisor::guard(doors, line.options);
+        return supervisor::guard(services, line.options);
     case supervisor::Task::connect:
         return supervisor::serve_ssh(line.options);
     case supervisor::Task::forward:
@@ -165,15 +165,15 @@ Result<int> perform(const std::vector<std::string>& words)
                  [&](const std::string& text) { supervisor::report(line.options, text); }});
         });
     case supervisor::Task::notice:
-        return supervisor::tell_this_node(line.options, line.notice);
+        return supervisor::notify_this_node(line.options, line.notice);
     case supervisor::Task::keep:
         supervisor::keep_tickets(secrets, clock, line.options);
     case supervisor::Task::helper:
-        return supervisor::help(doors, line.options);
+        return supervisor::help(services, line.options);
     case supervisor::Task::run:
         break;
     }
-    return supervisor::supervise(doors, line.options);
+    return supervisor::supervise(services, line.options);
 }
 
 } // namespace

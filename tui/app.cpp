@@ -42,8 +42,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto k_look_again = 2s;
-constexpr auto k_look_closer_again = 5s;
+constexpr auto k_query_again = 2s;
+constexpr auto k_refresh_detail = 5s;
 /// Loading the details of a large training takes a while: the pause is this many times as long.
 constexpr int k_rest = 200;
 constexpr std::chrono::milliseconds k_read_again = 250ms;
@@ -119,22 +119,22 @@ bool rest(Shared& shared, std::chrono::milliseconds time, const Ready& ready)
     return !shared.leaving;
 }
 
-void look_again_and_again(Shared& shared, const Sources& sources)
+void refresh_picture(Shared& shared, const Sources& sources)
 {
     do {
         {
             const std::lock_guard lock(shared.mutex);
             shared.wanted = false;
         }
-        shared.post(Looked{sources.look()});
-    } while (rest(shared, k_look_again, [&] { return shared.wanted; }));
+        shared.post(PictureRead{sources.read_picture()});
+    } while (rest(shared, k_query_again, [&] { return shared.wanted; }));
 }
 
 /// At once for another run; repeated less often the longer it takes.
-void look_closer_again_and_again(Shared& shared, const Sources& sources)
+void refresh_detail(Shared& shared, const Sources& sources)
 {
     std::string key;
-    std::chrono::milliseconds pause = k_look_closer_again;
+    std::chrono::milliseconds pause = k_refresh_detail;
     while (rest(shared, pause, [&] { return shared.in_detail != key; })) {
         {
             const std::lock_guard lock(shared.mutex);
@@ -144,14 +144,14 @@ void look_closer_again_and_again(Shared& shared, const Sources& sources)
             continue;
         }
         const auto begin = std::chrono::steady_clock::now();
-        shared.post(LookedCloser{sources.look_closer(key)});
+        shared.post(DetailRead{sources.read_detail(key)});
         const auto took =
             std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
-        pause = std::max<std::chrono::milliseconds>(k_look_closer_again, k_rest * took);
+        pause = std::max<std::chrono::milliseconds>(k_refresh_detail, k_rest * took);
     }
 }
 
-void ask_again_and_again(Shared& shared, const Sources& sources)
+void refresh_from_slurm(Shared& shared, const Sources& sources)
 {
     bool anew = false;
     do {
@@ -262,11 +262,11 @@ private:
         }
         // Only if necessary: each change wakes every worker.
         if (has_read) {
-            tell([](Shared& shared) { shared.log_unread = false; });
+            notify([](Shared& shared) { shared.log_unread = false; });
         }
         if (std::string shown = run_in_detail(m_model); shown != m_in_detail) {
             m_in_detail = std::move(shown);
-            tell([this](Shared& shared) { shared.in_detail = m_in_detail; });
+            notify([this](Shared& shared) { shared.in_detail = m_in_detail; });
         }
     }
 
@@ -282,27 +282,27 @@ private:
     void perform(Copy& copy) { m_terminal.copy(copy.text); }
     void perform(Refresh&)
     {
-        tell([](Shared& shared) { shared.asked = shared.wanted = true; });
+        notify([](Shared& shared) { shared.asked = shared.wanted = true; });
     }
     void perform(OpenLog& log)
     {
-        tell([&](Shared& shared) {
+        notify([&](Shared& shared) {
             shared.log = log;
             ++shared.log_number;
         });
     }
     void perform(CloseLog&)
     {
-        tell([](Shared& shared) { shared.log.reset(); });
+        notify([](Shared& shared) { shared.log.reset(); });
     }
     void perform(Try& attempt)
     {
-        tell([&](Shared& shared) { shared.attempt = std::move(attempt); });
+        notify([&](Shared& shared) { shared.attempt = std::move(attempt); });
     }
     void perform(Command& command)
     {
         if (!command.on_terminal) {
-            return tell([&](Shared& shared) { shared.commands.push_back(std::move(command)); });
+            return notify([&](Shared& shared) { shared.commands.push_back(std::move(command)); });
         }
         m_terminal.leave();
         Done done = m_sources.command(command);
@@ -312,7 +312,7 @@ private:
     }
 
     template <typename Change>
-    void tell(const Change& change)
+    void notify(const Change& change)
     {
         {
             const std::lock_guard lock(m_shared->mutex);
@@ -351,7 +351,7 @@ Result<void> run(Sources sources, bool colour)
     TRY_ASSIGN(auto terminal, Terminal::open(colour));
     const auto shared = std::make_shared<Shared>();
     const auto kept = std::make_shared<Sources>(std::move(sources));
-    for (const auto& work : {look_again_and_again, look_closer_again_and_again, ask_again_and_again,
+    for (const auto& work : {refresh_picture, refresh_detail, refresh_from_slurm,
                              read_again_and_again, work_off_commands, try_again_and_again}) {
         begin_worker(shared, [kept, work](Shared& all) { work(all, *kept); });
     }

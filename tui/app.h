@@ -13,9 +13,9 @@ namespace gpuq::tui {
 /// thread, `now` by any.
 struct Sources {
     /// The state: from disk, and from the responses obtained by `ask`.
-    std::function<Picture()> look;
+    std::function<Picture()> read_picture;
     /// Details of one run, which take longer to collect.
-    std::function<Detail(const std::string& key)> look_closer;
+    std::function<Detail(const std::string& key)> read_detail;
     /// Queries Slurm if a query is due; `anew`: the user wants it now.
     std::function<void(bool anew)> ask;
     /// New output of a log; called repeatedly while the log is open. `begin`: it has just been

@@ -42,10 +42,10 @@ struct Resized {
 struct Tick {
     Time now;
 };
-struct Looked {
+struct PictureRead {
     Picture picture;
 };
-struct LookedCloser {
+struct DetailRead {
     Detail detail;
 };
 /// Bytes of the open log, which continue it or replace it.
@@ -60,7 +60,7 @@ struct LogBytes {
 };
 /// A command has ended; its last output.
 struct Done {
-    std::string words;
+    std::string message;
     bool failed = false;
 };
 /// The output of `gpuq run --dry-run` for `typed`.
@@ -68,7 +68,7 @@ struct Tried {
     std::string typed;
     Done done;
 };
-using Message = std::variant<Key, Resized, Tick, Looked, LookedCloser, LogBytes, Done, Tried>;
+using Message = std::variant<Key, Resized, Tick, PictureRead, DetailRead, LogBytes, Done, Tried>;
 
 // Effects, to be performed by the loop.
 
@@ -84,7 +84,7 @@ struct OpenLog {
 struct CloseLog {};
 /// A gpuq command, without the program's name.
 struct Command {
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     bool on_terminal = false; ///< uses the whole terminal until it ends
     bool to_pager = false;    ///< and its output is for $PAGER
     bool operator==(const Command&) const = default;
@@ -92,7 +92,7 @@ struct Command {
 /// Describe the run as typed so far, without starting it.
 struct Try {
     std::string typed;
-    std::vector<std::string> words; ///< of the command
+    std::vector<std::string> arguments; ///< of the command
 };
 /// Copy to the clipboard of the user's terminal.
 struct Copy {
@@ -149,9 +149,9 @@ struct Model {
     std::optional<Question> question;
     std::optional<Prompt> prompt;
     bool help = false;
-    int help_row = 0;  ///< the first key on this page of it
-    std::string found; ///< text that `n` searches for
-    std::string words; ///< output of the last command; lines
+    int help_row = 0;    ///< the first key on this page of it
+    std::string found;   ///< text that `n` searches for
+    std::string message; ///< output of the last command; lines
     bool failed = false;
     bool printed = false; ///< printed once: all rows, and no keys
 };

@@ -33,7 +33,7 @@ constexpr int k_escape_ms = 25;
 constexpr wint_t k_ctrl_z = 26;
 
 // For the signal handler, which may call neither ncurses nor malloc.
-std::array<char, 256> words_to_leave{};
+std::array<char, 256> exit_sequence{};
 std::size_t size_to_leave = 0;
 termios modes_before{};
 bool has_modes = false;
@@ -43,7 +43,7 @@ constexpr int k_deadly[] = {SIGHUP, SIGINT,  SIGQUIT, SIGTERM, SIGSEGV,
 
 void give_back_and_die(int number)
 {
-    (void)!::write(STDOUT_FILENO, words_to_leave.data(), size_to_leave);
+    (void)!::write(STDOUT_FILENO, exit_sequence.data(), size_to_leave);
     if (has_modes) {
         ::tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);
     }
@@ -53,15 +53,15 @@ void give_back_and_die(int number)
 
 void remember_how_to_leave()
 {
-    std::string words;
+    std::string arguments;
     for (const char* name : {"rmkx", "sgr0", "cnorm", "rmcup"}) {
         const char* sequence = ::tigetstr(const_cast<char*>(name));
         if (sequence != nullptr && sequence != reinterpret_cast<char*>(-1)) {
-            words += sequence;
+            arguments += sequence;
         }
     }
-    size_to_leave = std::min(words.size(), words_to_leave.size());
-    std::copy_n(words.begin(), size_to_leave, words_to_leave.begin());
+    size_to_leave = std::min(arguments.size(), exit_sequence.size());
+    std::copy_n(arguments.begin(), size_to_leave, exit_sequence.begin());
     for (const int number : k_deadly) {
         struct sigaction action {};
         action.sa_handler = give_back_and_die;
@@ -326,8 +326,8 @@ std::optional<Message> Terminal::next()
 
 void Terminal::copy(const std::string& text)
 {
-    const std::string words = "\x1b]52;c;" + in_base64(text) + "\a";
-    (void)!::write(STDOUT_FILENO, words.data(), words.size());
+    const std::string arguments = "\x1b]52;c;" + in_base64(text) + "\a";
+    (void)!::write(STDOUT_FILENO, arguments.data(), arguments.size());
 }
 
 } // namespace gpuq::tui

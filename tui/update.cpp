@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/update.h"
 
-#include "core/words.h"
+#include "core/split_arguments.h"
 #include "tui/keys.h"
 #include "tui/typed_line.h"
 
@@ -35,7 +35,7 @@ private:
     void on(Tick& tick) { m_model.now = tick.now; }
     void on(Done& done)
     {
-        m_model.words = std::move(done.words);
+        m_model.message = std::move(done.message);
         m_model.failed = done.failed;
         if (done.failed) {
             m_model.before_start.reset();
@@ -43,9 +43,9 @@ private:
         m_effects.emplace_back(Refresh{});
     }
 
-    void on(Looked& looked)
+    void on(PictureRead& picture_read)
     {
-        m_model.whole = std::move(looked.picture);
+        m_model.whole = std::move(picture_read.picture);
         select_started();
         show_filtered();
     }
@@ -102,7 +102,7 @@ private:
         }
     }
 
-    void on(LookedCloser& looked) { m_model.detail = std::move(looked.detail); }
+    void on(DetailRead& picture_read) { m_model.detail = std::move(picture_read.detail); }
 
     void on(LogBytes& piece)
     {
@@ -151,7 +151,7 @@ private:
 
     void on(Key& key)
     {
-        m_model.words.clear();
+        m_model.message.clear();
         m_model.failed = false;
         if (key.character == k_ctrl_c) {
             m_effects.emplace_back(Quit{});
@@ -173,10 +173,10 @@ private:
     {
         const Question question = *std::exchange(m_model.question, std::nullopt);
         if (key.character == U'y' || key.character == U'Y') {
-            m_model.words = "...";
+            m_model.message = "...";
             m_effects.emplace_back(question.command);
         } else {
-            m_model.words = "nothing done";
+            m_model.message = "nothing done";
         }
     }
 
@@ -208,10 +208,10 @@ private:
     void try_out(Prompt& prompt)
     {
         prompt.answer = {};
-        auto words = split_words(prompt.typed);
-        if (words && !words->empty()) {
-            words->insert(words->begin(), {"run", "--detach", "--dry-run"});
-            m_effects.emplace_back(Try{prompt.typed, *std::move(words)});
+        auto arguments = split_arguments(prompt.typed);
+        if (arguments && !arguments->empty()) {
+            arguments->insert(arguments->begin(), {"run", "--detach", "--dry-run"});
+            m_effects.emplace_back(Try{prompt.typed, *std::move(arguments)});
         }
     }
 
@@ -225,22 +225,22 @@ private:
             return search(true);
         }
         if (prompt.purpose == Prompt::Purpose::exempt) {
-            m_model.words = "...";
+            m_model.message = "...";
             m_effects.emplace_back(
                 Command{{"exempt", prompt.key_of_run, "--reason", prompt.typed}});
             return;
         }
-        const auto words = split_words(prompt.typed);
-        if (!words) {
-            m_model.words = words.error().text;
+        const auto arguments = split_arguments(prompt.typed);
+        if (!arguments) {
+            m_model.message = arguments.error().text;
             m_model.failed = true;
             return;
         }
         Command command;
         if (prompt.purpose == Prompt::Purpose::extend) {
-            command.words = {"extend", prompt.key_of_run};
+            command.arguments = {"extend", prompt.key_of_run};
         } else {
-            command.words = {"run", "--detach"};
+            command.arguments = {"run", "--detach"};
             m_model.before_start.emplace();
             if (m_model.whole) {
                 for (const RunRow& run : m_model.whole->rows) {
@@ -248,8 +248,8 @@ private:
                 }
             }
         }
-        command.words.insert(command.words.end(), words->begin(), words->end());
-        m_model.words = "...";
+        command.arguments.insert(command.arguments.end(), arguments->begin(), arguments->end());
+        m_model.message = "...";
         m_effects.emplace_back(std::move(command));
     }
 
@@ -279,7 +279,7 @@ private:
                 const std::string command =
                     fmt::format("gpuq {} {}", m_model.log ? "logs -f" : "show", run.id);
                 m_effects.emplace_back(Copy{command});
-                m_model.words = fmt::format("copied: {}", command);
+                m_model.message = fmt::format("copied: {}", command);
             });
             return true;
         default:
@@ -464,7 +464,7 @@ private:
                                                   run.since.empty() ? "" : ", ", run.since);
             if (run.plain &&
                 std::u32string_view(U"asSei").find(character) != std::u32string_view::npos) {
-                m_model.words =
+                m_model.message =
                     fmt::format("job {} is a plain Slurm job, and this key is for runs of "
                                 "gpuq; v shows the job, x stops it",
                                 run.id);
@@ -493,7 +493,7 @@ private:
                 if (!run.running) {
                     return refuse(run, "is not running: nothing to save");
                 }
-                m_model.words = "...";
+                m_model.message = "...";
                 m_effects.emplace_back(Command{{"save", run.key}});
                 return;
             case U'e':
@@ -529,7 +529,7 @@ private:
 
     void refuse(const RunRow& run, std::string_view why)
     {
-        m_model.words = fmt::format("run {} {}", run.id, why);
+        m_model.message = fmt::format("run {} {}", run.id, why);
         m_model.failed = true;
     }
 
@@ -565,11 +565,11 @@ private:
     void search(bool forward)
     {
         if (m_model.found.empty()) {
-            m_model.words = "nothing to search for: / begins a search";
+            m_model.message = "nothing to search for: / begins a search";
             return;
         }
         if (!search_log(forward)) {
-            m_model.words = fmt::format("'{}' not found", m_model.found);
+            m_model.message = fmt::format("'{}' not found", m_model.found);
             m_model.failed = true;
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/view.h"
 
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "term/sanitise.h"
 #include "tui/curve.h"
 #include "tui/keys.h"
@@ -58,11 +58,11 @@ Style marked()
 /// The lines of a table, its header first, with colours: input for `styled`.
 std::vector<std::string> lines_of(const report::Table& table, int columns)
 {
-    report::Look look;
-    look.color = true;
-    look.width = static_cast<std::size_t>(columns);
+    report::TableStyle table_style;
+    table_style.color = true;
+    table_style.width = static_cast<std::size_t>(columns);
     const auto shown = report::only(table, "");
-    const std::string text = report::to_text(shown ? *shown : table, look);
+    const std::string text = report::to_text(shown ? *shown : table, table_style);
     std::vector<std::string> lines;
     std::string_view rest = text;
     while (!rest.empty()) {
@@ -158,7 +158,7 @@ private:
         }
         const auto seconds =
             std::chrono::floor<std::chrono::seconds>(m_model.now - *m_model.picture->slurm_at);
-        return fmt::format("Slurm {} ago", in_words(std::max(seconds, std::chrono::seconds(0))));
+        return fmt::format("Slurm {} ago", describe(std::max(seconds, std::chrono::seconds(0))));
     }
 
     void draw_head()
@@ -271,7 +271,7 @@ private:
         const auto shown = static_cast<std::size_t>(std::max(height - 1, 1));
         keep_selected_in(shown);
         if (shown < runs.size() || !m_model.filter.empty()) {
-            say_part(top, cells(text_of(styled(lines.front()))), shown);
+            show_position(top, cells(text_of(styled(lines.front()))), shown);
         }
         for (std::size_t i = 0; i < shown && m_model.first_row + i < runs.size(); ++i) {
             draw_run(top + 1 + static_cast<int>(i), lines, m_model.first_row + i);
@@ -293,7 +293,7 @@ private:
     }
 
     /// At the right of the list's header.
-    void say_part(int row, std::size_t used, std::size_t shown)
+    void show_position(int row, std::size_t used, std::size_t shown)
     {
         const std::vector<std::string> parts = parts_of_list(shown);
         auto part = parts.begin();
@@ -562,11 +562,11 @@ private:
             return put(row, m_model.question->text + " y/N", bold());
         }
         if (m_model.prompt) {
-            draw_words(m_model.prompt->answer, row - 1);
+            draw_message(m_model.prompt->answer, row - 1);
             return draw_prompt(row);
         }
-        if (!m_model.words.empty()) {
-            return draw_words({m_model.words, m_model.failed}, row);
+        if (!m_model.message.empty()) {
+            return draw_message({m_model.message, m_model.failed}, row);
         }
         const char* const help = has_more_help() ? "any key: more; q: back" : "any key: back";
         put(row, m_model.help ? help : keys_that_apply(), dim());
@@ -597,10 +597,10 @@ private:
 
     /// All output of a command, over the content above, unless it is longer than half of the
     /// screen.
-    void draw_words(const Done& done, int last)
+    void draw_message(const Done& done, int last)
     {
         std::vector<Line> lines;
-        std::string_view rest = done.words;
+        std::string_view rest = done.message;
         while (!rest.empty()) {
             const std::size_t end = std::min(rest.find('\n'), rest.size());
             for (std::string& part :

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "checkpoint/aside.h"
 
-#include "checkpoint/folder.h"
+#include "checkpoint/directory.h"
 #include "checkpoint/tree.h"
 
 #include <fmt/format.h>
@@ -58,8 +58,8 @@ bool is_one_checkpoint(const Found& found)
     if (!S_ISDIR(status.st_mode)) {
         return S_ISREG(status.st_mode);
     }
-    const Descriptor folder = open_folder(AT_FDCWD, found.path);
-    return folder && !holds_several(walk(folder.get(), leave_as_it_is).parts);
+    const Descriptor directory = open_directory(AT_FDCWD, found.path);
+    return directory && !holds_several(walk(directory.get(), leave_as_it_is).parts);
 }
 
 } // namespace

@@ -20,12 +20,12 @@ namespace gpuq::checkpoint {
 namespace {
 
 constexpr std::size_t k_most_components = 32;
-constexpr int k_most_folders = 10'000;
+constexpr int k_most_directories = 10'000;
 /// Number of candidates to collect before all but the newest are dropped.
 constexpr std::size_t k_many = 4096;
 
-struct CloseFolder {
-    void operator()(DIR* folder) const { ::closedir(folder); }
+struct CloseDirectory {
+    void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
 std::vector<std::string> components_of(std::string_view pattern)
@@ -72,24 +72,25 @@ public:
     {
     }
 
-    /// Continues with the components from `at` on in `folder`; `matched` is the part matched by
+    /// Continues with the components from `at` on in `directory`; `matched` is the part matched by
     /// wildcards so far.
-    Result<void> go_on(const std::string& folder, const std::string& matched, std::size_t at)
+    Result<void> continue_walk(const std::string& directory, const std::string& matched,
+                               std::size_t at)
     {
         const std::string& component = m_components[at];
         if (!is_spelled(component)) {
-            return go_through(folder, matched, at);
+            return go_through(directory, matched, at);
         }
         if (at + 1 < m_components.size()) {
-            return go_on(folder + '/' + component, joined(matched, component), at + 1);
+            return continue_walk(directory + '/' + component, joined(matched, component), at + 1);
         }
         struct stat status = {};
-        const std::string path = folder + '/' + component;
+        const std::string path = directory + '/' + component;
         if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
             const std::string target = target_beside(path);
-            take(folder, joined(matched, target), target);
+            take(directory, joined(matched, target), target);
         } else {
-            take(folder, joined(matched, component), component);
+            take(directory, joined(matched, component), component);
         }
         return {};
     }
@@ -107,33 +108,35 @@ private:
         return matched.empty() ? matched : matched + '/' + name;
     }
 
-    Result<void> go_through(const std::string& folder, const std::string& matched, std::size_t at)
+    Result<void> go_through(const std::string& directory, const std::string& matched,
+                            std::size_t at)
     {
-        TRY_ASSIGN(const std::vector<std::string> names, names_in(folder, m_components[at]));
+        TRY_ASSIGN(const std::vector<std::string> names, names_in(directory, m_components[at]));
         for (const std::string& name : names) {
             const std::string all = matched.empty() ? name : matched + '/' + name;
             if (at + 1 == m_components.size()) {
-                take(folder, all, name);
+                take(directory, all, name);
                 continue;
             }
             struct stat status = {};
-            const std::string path = folder + '/' + name;
+            const std::string path = directory + '/' + name;
             if (::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-                TRY(go_on(path, all, at + 1));
+                TRY(continue_walk(path, all, at + 1));
             }
         }
         return {};
     }
 
-    Result<std::vector<std::string>> names_in(const std::string& folder, std::string_view pattern)
+    Result<std::vector<std::string>> names_in(const std::string& directory,
+                                              std::string_view pattern)
     {
-        if (++m_folders > k_most_folders) {
+        if (++m_directories > k_most_directories) {
             return fail(Error::Kind::usage,
                         fmt::format("the checkpoint pattern matches more than {} directories; use "
                                     "a more specific pattern",
-                                    k_most_folders));
+                                    k_most_directories));
         }
-        const std::unique_ptr<DIR, CloseFolder> entries(::opendir(folder.c_str()));
+        const std::unique_ptr<DIR, CloseDirectory> entries(::opendir(directory.c_str()));
         std::vector<std::string> names;
         if (!entries && (errno == ENOENT || errno == ENOTDIR)) {
             return names; // removed since it was listed
@@ -146,21 +149,21 @@ private:
             }
         }
         if (errno != 0) {
-            return fail(Error::Kind::io, fmt::format("can't look for checkpoints in {}: {}", folder,
-                                                     std::strerror(errno)));
+            return fail(Error::Kind::io, fmt::format("can't look for checkpoints in {}: {}",
+                                                     directory, std::strerror(errno)));
         }
         return names;
     }
 
-    void take(const std::string& folder, const std::string& matched, const std::string& name)
+    void take(const std::string& directory, const std::string& matched, const std::string& name)
     {
         struct stat status = {};
-        const std::string path = folder + '/' + name;
+        const std::string path = directory + '/' + name;
         if (name.empty() || ::lstat(path.c_str(), &status) != 0) {
             return;
         }
         const Kind kind = kind_of(status);
-        if (kind != Kind::file && kind != Kind::folder) {
+        if (kind != Kind::file && kind != Kind::directory) {
             return;
         }
         m_found.push_back({path, matched.empty() ? name : matched, kind, modified_of(status)});
@@ -173,25 +176,25 @@ private:
 
     std::vector<std::string> m_components;
     std::size_t m_most;
-    int m_folders = 0;
+    int m_directories = 0;
     std::vector<Candidate> m_found;
 };
 
 /// Reports errors of the directory itself early and clearly. False if it does not exist.
-Result<bool> is_there(const std::string& folder)
+Result<bool> exists(const std::string& directory)
 {
-    const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (opened || errno == ENOENT) {
         return static_cast<bool>(opened);
     }
-    return fail(Error::Kind::io,
-                fmt::format("can't look for checkpoints in {}: {}", folder, std::strerror(errno)));
+    return fail(Error::Kind::io, fmt::format("can't look for checkpoints in {}: {}", directory,
+                                             std::strerror(errno)));
 }
 
-std::string without_slashes_at_end(std::string folder)
+std::string without_slashes_at_end(std::string directory)
 {
-    folder.resize(folder.find_last_not_of('/') + 1); // npos + 1 is 0: the root
-    return folder;
+    directory.resize(directory.find_last_not_of('/') + 1); // npos + 1 is 0: the root
+    return directory;
 }
 
 } // namespace
@@ -201,20 +204,20 @@ Result<std::vector<Candidate>> candidates_at(const Place& place, std::size_t mos
     std::vector<std::string> components = components_of(place.pattern);
     const bool is_absolute = place.pattern.starts_with('/');
     if (components.empty() || components.size() > k_most_components ||
-        (!is_absolute && !place.folder.starts_with('/'))) {
+        (!is_absolute && !place.directory.starts_with('/'))) {
         return fail(Error::Kind::usage,
                     fmt::format("'{}' in '{}' is not a checkpoint location: give an absolute "
                                 "directory and a pattern such as 'epoch-*.pt'",
-                                place.pattern, place.folder));
+                                place.pattern, place.directory));
     }
     if (!is_absolute) {
-        TRY_ASSIGN(const bool folder_is_there, is_there(place.folder));
-        if (!folder_is_there) {
+        TRY_ASSIGN(const bool directory_exists, exists(place.directory));
+        if (!directory_exists) {
             return std::vector<Candidate>();
         }
     }
     Search search(std::move(components), most);
-    TRY(search.go_on(is_absolute ? "" : without_slashes_at_end(place.folder), "", 0));
+    TRY(search.continue_walk(is_absolute ? "" : without_slashes_at_end(place.directory), "", 0));
     return search.newest();
 }
 

@@ -62,31 +62,31 @@ bool is_cut_signature(std::string_view head)
     });
 }
 
-std::optional<Judgement> judge_by_content(Bytes& bytes, std::string_view head)
+std::optional<Judgement> check_by_content(Bytes& bytes, std::string_view head)
 {
     if (is_cut_signature(head)) {
         return incomplete(fmt::format("it ends after {} bytes", head.size()));
     }
     if (head.starts_with(k_zip) || head.starts_with(k_empty_zip)) {
-        return judge_zip(bytes);
+        return check_zip(bytes);
     }
     if (head.starts_with(k_npy)) {
-        return judge_npy(bytes);
+        return check_npy(bytes);
     }
     if (head.starts_with(k_hdf5)) {
-        return judge_hdf5(bytes, 0);
+        return check_hdf5(bytes, 0);
     }
     if (head.starts_with(k_old_torch)) {
         return Judgement{Says::settles, ""};
     }
-    return is_pickle(head) ? std::optional(judge_pickle(bytes)) : std::nullopt;
+    return is_pickle(head) ? std::optional(check_pickle(bytes)) : std::nullopt;
 }
 
 /// For a file whose beginning does not identify its format.
-Judgement judge_by_name(Bytes& bytes, std::string_view name, std::string_view head)
+Judgement check_by_name(Bytes& bytes, std::string_view name, std::string_view head)
 {
     if (name.ends_with(".safetensors")) {
-        const Judgement judgement = judge_safetensors(bytes);
+        const Judgement judgement = check_safetensors(bytes);
         return judgement.says == Says::unknown
                    ? incomplete("it does not begin with the header of a safetensors file")
                    : judgement;
@@ -99,13 +99,13 @@ Judgement judge_by_name(Bytes& bytes, std::string_view name, std::string_view he
     }
     if (ends_with_one_of(name, k_hdf5_names)) {
         const auto signature = hdf5_signature(bytes);
-        return signature ? judge_hdf5(bytes, *signature) : incomplete("it has no HDF5 signature");
+        return signature ? check_hdf5(bytes, *signature) : incomplete("it has no HDF5 signature");
     }
     if (ends_with_one_of(name, k_other_names) &&
         std::ranges::all_of(head, [](char byte) { return byte == '\0'; })) {
         return incomplete("it begins with zeros"); // its node died before the data was on disk
     }
-    const Judgement judgement = judge_safetensors(bytes);
+    const Judgement judgement = check_safetensors(bytes);
     return judgement.says == Says::whole ? judgement : Judgement{};
 }
 
@@ -118,7 +118,7 @@ bool is_data_name(std::string_view name)
            ends_with_one_of(name, k_other_names);
 }
 
-Judgement judge(Bytes& bytes, std::string_view name)
+Judgement check_completeness(Bytes& bytes, std::string_view name)
 {
     if (bytes.size() == 0) {
         return incomplete("it is empty");
@@ -127,11 +127,11 @@ Judgement judge(Bytes& bytes, std::string_view name)
     if (bytes.error() != 0) {
         return {};
     }
-    const auto judgement = judge_by_content(bytes, head);
-    return judgement ? *judgement : judge_by_name(bytes, name, head);
+    const auto judgement = check_by_content(bytes, head);
+    return judgement ? *judgement : check_by_name(bytes, name, head);
 }
 
-Judgement judge_pickle(Bytes& bytes)
+Judgement check_pickle(Bytes& bytes)
 {
     if (bytes.last(1) != ".") {
         return incomplete("its pickle data has no end marker");

@@ -28,18 +28,18 @@ struct Judgement {
 
 /// Judges a file named `name` (its last component). If bytes.error() is set afterwards, the
 /// judgement is invalid.
-Judgement judge(Bytes& bytes, std::string_view name);
+Judgement check_completeness(Bytes& bytes, std::string_view name);
 
 /// True if the name is typical of a file with weights or states.
 bool is_data_name(std::string_view name);
 
 // One function per format; `bytes` begins like a file of that format.
-Judgement judge_zip(Bytes& bytes);
-Judgement judge_hdf5(Bytes& bytes, std::uint64_t signature);
-Judgement judge_npy(Bytes& bytes);
-Judgement judge_pickle(Bytes& bytes);
+Judgement check_zip(Bytes& bytes);
+Judgement check_hdf5(Bytes& bytes, std::uint64_t signature);
+Judgement check_npy(Bytes& bytes);
+Judgement check_pickle(Bytes& bytes);
 /// `whole` or `incomplete`; `unknown` if it does not begin like a safetensors file.
-Judgement judge_safetensors(Bytes& bytes);
+Judgement check_safetensors(Bytes& bytes);
 
 inline Judgement incomplete(std::string why)
 {

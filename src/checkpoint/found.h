@@ -11,7 +11,7 @@ namespace gpuq::checkpoint {
 
 /// Where a program writes its checkpoints.
 struct Place {
-    std::string folder; ///< absolute
+    std::string directory; ///< absolute
     /// Relative to the directory, or absolute: `*` matches any characters of one path component,
     /// `?` one character. Each match is a file or a directory that is one checkpoint.
     std::string pattern;

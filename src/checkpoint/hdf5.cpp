@@ -28,7 +28,7 @@ bool is_open_for_writing(const std::string& head)
 
 } // namespace
 
-Judgement judge_hdf5(Bytes& bytes, std::uint64_t signature)
+Judgement check_hdf5(Bytes& bytes, std::uint64_t signature)
 {
     const auto start = bytes.at(signature, 16);
     if (!start) {

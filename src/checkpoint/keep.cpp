@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A copy is made under a temporary name and synced. The original is then compared with the state
-// that look() found, and the copy is renamed only if it has not changed. NAME is therefore always a
-// complete copy.
+// that find_checkpoints() found, and the copy is renamed only if it has not changed. NAME is
+// therefore always a complete copy.
 #include "checkpoint/keep.h"
 
 #include "checkpoint/tree.h"
@@ -151,7 +151,7 @@ int copy_part(const Job& job, Kind kind)
     switch (kind) {
     case Kind::file:
         return copy_file(job);
-    case Kind::folder:
+    case Kind::directory:
         return result_of(::mkdirat(job.to, job.path.c_str(), 0700));
     case Kind::link:
         return copy_link(job);
@@ -162,53 +162,53 @@ int copy_part(const Job& job, Kind kind)
 }
 
 /// Sets the directory's times last, because adding files changes them.
-int finish_folder(int parent, const std::string& path, const struct stat& original)
+int finish_directory(int parent, const std::string& path, const struct stat& original)
 {
-    const Descriptor folder = open_folder(parent, path);
-    if (!folder) {
+    const Descriptor directory = open_directory(parent, path);
+    if (!directory) {
         return errno;
     }
-    const int error = take_over_times(folder.get(), original);
-    return error != 0 ? error : result_of(::fsync(folder.get()));
+    const int error = take_over_times(directory.get(), original);
+    return error != 0 ? error : result_of(::fsync(directory.get()));
 }
 
-struct Folder {
+struct Directory {
     std::string path;
     struct stat status = {};
 };
 
-/// `folder` is the open original, `to` the empty copy.
-int copy_tree(int folder, int to, KeepBy by)
+/// `directory` is the open original, `to` the empty copy.
+int copy_tree(int directory, int to, KeepBy by)
 {
     int error = 0;
-    std::vector<Folder> folders(1, {".", {}});
-    ::fstat(folder, &folders[0].status);
-    const Tree tree = walk(folder, [&](int parent, const std::string& name, Part& part) {
+    std::vector<Directory> directories(1, {".", {}});
+    ::fstat(directory, &directories[0].status);
+    const Tree tree = walk(directory, [&](int parent, const std::string& name, Part& part) {
         error = error != 0 ? error : copy_part({parent, name, to, part.path, by}, part.kind);
-        if (part.kind == Kind::folder) {
-            ::fstatat(parent, name.c_str(), &folders.emplace_back(Folder{part.path}).status,
+        if (part.kind == Kind::directory) {
+            ::fstatat(parent, name.c_str(), &directories.emplace_back(Directory{part.path}).status,
                       AT_SYMLINK_NOFOLLOW);
         }
     });
     error = error != 0 ? error : tree.error;
     error = error != 0 || tree.is_all ? error : EFBIG;
-    for (auto one = folders.rbegin(); one != folders.rend() && error == 0; ++one) {
-        error = finish_folder(to, one->path, one->status);
+    for (auto one = directories.rbegin(); one != directories.rend() && error == 0; ++one) {
+        error = finish_directory(to, one->path, one->status);
     }
     return error;
 }
 
-int copy_folder(const Job& job)
+int copy_directory(const Job& job)
 {
-    const Descriptor from = open_folder(job.parent, job.name);
+    const Descriptor from = open_directory(job.parent, job.name);
     if (!from || ::mkdirat(job.to, job.path.c_str(), 0700) != 0) {
         return errno;
     }
-    const Descriptor to = open_folder(job.to, job.path);
+    const Descriptor to = open_directory(job.to, job.path);
     return to ? copy_tree(from.get(), to.get(), job.by) : errno;
 }
 
-/// True if the checkpoint has not changed since look() found it.
+/// True if the checkpoint has not changed since find_checkpoints() found it.
 bool is_as_found(const Found& found)
 {
     struct stat status = {};
@@ -217,8 +217,9 @@ bool is_as_found(const Found& found)
     }
     Found now = found;
     if (S_ISDIR(status.st_mode)) {
-        const Descriptor folder = open_folder(AT_FDCWD, found.path);
-        measure(now, folder ? walk(folder.get(), leave_as_it_is) : Tree{}, modified_of(status));
+        const Descriptor directory = open_directory(AT_FDCWD, found.path);
+        measure(now, directory ? walk(directory.get(), leave_as_it_is) : Tree{},
+                modified_of(status));
     } else {
         const OpenFile opened = open_file(AT_FDCWD, found.path); // on NFS, this asks the server
         now.bytes = static_cast<std::uint64_t>(opened.status.st_size);
@@ -261,14 +262,14 @@ struct Names {
     std::string last;
 };
 
-int copy_and_rename(const Found& found, int folder, const std::string& temporary,
+int copy_and_rename(const Found& found, int directory, const std::string& temporary,
                     const Names& names, KeepBy by)
 {
-    const Job job{AT_FDCWD, found.path, folder, temporary, by};
+    const Job job{AT_FDCWD, found.path, directory, temporary, by};
     struct stat status = {};
     int error = result_of(::lstat(found.path.c_str(), &status));
     if (error == 0) {
-        error = S_ISDIR(status.st_mode) ? copy_folder(job) : copy_file(job);
+        error = S_ISDIR(status.st_mode) ? copy_directory(job) : copy_file(job);
     }
     if (error == 0 && !is_as_found(found)) {
         error = ESTALE;
@@ -276,42 +277,43 @@ int copy_and_rename(const Found& found, int folder, const std::string& temporary
     if (error == 0) {
         error = rename_over(names.temporary, names.last, names.old);
     }
-    return error != 0 ? error : result_of(::fsync(folder));
+    return error != 0 ? error : result_of(::fsync(directory));
 }
 
-Error can_not_keep(const Found& found, const std::string& folder, int error)
+Error can_not_keep(const Found& found, const std::string& directory, int error)
 {
     if (error == ESTALE || error == ENOENT) {
         return fail(Error::Kind::busy,
                     fmt::format("{} changed while it was copied; try again", found.path));
     }
     return fail(Error::Kind::io, fmt::format("can't keep a copy of {} in {}: {}", found.path,
-                                             folder, std::strerror(error)));
+                                             directory, std::strerror(error)));
 }
 
 } // namespace
 
-Result<std::string> keep(const Found& found, const std::string& folder, KeepBy by)
+Result<std::string> keep(const Found& found, const std::string& directory, KeepBy by)
 {
     const std::string name = found.path.substr(found.path.rfind('/') + 1);
     const std::string temporary = '.' + name + ".keeping";
-    const Names names{folder + '/' + temporary, folder + "/." + name + ".old", folder + '/' + name};
-    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    const Names names{directory + '/' + temporary, directory + "/." + name + ".old",
+                      directory + '/' + name};
+    if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
         return fail(Error::Kind::io,
-                    fmt::format("can't make {}: {}", folder, std::strerror(errno)));
+                    fmt::format("can't make {}: {}", directory, std::strerror(errno)));
     }
-    const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!opened) {
-        return can_not_keep(found, folder, errno == ENOENT ? EIO : errno);
+        return can_not_keep(found, directory, errno == ENOENT ? EIO : errno);
     }
     remove(names.temporary);
     remove(names.old);
     if (!is_as_found(found)) {
-        return can_not_keep(found, folder, ESTALE);
+        return can_not_keep(found, directory, ESTALE);
     }
     if (const int error = copy_and_rename(found, opened.get(), temporary, names, by)) {
         remove(names.temporary);
-        return can_not_keep(found, folder, error);
+        return can_not_keep(found, directory, error);
     }
     return names.last;
 }

@@ -76,7 +76,7 @@ std::optional<std::uint64_t> total(std::string_view shape, std::uint64_t size)
 }
 
 /// For elements whose size is not in the dictionary: records, or pickled objects.
-Judgement judge_others(Bytes& bytes, std::string_view descr)
+Judgement check_others(Bytes& bytes, std::string_view descr)
 {
     if (descr.starts_with("'|O'") && bytes.last(1) != ".") {
         return incomplete("its pickle data has no end marker");
@@ -84,7 +84,7 @@ Judgement judge_others(Bytes& bytes, std::string_view descr)
     return {Says::settles, ""};
 }
 
-Judgement judge_data(Bytes& bytes, std::string_view header, std::uint64_t there)
+Judgement check_data(Bytes& bytes, std::string_view header, std::uint64_t there)
 {
     const auto descr = value_of(header, "descr");
     const auto shape = value_of(header, "shape");
@@ -93,7 +93,7 @@ Judgement judge_data(Bytes& bytes, std::string_view header, std::uint64_t there)
     }
     const auto size = item_size(*descr);
     if (!size) {
-        return judge_others(bytes, *descr);
+        return check_others(bytes, *descr);
     }
     const auto wanted = total(*shape, *size);
     if (!wanted) {
@@ -108,7 +108,7 @@ Judgement judge_data(Bytes& bytes, std::string_view header, std::uint64_t there)
 
 } // namespace
 
-Judgement judge_npy(Bytes& bytes)
+Judgement check_npy(Bytes& bytes)
 {
     const auto start = bytes.at(0, 12);
     if (!start) {
@@ -124,7 +124,7 @@ Judgement judge_npy(Bytes& bytes)
         return {Says::settles, ""};
     }
     const auto text = bytes.at(header, length);
-    return text ? judge_data(bytes, *text, bytes.size() - header - length)
+    return text ? check_data(bytes, *text, bytes.size() - header - length)
                 : incomplete("its .npy header is cut off");
 }
 

@@ -15,7 +15,7 @@ constexpr std::uint64_t k_longest_header = 100'000'000;
 
 } // namespace
 
-Judgement judge_safetensors(Bytes& bytes)
+Judgement check_safetensors(Bytes& bytes)
 {
     const auto start = bytes.at(0, 9);
     if (!start || start->back() != '{') {

@@ -17,15 +17,15 @@ namespace {
 /// Each level holds a descriptor open.
 constexpr int k_deepest = 32;
 
-struct CloseFolder {
-    void operator()(DIR* folder) const { ::closedir(folder); }
+struct CloseDirectory {
+    void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
 /// At most k_most_parts + 1 names, sorted; nothing on failure, with the reason in errno.
-std::optional<std::vector<std::string>> names_in(int folder)
+std::optional<std::vector<std::string>> names_in(int directory)
 {
-    Descriptor again = open_folder(folder, ".");
-    const std::unique_ptr<DIR, CloseFolder> entries(again ? ::fdopendir(again.get()) : nullptr);
+    Descriptor again = open_directory(directory, ".");
+    const std::unique_ptr<DIR, CloseDirectory> entries(again ? ::fdopendir(again.get()) : nullptr);
     if (!entries) {
         return std::nullopt;
     }
@@ -54,9 +54,9 @@ public:
 
     Tree tree;
 
-    void go_through(int folder, const std::string& path, int depth)
+    void go_through(int directory, const std::string& path, int depth)
     {
-        const auto names = names_in(folder);
+        const auto names = names_in(directory);
         if (!names) {
             tree.error = errno;
             return;
@@ -66,7 +66,7 @@ public:
                 tree.is_all = false;
                 return;
             }
-            take(folder, name, path.empty() ? name : path + '/' + name, depth);
+            take(directory, name, path.empty() ? name : path + '/' + name, depth);
         }
     }
 
@@ -83,7 +83,7 @@ private:
         }
         m_visit(parent, name, part);
         tree.parts.push_back(part);
-        if (part.kind == Kind::folder) {
+        if (part.kind == Kind::directory) {
             go_into(parent, name, path, depth + 1);
         }
     }
@@ -94,9 +94,9 @@ private:
             tree.is_all = false;
             return;
         }
-        const Descriptor folder = open_folder(parent, name);
-        if (folder) {
-            go_through(folder.get(), path, depth);
+        const Descriptor directory = open_directory(parent, name);
+        if (directory) {
+            go_through(directory.get(), path, depth);
         } else if (errno != ENOENT) {
             tree.error = errno;
         }
@@ -113,7 +113,7 @@ Kind kind_of(const struct stat& status)
     case S_IFREG:
         return Kind::file;
     case S_IFDIR:
-        return Kind::folder;
+        return Kind::directory;
     case S_IFLNK:
         return Kind::link;
     default:
@@ -146,7 +146,7 @@ OpenFile open_file(int parent, const std::string& name)
     return opened;
 }
 
-Descriptor open_folder(int parent, const std::string& name)
+Descriptor open_directory(int parent, const std::string& name)
 {
     return Descriptor(
         ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -154,10 +154,10 @@ Descriptor open_folder(int parent, const std::string& name)
 
 void leave_as_it_is(int, const std::string&, Part&) {}
 
-Tree walk(int folder, const Visit& visit)
+Tree walk(int directory, const Visit& visit)
 {
     Walk walk(visit);
-    walk.go_through(folder, "", 0);
+    walk.go_through(directory, "", 0);
     return std::move(walk.tree);
 }
 
@@ -167,7 +167,7 @@ void measure(Found& found, const Tree& tree, Time own)
     found.modified = own;
     for (const Part& part : tree.parts) {
         found.bytes += part.bytes;
-        if (part.kind == Kind::file || part.kind == Kind::folder) {
+        if (part.kind == Kind::file || part.kind == Kind::directory) {
             found.modified = std::max(found.modified, part.modified);
         }
     }

@@ -17,7 +17,7 @@
 /// and only regular files and directories are opened.
 namespace gpuq::checkpoint {
 
-enum class Kind : std::uint8_t { file, folder, link, other };
+enum class Kind : std::uint8_t { file, directory, link, other };
 
 /// An entry of a directory, at any depth.
 struct Part {
@@ -41,7 +41,7 @@ OpenFile open_file(int parent, const std::string& name);
 
 /// Opens a directory by its name in another one (AT_FDCWD: a path); no descriptor on failure, with
 /// the reason in errno.
-Descriptor open_folder(int parent, const std::string& name);
+Descriptor open_directory(int parent, const std::string& name);
 
 struct Tree {
     std::vector<Part> parts; ///< each directory before its contents
@@ -61,7 +61,7 @@ void leave_as_it_is(int parent, const std::string& name, Part& part);
 
 /// All contents of an open directory, in the order of the names. Entries that disappear in the
 /// meantime are left out.
-Tree walk(int folder, const Visit& visit);
+Tree walk(int directory, const Visit& visit);
 
 /// Sets the size and time of a whole directory from the files and directories in it, so that a copy
 /// has the same. `own` is the time of the directory itself.

@@ -135,7 +135,7 @@ bool is_in_range(const Entry& entry, const Table& table)
            entry.local <= table.offset - head - entry.bytes;
 }
 
-Judgement judge_entries(Bytes& bytes, const Table& table, std::string_view text)
+Judgement check_entries(Bytes& bytes, const Table& table, std::string_view text)
 {
     const std::uint64_t stride = std::max<std::uint64_t>(1, table.entries / k_samples);
     std::uint64_t count = 0;
@@ -155,7 +155,7 @@ Judgement judge_entries(Bytes& bytes, const Table& table, std::string_view text)
 
 } // namespace
 
-Judgement judge_zip(Bytes& bytes)
+Judgement check_zip(Bytes& bytes)
 {
     const auto table = find_table(bytes);
     if (!table) {
@@ -171,7 +171,7 @@ Judgement judge_zip(Bytes& bytes)
         return {Says::settles, ""};
     }
     const auto text = bytes.at(table->offset, table->size);
-    return text ? judge_entries(bytes, *table, *text) : incomplete("its zip directory is cut off");
+    return text ? check_entries(bytes, *table, *text) : incomplete("its zip directory is cut off");
 }
 
 } // namespace gpuq::checkpoint

@@ -169,9 +169,9 @@ std::string job_indexes()
     return "index/jobs";
 }
 
-std::string job_index_in(const std::string& folder, JobId job)
+std::string job_index_in(const std::string& directory, JobId job)
 {
-    return fmt::format("{}/{}/{}", job_indexes(), folder, job.value);
+    return fmt::format("{}/{}/{}", job_indexes(), directory, job.value);
 }
 
 std::string socket(unsigned uid, const RunKey& key, LinkNumber link)

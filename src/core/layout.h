@@ -77,10 +77,10 @@ std::string job_index(const std::string& cluster, JobId);
 std::string queues(const std::string& cluster);
 /// Cached state of GPUs and the user's own jobs.
 std::string overview(const std::string& cluster);
-/// The parent of the per-cluster index directories, and the entry of a job in one of them (`folder`
-/// as listed, already encoded).
+/// The parent of the per-cluster index directories, and the entry of a job in one of them
+/// (`directory` as listed, already encoded).
 std::string job_indexes();
-std::string job_index_in(const std::string& folder, JobId);
+std::string job_index_in(const std::string& directory, JobId);
 
 /// File names in an inbox.
 constexpr const char* k_stop_request = "stop.json";

@@ -125,7 +125,7 @@ bool is_in_line(std::string_view word)
     }
 }
 
-std::string waiting_in_words(std::string_view word, int gpus)
+std::string pending_reason_text(std::string_view word, int gpus)
 {
     if (gpus == 0 && word == "Resources") {
         return "not enough cores or memory are free";

@@ -45,6 +45,6 @@ bool is_in_line(std::string_view word);
 /// Explanation for users, e.g. `others are before you`; Slurm's own reason if unknown. `gpus`: GPUs
 /// requested per node. It selects the text for `Resources`: a job without GPUs lacks something
 /// else, and some of several GPUs may be free.
-std::string waiting_in_words(std::string_view word, int gpus = 1);
+std::string pending_reason_text(std::string_view word, int gpus = 1);
 
 } // namespace gpuq

@@ -8,16 +8,16 @@ namespace gpuq {
 
 std::string json_of_python(std::string_view text)
 {
-    constexpr std::array<std::string_view, 3> k_words{"NaN", "Infinity", "-Infinity"};
+    constexpr std::array<std::string_view, 3> k_keywords{"NaN", "Infinity", "-Infinity"};
     std::string plain;
     plain.reserve(text.size());
     bool is_quoted = false;
     while (!text.empty()) {
         const auto* const word =
-            is_quoted ? k_words.end() : std::ranges::find_if(k_words, [&](const auto& one) {
+            is_quoted ? k_keywords.end() : std::ranges::find_if(k_keywords, [&](const auto& one) {
                 return text.starts_with(one);
             });
-        if (word != k_words.end()) {
+        if (word != k_keywords.end()) {
             plain += "null";
             text.remove_prefix(word->size());
             continue;

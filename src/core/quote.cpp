@@ -26,10 +26,10 @@ std::string shell_quoted(std::string_view word)
     return quoted + "'";
 }
 
-std::string shell_command(const std::vector<std::string>& words)
+std::string shell_command(const std::vector<std::string>& arguments)
 {
     std::string command;
-    for (const std::string& word : words) {
+    for (const std::string& word : arguments) {
         command += (command.empty() ? "" : " ") + shell_quoted(word);
     }
     return command;

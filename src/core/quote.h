@@ -13,6 +13,6 @@ namespace gpuq {
 std::string shell_quoted(std::string_view word);
 
 /// The quoted arguments, joined by blanks.
-std::string shell_command(const std::vector<std::string>& words);
+std::string shell_command(const std::vector<std::string>& arguments);
 
 } // namespace gpuq

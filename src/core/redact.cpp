@@ -20,8 +20,8 @@ constexpr std::array<std::string_view, 12> k_secret_parts = {
     "TOKEN",  "SECRET", "PASSW",   "PASSPHRASE", "CREDENTIAL", "AUTH",
     "COOKIE", "APIKEY", "PRIVATE", "SIGNATURE",  "WEBHOOK",    "CONNECTION_STRING"};
 /// Whole components of a name.
-constexpr std::array<std::string_view, 9> k_secret_words = {"KEY", "KEYS", "PASS",  "PAT", "JWT",
-                                                            "PWD", "DSN",  "CREDS", "CRED"};
+constexpr std::array<std::string_view, 9> k_secret_name_parts = {
+    "KEY", "KEYS", "PASS", "PAT", "JWT", "PWD", "DSN", "CREDS", "CRED"};
 /// Prefixes of tokens, which continue with letters and digits.
 constexpr std::array<std::string_view, 20> k_token_starts = {
     "hf_",    "ghp_", "gho_", "ghu_", "ghs_",  "ghr_",     "github_pat_",
@@ -116,7 +116,7 @@ std::pair<std::string_view, std::string_view> split(std::string_view variable)
 }
 
 /// Neither a word nor a path nor a number: a mix of letters and digits.
-bool looks_random(std::string_view value)
+bool is_random(std::string_view value)
 {
     const auto is_any = [&](auto kind) {
         return std::any_of(value.begin(), value.end(),
@@ -309,9 +309,10 @@ bool is_secret_name(std::string_view name)
         return true;
     }
     const std::string framed = "_" + text + "_";
-    return std::any_of(k_secret_words.begin(), k_secret_words.end(), [&](std::string_view word) {
-        return framed.find(fmt::format("_{}_", word)) != std::string::npos;
-    });
+    return std::any_of(k_secret_name_parts.begin(), k_secret_name_parts.end(),
+                       [&](std::string_view word) {
+                           return framed.find(fmt::format("_{}_", word)) != std::string::npos;
+                       });
 }
 
 void Redactor::learn(std::string_view secret)
@@ -344,7 +345,7 @@ void Redactor::learn_environment(const std::vector<std::string>& environment)
 {
     for (const std::string& variable : environment) {
         const auto [name, value] = split(variable);
-        if (is_secret_name(name) || (!is_shown(name) && looks_random(value))) {
+        if (is_secret_name(name) || (!is_shown(name) && is_random(value))) {
             learn(value);
         }
     }
@@ -362,11 +363,11 @@ std::vector<std::string> Redactor::environment(const std::vector<std::string>& e
     return shown;
 }
 
-std::vector<std::string> Redactor::words(const std::vector<std::string>& words) const
+std::vector<std::string> Redactor::redact_arguments(const std::vector<std::string>& arguments) const
 {
     std::vector<std::string> shown;
     bool is_value = false;
-    for (const std::string& word : words) {
+    for (const std::string& word : arguments) {
         shown.push_back(is_value ? std::string(k_removed_secret) : text(word));
         const bool is_option = word.starts_with('-') && word.find('=') == std::string::npos;
         is_value = is_option && is_secret_name(word);

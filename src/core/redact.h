@@ -27,7 +27,7 @@ public:
     /// (PATH, LANG, CUDA_VISIBLE_DEVICES, ...).
     std::vector<std::string> environment(const std::vector<std::string>& environment) const;
     /// A command line; also removes the argument after `--token` and the like.
-    std::vector<std::string> words(const std::vector<std::string>& words) const;
+    std::vector<std::string> redact_arguments(const std::vector<std::string>& arguments) const;
     /// Output and other free text.
     std::string text(std::string_view text) const;
     /// A document with members named `key` or the like, whose values are not treated as secrets.

@@ -5,10 +5,10 @@ namespace gpuq {
 
 std::string_view word(SlurmObject::Kind kind)
 {
-    constexpr std::string_view k_words[] = {"setting",     "requirement", "pool",  "partition",
-                                            "qos",         "access",      "share", "limit",
-                                            "reservation", "script",      "file"};
-    return k_words[static_cast<int>(kind)];
+    constexpr std::string_view k_keywords[] = {"setting",     "requirement", "pool",  "partition",
+                                               "qos",         "access",      "share", "limit",
+                                               "reservation", "script",      "file"};
+    return k_keywords[static_cast<int>(kind)];
 }
 
 } // namespace gpuq

@@ -34,7 +34,7 @@ std::optional<Forecast> forecast(const Ticket& ticket, const Need& need);
 /// `the ticket is renewable until Fri 14:02, the run needs it until Sun 03:00: log in once before
 /// Fri 14:02, or link 3 waits`. `clock` formats the times.
 template <typename ClockText>
-std::string in_words(const Forecast& found, const Need& need, const ClockText& clock)
+std::string describe(const Forecast& found, const Need& need, const ClockText& clock)
 {
     const std::string good = clock(found.good_until);
     std::string text = std::string("the ticket is ") + (found.renewable ? "renewable" : "good") +

@@ -19,7 +19,7 @@ constexpr microseconds k_longest_retry = 60s;
 /// KDCs count in whole seconds: a ticket that ends within a second of the limit has reached it.
 constexpr microseconds k_at_limit = 1s;
 
-constexpr std::pair<Trouble, std::string_view> k_words[] = {
+constexpr std::pair<Trouble, std::string_view> k_keywords[] = {
     {Trouble::none, "none"},
     {Trouble::unreachable, "unreachable"},
     {Trouble::not_renewable, "not_renewable"},
@@ -71,10 +71,10 @@ bool has_reached_its_limit(const Ticket& ticket)
     return ticket.renew_till && ticket.end + k_at_limit > *ticket.renew_till;
 }
 
-void fail_with(Keeping& keeping, Trouble trouble, const std::string& words)
+void fail_with(Keeping& keeping, Trouble trouble, const std::string& message)
 {
     keeping.trouble = trouble;
-    keeping.words = words;
+    keeping.message = message;
 }
 
 /// The plan for a new ticket.
@@ -99,7 +99,7 @@ void take_attempt(Keeping& keeping, const Attempt& attempt, Time now)
         // The cache is unchanged: nothing was gained, but the next renewal may succeed.
         fail_with(keeping, Trouble::unreachable, "the renewed ticket expires no later");
     } else {
-        fail_with(keeping, attempt.trouble, attempt.words);
+        fail_with(keeping, attempt.trouble, attempt.message);
     }
     ++keeping.failures;
     keeping.next = now + retry_pause(keeping.ticket->end - now);
@@ -120,7 +120,7 @@ void take_login(Keeping& keeping, const Attempt& attempt, Time now)
 {
     const bool is_well = attempt.trouble == Trouble::none;
     keeping.keytab = is_well ? Trouble::unreachable : attempt.trouble;
-    keeping.words = is_well ? "the new ticket expires no later" : attempt.words;
+    keeping.message = is_well ? "the new ticket expires no later" : attempt.message;
     keeping.next = now + login_pause(keeping, now);
     ++keeping.failures;
 }
@@ -132,15 +132,15 @@ bool is_final(Trouble keytab)
 }
 
 /// A renewal gains nothing: use the keytab if there is one.
-Step login_step(Keeping keeping, const Seen& seen, Time now)
+Step login_step(Keeping keeping, const Observed& observed, Time now)
 {
-    if (!seen.has_keytab || is_final(keeping.keytab)) {
+    if (!observed.has_keytab || is_final(keeping.keytab)) {
         return {std::move(keeping), std::nullopt};
     }
     if (keeping.keytab != Trouble::none) {
         keeping.next = std::min(keeping.next, now + k_longest_retry); // the clock may be set back
     }
-    const bool due = !seen.busy && now >= keeping.next;
+    const bool due = !observed.busy && now >= keeping.next;
     return {std::move(keeping), due ? std::optional(Source::keytab) : std::nullopt};
 }
 
@@ -157,33 +157,33 @@ bool is_of_keytab(Trouble trouble)
            trouble == Trouble::key_refused;
 }
 
-std::string in_words(Trouble trouble, const std::string& said)
+std::string describe(Trouble trouble, const std::string& message)
 {
     switch (trouble) {
     case Trouble::none:
     case Trouble::unreachable:
-        return said;
+        return message;
     case Trouble::not_renewable:
         return "it is not renewable";
     case Trouble::at_limit:
         return "its renewable lifetime ends";
     case Trouble::refused:
-        return "refused: " + said;
+        return "refused: " + message;
     case Trouble::expired:
         return "it has expired";
     case Trouble::gone:
         return "its cache was deleted";
     case Trouble::no_keytab:
-        return "the node can't read the keytab: " + said;
+        return "the node can't read the keytab: " + message;
     case Trouble::no_key:
-        return "the keytab has no key for its owner: " + said;
+        return "the keytab has no key for its owner: " + message;
     case Trouble::key_refused:
-        return "the KDC no longer accepts the keytab's key, as after a password change: " + said;
+        return "the KDC no longer accepts the keytab's key, as after a password change: " + message;
     }
     return "";
 }
 
-Trouble Keeping::told(bool has_keytab) const
+Trouble Keeping::reported_trouble(bool has_keytab) const
 {
     if (!has_keytab || !is_permanent(trouble)) {
         return trouble;
@@ -193,20 +193,20 @@ Trouble Keeping::told(bool has_keytab) const
 
 std::string_view word(Trouble trouble)
 {
-    const auto* const found = std::find_if(std::begin(k_words), std::end(k_words),
+    const auto* const found = std::find_if(std::begin(k_keywords), std::end(k_keywords),
                                            [&](const auto& row) { return row.first == trouble; });
     return found->second;
 }
 
-Trouble trouble_in(std::string_view words, Source source)
+Trouble trouble_in(std::string_view message, Source source)
 {
     for (const auto& [part, meaning] : k_meanings_of_keytabs) {
-        if (source == Source::keytab && words.find(part) != std::string_view::npos) {
+        if (source == Source::keytab && message.find(part) != std::string_view::npos) {
             return meaning;
         }
     }
     for (const auto& [part, meaning] : k_meanings) {
-        if (words.find(part) != std::string_view::npos) {
+        if (message.find(part) != std::string_view::npos) {
             return meaning;
         }
     }
@@ -234,35 +234,35 @@ std::chrono::milliseconds attempt_limit(const Ticket& ticket, Time now)
     return std::clamp(left / 8, k_shortest, k_longest);
 }
 
-Step step(Keeping keeping, const Seen& seen, Time now, double jitter)
+Step step(Keeping keeping, const Observed& observed, Time now, double jitter)
 {
-    const bool is_new = keeping.ticket != seen.ticket;
-    if (is_new && seen.ticket) {
-        const bool renewed = seen.attempt && seen.attempt->trouble == Trouble::none;
-        keeping = planned_for(std::move(keeping), *seen.ticket, jitter);
+    const bool is_new = keeping.ticket != observed.ticket;
+    if (is_new && observed.ticket) {
+        const bool renewed = observed.attempt && observed.attempt->trouble == Trouble::none;
+        keeping = planned_for(std::move(keeping), *observed.ticket, jitter);
         keeping.renewals += renewed ? 1 : 0;
     } else if (is_new) {
         keeping = {std::nullopt, now, Trouble::none, "", keeping.renewals};
-    } else if (seen.attempt && seen.attempt->source == Source::keytab) {
-        take_login(keeping, *seen.attempt, now);
-    } else if (seen.attempt && seen.ticket) {
-        take_attempt(keeping, *seen.attempt, now);
+    } else if (observed.attempt && observed.attempt->source == Source::keytab) {
+        take_login(keeping, *observed.attempt, now);
+    } else if (observed.attempt && observed.ticket) {
+        take_attempt(keeping, *observed.attempt, now);
     }
-    if (!seen.ticket || seen.ticket->end <= now) {
+    if (!observed.ticket || observed.ticket->end <= now) {
         // An expired ticket cannot be renewed: only a login helps.
-        keeping.trouble = seen.ticket ? Trouble::expired : Trouble::gone;
-        return login_step(std::move(keeping), seen, now);
+        keeping.trouble = observed.ticket ? Trouble::expired : Trouble::gone;
+        return login_step(std::move(keeping), observed, now);
     }
     if (keeping.trouble == Trouble::expired) {
         keeping.trouble = Trouble::unreachable; // the clock was set back
     }
     if (is_permanent(keeping.trouble)) {
-        return login_step(std::move(keeping), seen, now);
+        return login_step(std::move(keeping), observed, now);
     }
     if (keeping.trouble == Trouble::unreachable) {
-        keeping.next = std::min(keeping.next, now + retry_pause(seen.ticket->end - now));
+        keeping.next = std::min(keeping.next, now + retry_pause(observed.ticket->end - now));
     }
-    const bool due = !seen.busy && now >= keeping.next;
+    const bool due = !observed.busy && now >= keeping.next;
     return {std::move(keeping), due ? std::optional(Source::renewal) : std::nullopt};
 }
 

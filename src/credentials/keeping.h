@@ -29,9 +29,9 @@ enum class Trouble {
 bool is_permanent(Trouble trouble);
 /// True if the keytab is the cause, so that no ticket can come from it.
 bool is_of_keytab(Trouble trouble);
-/// A message for users: `it is not renewable`. `said` is the message of kinit or of another source;
-/// it is all there is for a temporary failure.
-std::string in_words(Trouble trouble, const std::string& said);
+/// A message for users: `it is not renewable`. `message` is the message of kinit or of another
+/// source; it is all there is for a temporary failure.
+std::string describe(Trouble trouble, const std::string& message);
 /// The name used in JSON: `unreachable`, `not_renewable`, ...
 std::string_view word(Trouble trouble);
 
@@ -42,12 +42,12 @@ enum class Source {
 };
 
 /// Classifies an error message of kinit (LC_ALL=C); never `none`.
-Trouble trouble_in(std::string_view words, Source source = Source::renewal);
+Trouble trouble_in(std::string_view message, Source source = Source::renewal);
 
 /// A finished attempt. Success shows in the cache, which is read again.
 struct Attempt {
     Trouble trouble = Trouble::none;
-    std::string words; ///< message of the KDC or of kinit, for users
+    std::string message; ///< message of the KDC or of kinit, for users
     Source source = Source::renewal;
 };
 
@@ -56,17 +56,17 @@ struct Keeping {
     std::optional<Ticket> ticket; ///< the ticket that the plan is for
     Time next;                    ///< time of the next renewal or retry
     Trouble trouble = Trouble::none;
-    std::string words;              ///< of the last failure, until a renewal succeeds
+    std::string message;            ///< of the last failure, until a renewal succeeds
     int renewals = 0;               ///< including tickets from the keytab
     int failures = 0;               ///< since the last success
     Trouble keytab = Trouble::none; ///< why the last attempt with the keytab gave no ticket
 
     /// The problem to report. A ticket that cannot be renewed is no problem as long as a keytab
     /// provides the next one.
-    Trouble told(bool has_keytab) const;
+    Trouble reported_trouble(bool has_keytab) const;
 };
 
-struct Seen {
+struct Observed {
     std::optional<Ticket> ticket;   ///< the ticket in the cache; nullopt: none readable
     std::optional<Attempt> attempt; ///< an attempt that ended since the last step
     bool busy = false;              ///< an attempt is in progress
@@ -90,7 +90,7 @@ struct Step {
 /// lost or has expired, and after the retry delay if the KDC refused a renewal. A login that the
 /// KDC rejected for good is not repeated, because that might lock the account; only another ticket
 /// in the cache resets this.
-Step step(Keeping keeping, const Seen& seen, Time now, double jitter);
+Step step(Keeping keeping, const Observed& observed, Time now, double jitter);
 
 /// When a ticket should be renewed for the first time.
 Time renewed_first(const Ticket& ticket, double jitter);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/accounting.h"
 
-#include "embedded/folder.h"
+#include "embedded/directory.h"
 #include "embedded/machine.h"
 #include "embedded/process.h"
 #include "embedded/texts.h"
@@ -25,9 +25,9 @@ using std::chrono::seconds;
 
 /// Options common to the server and the creation of the database.
 std::vector<std::string> database_options(const Places& places, const ClusterSpec& spec,
-                                          const std::string& folder)
+                                          const std::string& directory)
 {
-    std::vector<std::string> options{"--no-defaults", "--datadir=" + folder,
+    std::vector<std::string> options{"--no-defaults", "--datadir=" + directory,
                                      "--tmpdir=" + places.dir, "--innodb-log-file-size=8M"};
     if (geteuid() == 0) {
         options.push_back("--user=" + spec.user);
@@ -49,14 +49,14 @@ Result<void> make_database(Start& start)
     const std::string sql = places.private_dir() + "/database.sql";
     TRY(write_file(sql, database_sql(), 0600));
     TRY_ASSIGN(std::string tool, program("mariadb-install-db"));
-    std::vector<std::string> words = database_options(places, start.state.spec, unfinished);
-    words.insert(words.begin(), std::move(tool));
-    words.insert(words.end(),
-                 {"--force", // also if the host name does not resolve
-                  "--auth-root-authentication-method=socket", "--skip-test-db",
-                  "--extra-file=" + sql, "--auth-root-socket-user=" + start.state.spec.user});
+    std::vector<std::string> arguments = database_options(places, start.state.spec, unfinished);
+    arguments.insert(arguments.begin(), std::move(tool));
+    arguments.insert(arguments.end(),
+                     {"--force", // also if the host name does not resolve
+                      "--auth-root-authentication-method=socket", "--skip-test-db",
+                      "--extra-file=" + sql, "--auth-root-socket-user=" + start.state.spec.user});
     TRY_ASSIGN(const Finished finished,
-               run_command({std::move(words), environment_of(places)}, in(seconds(60))));
+               run_command({std::move(arguments), environment_of(places)}, in(seconds(60))));
     TRY(write_file(places.log("mariadb-install-db"), finished.output, 0600));
     if (finished.status != 0) {
         return died(places, "mariadb-install-db");
@@ -104,11 +104,11 @@ Error in_one_line(const Start& start, const std::string& daemon, const Error& er
         return one.name == daemon && is_alive(one.process);
     });
     std::string text = daemon + (lives ? " does not answer" : " failed");
-    const std::string cause = cause_in(content_of(start.places.words(daemon)));
+    const std::string cause = cause_in(content_of(start.places.output_file(daemon)));
     for (const std::string& part : {cause, remedy_for(cause)}) {
         text += part.empty() ? "" : ": " + part;
     }
-    return fail(error.kind, fmt::format("{} ({})", text, start.places.words(daemon)));
+    return fail(error.kind, fmt::format("{} ({})", text, start.places.output_file(daemon)));
 }
 
 struct Step {
@@ -136,7 +136,7 @@ bool changed_nothing(const std::string& output)
 }
 
 /// Login names of the users of this machine, for root's cluster.
-std::vector<std::string> people(const ClusterSpec& spec)
+std::vector<std::string> user_names(const ClusterSpec& spec)
 {
     constexpr uid_t k_first = 1000;
     constexpr uid_t k_last = 59999;
@@ -179,10 +179,10 @@ void end_accounting(Start& start)
     end_daemon(start, "mariadbd");
 }
 
-Result<void> account(const Start& start, std::vector<std::string> words)
+Result<void> account(const Start& start, std::vector<std::string> arguments)
 {
-    words.insert(words.begin(), {"sacctmgr", "-i"});
-    TRY_ASSIGN(const Finished done, ask(start.places, std::move(words), seconds(20)));
+    arguments.insert(arguments.begin(), {"sacctmgr", "-i"});
+    TRY_ASSIGN(const Finished done, run_tool(start.places, std::move(arguments), seconds(20)));
     if (done.status != 0 && !changed_nothing(done.output)) {
         return fail(Error::Kind::internal, fmt::format("sacctmgr: {}", cause_in(done.output)));
     }
@@ -193,13 +193,13 @@ Result<void> add_accounts(const Start& start)
 {
     TRY(account(start, {"add", "cluster", start.state.spec.name}));
     TRY(account(start, {"add", "account", "default", "Description=default", "Organization=local"}));
-    return add_people(start);
+    return add_users(start);
 }
 
-Result<void> add_people(const Start& start)
+Result<void> add_users(const Start& start)
 {
     return account(start,
-                   {"add", "user", fmt::format("{}", fmt::join(people(start.state.spec), ",")),
+                   {"add", "user", fmt::format("{}", fmt::join(user_names(start.state.spec), ",")),
                     "Account=default"});
 }
 
@@ -211,8 +211,8 @@ std::string cause_in(std::string_view log)
     constexpr std::array<std::string_view, 3> k_harmless{"not recommended values", "pidfile",
                                                          "Could not open"};
     constexpr std::size_t k_longest = 300;
-    const auto has = [](std::string_view line, std::string_view words) {
-        return line.find(words) != std::string_view::npos;
+    const auto has = [](std::string_view line, std::string_view arguments) {
+        return line.find(arguments) != std::string_view::npos;
     };
     std::string last;
     std::string cause;
@@ -223,7 +223,7 @@ std::string cause_in(std::string_view log)
             [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, '?');
         last = line.empty() ? last : line;
         if (std::any_of(k_harmless.begin(), k_harmless.end(),
-                        [&](std::string_view words) { return has(line, words); })) {
+                        [&](std::string_view arguments) { return has(line, arguments); })) {
             continue;
         }
         for (const std::string_view mark : k_marks) {
@@ -238,7 +238,7 @@ std::string cause_in(std::string_view log)
 std::string remedy_for(std::string_view cause)
 {
     struct Remedy {
-        std::string_view words;
+        std::string_view message;
         std::string_view text;
     };
     constexpr std::array k_remedies{
@@ -248,7 +248,7 @@ std::string remedy_for(std::string_view cause)
         Remedy{"with error 28", "make room or choose another --dir"},
     };
     for (const Remedy& remedy : k_remedies) {
-        if (cause.find(remedy.words) != std::string_view::npos) {
+        if (cause.find(remedy.message) != std::string_view::npos) {
             return std::string(remedy.text);
         }
     }

@@ -20,14 +20,14 @@ Result<void> start_accounting(Start& start);
 void end_accounting(Start& start);
 
 /// Runs a sacctmgr command. Succeeds if there was nothing to change.
-Result<void> account(const Start& start, std::vector<std::string> words);
+Result<void> account(const Start& start, std::vector<std::string> arguments);
 
 /// Registers the cluster and its accounts in slurmdbd.
 Result<void> add_accounts(const Start& start);
 
 /// Gives an account to the caller, or for root's cluster to all users of this machine. Slurm 22.05
 /// charges jobs of users without an account to root.
-Result<void> add_people(const Start& start);
+Result<void> add_users(const Start& start);
 
 /// The line of a daemon's log that explains why it ended: the first error, else the last line,
 /// without time and program name; control characters are replaced. Empty for an empty log. Pure.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/daemons.h"
 
-#include "embedded/folder.h"
+#include "embedded/directory.h"
 #include "embedded/process.h"
 #include "embedded/tools.h"
 
@@ -47,13 +47,13 @@ bool listens(const std::string& path)
 
 Error died(const Places& places, const std::string& daemon)
 {
-    const std::string log = places.words(daemon);
-    const std::string words = last_words(log);
-    const bool full = words.find("No space left") != std::string::npos;
+    const std::string log = places.output_file(daemon);
+    const std::string last_output = last_message(log);
+    const bool full = last_output.find("No space left") != std::string::npos;
     return fail(Error::Kind::io,
                 fmt::format("{} did not start{}; the end of {}:\n{}", daemon,
                             full ? ", the disk is full: make room or choose another --dir" : "",
-                            log, words));
+                            log, last_output));
 }
 
 Result<void> wait_until(const Start& start, const std::string& daemon,
@@ -93,14 +93,15 @@ Result<void> launch(Start& start, const std::string& name, const std::string& pr
     }
     TRY_ASSIGN(std::string path, program(program_name));
     options.insert(options.begin(), std::move(path));
-    unlink(start.places.words(name).c_str()); // messages of an earlier start would be misleading
+    unlink(
+        start.places.output_file(name).c_str()); // messages of an earlier start would be misleading
     std::vector<std::string> environment = environment_of(start.places);
     if (program_name.starts_with("slurm")) {
         TRY_ASSIGN(const std::string library, loopback_library());
         environment.push_back("LD_PRELOAD=" + library);
     }
     TRY_ASSIGN(const ProcessId process, start_daemon({std::move(options), std::move(environment)},
-                                                     start.places.words(name)));
+                                                     start.places.output_file(name)));
     start.state.daemons.push_back({name, process});
     return {};
 }

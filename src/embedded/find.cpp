@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/cluster.h"
-#include "embedded/folder.h"
+#include "embedded/directory.h"
 #include "embedded/machine.h"
 #include "embedded/process.h"
 #include "io/trusted_path.h"

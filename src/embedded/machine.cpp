@@ -88,13 +88,13 @@ std::map<int, std::string> models_of_nvidia_smi()
 }
 
 Result<std::vector<GpuDevice>> links_to_null(int count, const std::string& model,
-                                             const std::string& folder)
+                                             const std::string& directory)
 {
     std::vector<GpuDevice> gpus;
     std::error_code failed;
-    fs::create_directories(folder, failed);
+    fs::create_directories(directory, failed);
     for (int index = 0; index < count; ++index) {
-        const std::string link = fmt::format("{}/gpu{}", folder, index);
+        const std::string link = fmt::format("{}/gpu{}", directory, index);
         if (!is_character_device(link)) {
             fs::create_symlink("/dev/null", link, failed);
         }
@@ -129,18 +129,18 @@ bool succeeds(Action action, int port)
     return fine;
 }
 
-bool can_write_all(const std::vector<std::string>& folders)
+bool can_write_all(const std::vector<std::string>& directories)
 {
-    return std::all_of(folders.begin(), folders.end(), [](const std::string& folder) {
-        return access((folder + "/cgroup.procs").c_str(), W_OK) == 0;
+    return std::all_of(directories.begin(), directories.end(), [](const std::string& directory) {
+        return access((directory + "/cgroup.procs").c_str(), W_OK) == 0;
     });
 }
 
-bool has_words(const std::string& text, const std::vector<std::string>& words)
+bool has_all_parts(const std::string& text, const std::vector<std::string>& parts)
 {
     std::istringstream stream(text);
     const std::vector<std::string> found{std::istream_iterator<std::string>(stream), {}};
-    return std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::all_of(parts.begin(), parts.end(), [&](const std::string& word) {
         return std::find(found.begin(), found.end(), word) != found.end();
     });
 }
@@ -157,7 +157,7 @@ Cgroups cgroups_v2(const std::string& root)
     if (!is_alone(content_of("/proc/1/cgroup")) || !is_alone(content_of("/proc/self/cgroup"))) {
         return {"", "v1 hierarchies are mounted beside cgroup v2"};
     }
-    if (!has_words(content_of(root + "/cgroup.controllers"), {"cpuset", "memory"})) {
+    if (!has_all_parts(content_of(root + "/cgroup.controllers"), {"cpuset", "memory"})) {
         return {"", "cgroup v2 without the cpuset and memory controllers"};
     }
     if (!can_write_all({root})) {
@@ -220,7 +220,7 @@ std::vector<GpuDevice> real_gpus()
 }
 
 Result<std::vector<GpuDevice>> stand_in_gpus(int count, const std::string& model,
-                                             const std::string& folder)
+                                             const std::string& directory)
 {
     if (count < 0 || count > k_most_gpus) {
         return fail(Error::Kind::usage,
@@ -234,7 +234,7 @@ Result<std::vector<GpuDevice>> stand_in_gpus(int count, const std::string& model
                         std::all_of(gpus.begin(), gpus.end(), [](const GpuDevice& gpu) {
                             return is_character_device(gpu.file);
                         });
-    return enough ? gpus : links_to_null(count, model, folder);
+    return enough ? gpus : links_to_null(count, model, directory);
 }
 
 int core_count()

@@ -17,9 +17,9 @@ namespace gpuq::embedded {
 std::vector<GpuDevice> real_gpus();
 
 /// `count` devices that stand in for GPUs: console terminals (0 to 63), which jobs do not use, or
-/// links to /dev/null in `folder` where the machine has fewer.
+/// links to /dev/null in `directory` where the machine has fewer.
 Result<std::vector<GpuDevice>> stand_in_gpus(int count, const std::string& model,
-                                             const std::string& folder);
+                                             const std::string& directory);
 
 /// Slurm's gres type for a model: `k80` for `Tesla K80`, `rtx_3090` for `NVIDIA GeForce RTX 3090`.
 /// Pure.

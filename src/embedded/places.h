@@ -28,7 +28,7 @@ struct Places {
     std::string log_dir() const { return dir + "/log"; }
     std::string log(const std::string& daemon) const { return log_dir() + "/" + daemon + ".log"; }
     /// stderr of a daemon; Slurm's daemons repeat it with times in their own log.
-    std::string words(const std::string& daemon) const
+    std::string output_file(const std::string& daemon) const
     {
         return daemon.starts_with("slurm") ? log_dir() + "/" + daemon + ".start" : log(daemon);
     }

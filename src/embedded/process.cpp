@@ -28,7 +28,7 @@ constexpr rlim_t k_files = 65536;
 /// In a session of its own, with stdin from /dev/null.
 Subprocess plan_of(const Command& command)
 {
-    return {.argv = command.words,
+    return {.argv = command.arguments,
             .environment = command.environment,
             .group = Subprocess::Group::session,
             .file_mask = 022,
@@ -96,19 +96,19 @@ Result<Finished> run_command(const Command& command, Deadline deadline)
     TRY_ASSIGN(gpuq::Finished finished, run(plan_of(command), {.limit = limit}));
     if (!finished.in_time) {
         return fail(Error::Kind::unreachable,
-                    fmt::format("{} did not answer in time", command.words[0]));
+                    fmt::format("{} did not answer in time", command.arguments[0]));
     }
     return Finished{finished.status, std::move(finished.out)};
 }
 
 std::optional<std::string> find_program(const std::string& name, const char* path)
 {
-    const std::string folders =
+    const std::string directories =
         fmt::format("{}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin", path ? path : "");
-    std::istringstream list(folders);
-    for (std::string folder; std::getline(list, folder, ':');) {
-        const std::string candidate = folder + "/" + name;
-        if (folder.starts_with('/') && access(candidate.c_str(), X_OK) == 0) {
+    std::istringstream list(directories);
+    for (std::string directory; std::getline(list, directory, ':');) {
+        const std::string candidate = directory + "/" + name;
+        if (directory.starts_with('/') && access(candidate.c_str(), X_OK) == 0) {
             return candidate;
         }
     }
@@ -145,8 +145,8 @@ bool is_alive(const ProcessId& process)
 std::vector<ProcessFacts> all_processes()
 {
     std::vector<ProcessFacts> processes;
-    DIR* folder = opendir("/proc");
-    while (const dirent* entry = folder ? readdir(folder) : nullptr) {
+    DIR* directory = opendir("/proc");
+    while (const dirent* entry = directory ? readdir(directory) : nullptr) {
         const std::string name = entry->d_name;
         int pid = 0;
         const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
@@ -159,8 +159,8 @@ std::vector<ProcessFacts> all_processes()
                 {{pid, stat->start_time}, stat->parent, stat->command, environment_of(pid)});
         }
     }
-    if (folder) {
-        closedir(folder);
+    if (directory) {
+        closedir(directory);
     }
     return processes;
 }

@@ -21,7 +21,7 @@ inline Deadline in(std::chrono::milliseconds time)
 
 /// A program and its complete environment; no shell is involved.
 struct Command {
-    std::vector<std::string> words; ///< words[0] is a path
+    std::vector<std::string> arguments; ///< words[0] is a path
     std::vector<std::string> environment;
 };
 

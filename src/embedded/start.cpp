@@ -3,7 +3,7 @@
 
 #include "embedded/accounting.h"
 #include "embedded/cluster.h"
-#include "embedded/folder.h"
+#include "embedded/directory.h"
 #include "embedded/machine.h"
 #include "embedded/process.h"
 #include "embedded/rules.h"
@@ -77,7 +77,7 @@ Result<void> start_controller(Start& start)
     TRY(wait_until(start, "slurmctld", [&] { return answers(start.state.ports.controller); }));
     // The port is open before the controller knows its nodes.
     return wait_until(start, "slurmctld", [&] {
-        const auto answer = ask(start.places, {"sinfo", "-h"}, seconds(5));
+        const auto answer = run_tool(start.places, {"sinfo", "-h"}, seconds(5));
         return answer && answer->status == 0;
     });
 }
@@ -101,7 +101,8 @@ Result<policy::Policy> kept_policy(const Places& places)
 /// Makes the controller and the nodes reread their configuration.
 Result<void> reconfigure(const Start& start)
 {
-    TRY_ASSIGN(const Finished done, ask(start.places, {"scontrol", "reconfigure"}, seconds(20)));
+    TRY_ASSIGN(const Finished done,
+               run_tool(start.places, {"scontrol", "reconfigure"}, seconds(20)));
     return done.status == 0 ? Result<void>()
                             : fail(Error::Kind::io, "scontrol reconfigure: " + done.output);
 }
@@ -110,8 +111,8 @@ Result<void> reconfigure(const Start& start)
 /// the partitions that use them, are created after it has started.
 Result<void> set_up_policy(const Start& start, const policy::Policy& policy)
 {
-    for (auto& words : accounting_commands(policy, start.state.spec.name)) {
-        TRY(account(start, std::move(words)));
+    for (auto& arguments : accounting_commands(policy, start.state.spec.name)) {
+        TRY(account(start, std::move(arguments)));
     }
     TRY(write_file(start.places.policy_conf(), policy::slurm_conf_of(policy), 0644));
     return reconfigure(start);
@@ -255,7 +256,7 @@ Result<void> start_accounting_or_do_without(Start& start)
     return write_configuration(start);
 }
 
-Result<void> make_folders(Start& start)
+Result<void> make_directories(Start& start)
 {
     TRY_ASSIGN(start.places.run, make_run_dir());
     start.state.run = start.places.run;
@@ -285,7 +286,7 @@ Result<void> choose_ports(State& state)
 Result<void> start_all(Start& start)
 {
     TRY(choose_ports(start.state));
-    TRY(make_folders(start));
+    TRY(make_directories(start));
     TRY(write_state(start.places, start.state)); // allows a cleanup after a crash
     TRY(write_configuration(start));
     TRY(make_munge_key(start.places));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/teardown.h"
 
-#include "embedded/folder.h"
+#include "embedded/directory.h"
 #include "embedded/machine.h"
 
 #include <algorithm>
@@ -61,43 +61,43 @@ bool descends(const ProcessFacts& process, const std::set<int>& roots,
 /// Directories that Slurm made for the nodes: /sys/fs/cgroup/CONTROLLER/slurm_NODE (v1).
 std::vector<fs::path> cgroups_of(const ClusterSpec& spec)
 {
-    std::vector<fs::path> folders;
+    std::vector<fs::path> directories;
     if (spec.confinement != Confinement::cgroups) {
-        return folders;
+        return directories;
     }
     std::error_code failed;
     for (const auto& controller : fs::directory_iterator("/sys/fs/cgroup", failed)) {
         for (int index = 0; index < spec.nodes; ++index) {
-            const fs::path folder = controller.path() / ("slurm_" + spec.node(index));
-            if (fs::is_directory(folder, failed)) {
-                folders.push_back(folder);
+            const fs::path directory = controller.path() / ("slurm_" + spec.node(index));
+            if (fs::is_directory(directory, failed)) {
+                directories.push_back(directory);
             }
         }
     }
-    return folders;
+    return directories;
 }
 
-std::vector<fs::path> folders_below(const fs::path& top)
+std::vector<fs::path> directories_below(const fs::path& top)
 {
-    std::vector<fs::path> folders{top};
+    std::vector<fs::path> directories{top};
     std::error_code failed;
     for (auto entry = fs::recursive_directory_iterator(top, failed);
          !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
         if (entry->is_directory(failed)) {
-            folders.push_back(entry->path());
+            directories.push_back(entry->path());
         }
     }
     // Deepest first: a cgroup with children cannot be removed.
-    std::sort(folders.rbegin(), folders.rend());
-    return folders;
+    std::sort(directories.rbegin(), directories.rend());
+    return directories;
 }
 
 std::vector<int> confined_processes(const ClusterSpec& spec)
 {
     std::vector<int> pids;
     for (const fs::path& top : cgroups_of(spec)) {
-        for (const fs::path& folder : folders_below(top)) {
-            std::istringstream file(content_of(folder / "cgroup.procs"));
+        for (const fs::path& directory : directories_below(top)) {
+            std::istringstream file(content_of(directory / "cgroup.procs"));
             for (int pid = 0; file >> pid;) {
                 pids.push_back(pid);
             }
@@ -109,8 +109,8 @@ std::vector<int> confined_processes(const ClusterSpec& spec)
 void remove_cgroups(const ClusterSpec& spec)
 {
     for (const fs::path& top : cgroups_of(spec)) {
-        for (const fs::path& folder : folders_below(top)) {
-            rmdir(folder.c_str());
+        for (const fs::path& directory : directories_below(top)) {
+            rmdir(directory.c_str());
         }
     }
 }
@@ -157,14 +157,14 @@ std::vector<std::string> lines_of(const Result<Finished>& answer)
 }
 
 /// Best effort: ending the processes does the rest.
-void tell(const Places& places, std::vector<std::string> words)
+void run_best_effort(const Places& places, std::vector<std::string> arguments)
 {
-    const auto ignored = ask(places, std::move(words), seconds(5));
+    const auto ignored = run_tool(places, std::move(arguments), seconds(5));
 }
 
 std::vector<std::string> jobs(const Places& places, const char* states)
 {
-    return lines_of(ask(places, {"squeue", "-h", "-o", "%A", "-t", states}, seconds(5)));
+    return lines_of(run_tool(places, {"squeue", "-h", "-o", "%A", "-t", states}, seconds(5)));
 }
 
 /// Cancels running jobs, so that accounting records how they ended, and keeps pending ones, which
@@ -179,11 +179,11 @@ int cancel_jobs(const Places& places, const State& state)
     }
     const auto running = jobs(places, "RUNNING,SUSPENDED").size();
     for (const std::string& partition :
-         lines_of(ask(places, {"sinfo", "-h", "-o", "%R"}, seconds(5)))) {
-        tell(places, {"scontrol", "update", "PartitionName=" + partition, "State=DOWN"});
+         lines_of(run_tool(places, {"sinfo", "-h", "-o", "%R"}, seconds(5)))) {
+        run_best_effort(places, {"scontrol", "update", "PartitionName=" + partition, "State=DOWN"});
     }
     for (const char* kind : {"RUNNING", "SUSPENDED"}) {
-        tell(places, {"scancel", "-t", kind});
+        run_best_effort(places, {"scancel", "-t", kind});
     }
     const auto quiet = [&] { return jobs(places, "RUNNING,SUSPENDED,COMPLETING").empty(); };
     if (!wait_for(quiet, in(seconds(2)))) {
@@ -233,7 +233,7 @@ Result<int> end_everything(const Places& places, const State& state)
 {
     const int cancelled = cancel_jobs(places, state);
     // Twice, to catch processes that were forked during the first scan.
-    for (int look = 0; look < 2; ++look) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
         end_processes(ids(find_processes(places, state.spec).jobs), SIGKILL, in(seconds(2)));
     }
     for (const std::string_view command : k_daemons) {

@@ -39,7 +39,7 @@ std::string tracking(Confinement confinement)
 }
 
 /// `CPUs=20`, plus the topology if a core has several threads: then rounded up to whole cores.
-std::string cpu_words(const ClusterSpec& spec, int index)
+std::string cpu_arguments(const ClusterSpec& spec, int index)
 {
     const int threads = spec.threads_of(index);
     if (threads == 1) {
@@ -59,7 +59,7 @@ std::string node_lines(const ClusterSpec& spec, const Ports& ports)
         text += fmt::format("NodeName={} NodeHostname=localhost NodeAddr=127.0.0.1 Port={} "
                             "{} RealMemory={}{}{} State=UNKNOWN\n",
                             spec.node(index), ports.nodes.at(static_cast<std::size_t>(index)),
-                            cpu_words(spec, index), spec.memory_mib,
+                            cpu_arguments(spec, index), spec.memory_mib,
                             gres.empty() ? "" : " Gres=", gres);
     }
     return text;

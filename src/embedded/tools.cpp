@@ -79,8 +79,8 @@ Result<std::string> installed(const std::string& name)
 {
     namespace fs = std::filesystem;
     std::error_code failed;
-    const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
-    for (const fs::path& place : {folder, folder / "../libexec/gpuq"}) {
+    const fs::path directory = fs::read_symlink("/proc/self/exe", failed).parent_path();
+    for (const fs::path& place : {directory, directory / "../libexec/gpuq"}) {
         const fs::path path = (place / name).lexically_normal();
         // ld.so splits LD_PRELOAD at blanks and colons.
         if (fs::exists(path, failed) && path.string().find_first_of(" :$'") == std::string::npos) {
@@ -89,7 +89,7 @@ Result<std::string> installed(const std::string& name)
     }
     return fail(Error::Kind::internal,
                 fmt::format("no {} beside {} (or a space or colon in that path); reinstall gpuq",
-                            name, folder.string()));
+                            name, directory.string()));
 }
 
 } // namespace
@@ -124,11 +124,11 @@ std::vector<std::string> environment_of(const Places& places)
     return variables;
 }
 
-Result<Finished> ask(const Places& places, std::vector<std::string> words,
-                     std::chrono::milliseconds limit)
+Result<Finished> run_tool(const Places& places, std::vector<std::string> arguments,
+                          std::chrono::milliseconds limit)
 {
-    TRY_ASSIGN(words[0], program(words[0]));
-    return run_command({std::move(words), environment_of(places)}, in(limit));
+    TRY_ASSIGN(arguments[0], program(arguments[0]));
+    return run_command({std::move(arguments), environment_of(places)}, in(limit));
 }
 
 } // namespace gpuq::embedded

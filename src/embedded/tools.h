@@ -35,7 +35,7 @@ std::string marker_of(const Places& places);
 
 /// Runs a Slurm command against the cluster, without a shell. `unreachable` when it does not finish
 /// in time; a failure of the command is in the status.
-Result<Finished> ask(const Places& places, std::vector<std::string> words,
-                     std::chrono::milliseconds limit = std::chrono::seconds(10));
+Result<Finished> run_tool(const Places& places, std::vector<std::string> arguments,
+                          std::chrono::milliseconds limit = std::chrono::seconds(10));
 
 } // namespace gpuq::embedded

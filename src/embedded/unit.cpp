@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/unit.h"
 
-#include "embedded/folder.h"
+#include "embedded/directory.h"
 #include "embedded/machine.h"
 #include "embedded/process.h"
 #include "embedded/tools.h"
@@ -17,28 +17,29 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 
-constexpr const char* k_people_service_name = "gpuq-cluster-people.service";
+constexpr const char* k_users_service_name = "gpuq-cluster-people.service";
 
 std::string unit_path(const std::string& name)
 {
     return "/etc/systemd/system/" + name;
 }
 
-Result<Finished> systemctl(std::vector<std::string> words)
+Result<Finished> systemctl(std::vector<std::string> arguments)
 {
     const auto path = find_program("systemctl", nullptr);
     if (!path) {
         return fail(Error::Kind::not_found, "systemd runs this machine, but there is no systemctl");
     }
-    words.insert(words.begin(), *path);
-    return run_command({std::move(words), {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}},
-                       in(seconds(180)));
+    arguments.insert(arguments.begin(), *path);
+    return run_command(
+        {std::move(arguments), {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}},
+        in(seconds(180)));
 }
 
-Result<void> must(std::vector<std::string> words)
+Result<void> must(std::vector<std::string> arguments)
 {
-    const std::string what = words.front();
-    TRY_ASSIGN(const Finished done, systemctl(std::move(words)));
+    const std::string what = arguments.front();
+    TRY_ASSIGN(const Finished done, systemctl(std::move(arguments)));
     if (done.status != 0) {
         return fail(Error::Kind::io, fmt::format("systemctl {}: {}see `journalctl -u {}`", what,
                                                  done.output, k_unit_name));
@@ -75,7 +76,7 @@ std::string unit_text(const std::string& gpuq, const std::string& dir)
                        k_in_unit, gpuq, dir);
 }
 
-std::string people_path_text()
+std::string users_path_text()
 {
     return fmt::format("# Written by `gpuq cluster up`.\n"
                        "[Unit]\n"
@@ -89,7 +90,7 @@ std::string people_path_text()
                        k_unit_name);
 }
 
-std::string people_service_text(const std::string& gpuq, const std::string& dir)
+std::string users_service_text(const std::string& gpuq, const std::string& dir)
 {
     return fmt::format("# Written by `gpuq cluster up`.\n"
                        "[Unit]\n"
@@ -124,13 +125,13 @@ Result<void> start_unit(const Places& places)
                                 gpuq));
     }
     TRY(write_file(unit_path(k_unit_name), unit_text(gpuq, places.dir), 0644));
-    TRY(write_file(unit_path(k_people_service_name), people_service_text(gpuq, places.dir), 0644));
-    TRY(write_file(unit_path(k_people_unit_name), people_path_text(), 0644));
+    TRY(write_file(unit_path(k_users_service_name), users_service_text(gpuq, places.dir), 0644));
+    TRY(write_file(unit_path(k_users_unit_name), users_path_text(), 0644));
     TRY(must({"daemon-reload"}));
-    TRY(must({"enable", k_unit_name, k_people_unit_name}));
+    TRY(must({"enable", k_unit_name, k_users_unit_name}));
     // restart, since it may be active although its processes were killed.
     TRY(must({"restart", k_unit_name}));
-    return must({"restart", k_people_unit_name});
+    return must({"restart", k_users_unit_name});
 }
 
 Result<void> stop_unit()
@@ -138,8 +139,8 @@ Result<void> stop_unit()
     if (!fs::exists(unit_path(k_unit_name))) {
         return {};
     }
-    TRY(must({"disable", "--now", k_people_unit_name, k_unit_name}));
-    for (const char* name : {k_unit_name, k_people_service_name, k_people_unit_name}) {
+    TRY(must({"disable", "--now", k_users_unit_name, k_unit_name}));
+    for (const char* name : {k_unit_name, k_users_service_name, k_users_unit_name}) {
         unlink(unit_path(name).c_str());
     }
     return must({"daemon-reload"});

@@ -11,7 +11,7 @@
 namespace gpuq::embedded {
 
 constexpr const char* k_unit_name = "gpuq-cluster.service";
-constexpr const char* k_people_unit_name = "gpuq-cluster-people.path";
+constexpr const char* k_users_unit_name = "gpuq-cluster-people.path";
 
 /// Environment variable set for processes started by the unit.
 constexpr const char* k_in_unit = "GPUQ_CLUSTER_UNIT";
@@ -19,8 +19,8 @@ constexpr const char* k_in_unit = "GPUQ_CLUSTER_UNIT";
 /// The service unit; `gpuq` and `dir` must be absolute paths without special characters. Pure.
 std::string unit_text(const std::string& gpuq, const std::string& dir);
 /// Units that create accounts for users added later: a watch on /etc/passwd. Pure.
-std::string people_path_text();
-std::string people_service_text(const std::string& gpuq, const std::string& dir);
+std::string users_path_text();
+std::string users_service_text(const std::string& gpuq, const std::string& dir);
 
 /// True when systemd should run the cluster of `places`: it is root's, systemd is the init system,
 /// and this process is not started by the unit.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "embedded/accounting.h"
 #include "embedded/cluster.h"
-#include "embedded/folder.h"
+#include "embedded/directory.h"
 #include "embedded/machine.h"
 #include "embedded/process.h"
 #include "embedded/start.h"
@@ -38,10 +38,10 @@ std::string user_name()
 /// Sockets and cores as detected by slurmd, without parameters that are configured explicitly.
 std::string topology(const Places& places)
 {
-    const auto answer = ask(places, {"slurmd", "-C"}, seconds(5));
-    std::istringstream words(answer && answer->status == 0 ? answer->output : "");
+    const auto answer = run_tool(places, {"slurmd", "-C"}, seconds(5));
+    std::istringstream stream(answer && answer->status == 0 ? answer->output : "");
     std::string text;
-    for (std::string word; words >> word;) {
+    for (std::string word; stream >> word;) {
         if (word.starts_with("Boards=") || word.starts_with("SocketsPerBoard=") ||
             word.starts_with("CoresPerSocket=") || word.starts_with("ThreadsPerCore=")) {
             text += (text.empty() ? "" : " ") + word;
@@ -53,14 +53,14 @@ std::string topology(const Places& places)
 /// `22.05`, from the `slurm-wlm 22.05.8` of `slurmd -V`; empty if unknown.
 std::string slurm_release(const Places& places)
 {
-    const auto answer = ask(places, {"slurmd", "-V"}, seconds(5));
+    const auto answer = run_tool(places, {"slurmd", "-V"}, seconds(5));
     const std::string text = answer && answer->status == 0 ? answer->output : "";
     const auto version = text.find_last_of(' ') + 1;
     constexpr std::size_t k_digits = 5;
     return version + k_digits <= text.size() ? text.substr(version, k_digits) : "";
 }
 
-Result<MachineFacts> look_at_machine(const Places& places)
+Result<MachineFacts> inspect_machine(const Places& places)
 {
     MachineFacts facts;
     facts.user = user_name();
@@ -105,7 +105,7 @@ int most_gpus(const NodesOfPolicy& nodes)
 
 Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const State* former)
 {
-    TRY_ASSIGN(const MachineFacts machine, look_at_machine(places));
+    TRY_ASSIGN(const MachineFacts machine, inspect_machine(places));
     Wishes all = former ? merge(wishes, former->spec) : wishes;
     if (!wishes.confinement && machine.cgroup_plugin.empty()) {
         all.confinement = Confinement::parents; // the last start may have used cgroups
@@ -198,7 +198,7 @@ Result<UpReport> repair(Start& start)
     const bool was_recorded = state.spec.accounting;
     const bool had_failed = !state.accounting_failure.empty();
     if (dead.empty() && !had_failed) {
-        if (const auto added = add_people(start); !added) {
+        if (const auto added = add_users(start); !added) {
             report.notes.push_back("accounting does not answer: " + added.error().text);
         }
     } else {

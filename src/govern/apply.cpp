@@ -34,12 +34,12 @@ Objects tightest_of(const Scene& scene, const Candidate& candidate)
 {
     Objects least;
     for (const SlurmObject& object : candidate.objects) {
-        const SlurmObject* const there = find(scene.there.objects, object.kind, object.name);
-        if (object.kind == Kind::setting || (object.kind == Kind::qos && there == nullptr)) {
+        const SlurmObject* const actual = find(scene.actual.objects, object.kind, object.name);
+        if (object.kind == Kind::setting || (object.kind == Kind::qos && actual == nullptr)) {
             least.push_back(object);
-        } else if (there != nullptr &&
+        } else if (actual != nullptr &&
                    (object.kind == Kind::partition || is_in_database(object.kind))) {
-            least.push_back(tightest(*there, object, scene.there.nodes));
+            least.push_back(tightest(*actual, object, scene.actual.nodes));
         }
     }
     return least;
@@ -50,11 +50,12 @@ Objects tightest_of(const Scene& scene, const Candidate& candidate)
 /// revive() to restart the controller after a crash.
 class Passage {
 public:
-    Passage(Admin& admin, const Scene& scene, const Candidate& candidate, const Tell& tell)
+    Passage(Admin& admin, const Scene& scene, const Candidate& candidate,
+            const StepReport& report_step)
         : m_admin(admin)
         , m_scene(scene)
         , m_candidate(candidate)
-        , m_tell(tell)
+        , m_report_step(report_step)
         , m_least(tightest_of(scene, candidate))
         , m_unwanted(unwanted_partitions(scene, candidate))
         , m_least_include(include_of(m_least, scene.texts.include, all_leaving()))
@@ -64,7 +65,7 @@ public:
     /// Changes nothing.
     Result<void> rehearse()
     {
-        m_tell("rehearsing the new files on a separate slurmctld");
+        m_report_step("rehearsing the new files on a separate slurmctld");
         const std::string last =
             include_of(m_candidate.objects, m_scene.texts.include, all_leaving());
         TRY(m_admin.rehearse(last, m_candidate.script));
@@ -74,9 +75,9 @@ public:
 
     Result<void> run()
     {
-        if (m_scene.touched.contains(k_folder)) {
-            m_tell("directory: " + m_admin.path(k_folder));
-            TRY(m_admin.take_folder()); // first, or other users could still change the files
+        if (m_scene.touched.contains(k_directory)) {
+            m_report_step("directory: " + m_admin.path(k_directory));
+            TRY(m_admin.claim_directory()); // first, or other users could still change the files
         }
         TRY(m_admin.write(k_include_before, m_scene.texts.include));
         TRY(m_admin.write(k_script_before, m_scene.texts.script));
@@ -98,7 +99,7 @@ public:
 
     Result<void> put_back()
     {
-        m_tell("restoring the previous state");
+        m_report_step("restoring the previous state");
         TRY(put_text(k_script, m_scene.texts.script));
         TRY(put_text(k_include, m_scene.texts.include));
         // Even if the text is unchanged: the controller may have read a different one. The result
@@ -129,9 +130,10 @@ private:
     Result<void> tighten()
     {
         for (const SlurmObject& object : m_least) {
-            const SlurmObject* const there = find(m_scene.there.objects, object.kind, object.name);
+            const SlurmObject* const actual =
+                find(m_scene.actual.objects, object.kind, object.name);
             if (is_in_database(object.kind) &&
-                (there == nullptr || there->fields != object.fields)) {
+                (actual == nullptr || actual->fields != object.fields)) {
                 TRY(set(object));
             }
         }
@@ -140,15 +142,15 @@ private:
 
     Result<void> set(const SlurmObject& object)
     {
-        m_tell(fmt::format("{} {}", word(object.kind), object.name));
+        m_report_step(fmt::format("{} {}", word(object.kind), object.name));
         return m_admin.set(object);
     }
 
     Result<void> put_text(const std::string& name, const std::string& text)
     {
-        TRY_ASSIGN(const auto there, m_admin.read(name));
-        const bool same = there == text && !m_scene.touched.contains(name);
-        if (same || (!there && text.empty())) {
+        TRY_ASSIGN(const auto actual, m_admin.read(name));
+        const bool same = actual == text && !m_scene.touched.contains(name);
+        if (same || (!actual && text.empty())) {
             return {};
         }
         return text.empty() ? m_admin.erase(name) : m_admin.write(name, text);
@@ -156,7 +158,7 @@ private:
 
     Result<void> put_include(const std::string& text)
     {
-        m_tell("partitions and settings: " + m_admin.path(k_include));
+        m_report_step("partitions and settings: " + m_admin.path(k_include));
         TRY(put_text(k_include, text));
         // Even if the text is unchanged: something may have been changed by hand since.
         const auto asked = m_admin.reconfigure();
@@ -169,7 +171,7 @@ private:
 
     Result<void> put_script()
     {
-        m_tell("script: " + m_admin.path(k_script));
+        m_report_step("script: " + m_admin.path(k_script));
         TRY(put_text(k_script, m_candidate.script));
         TRY_ASSIGN(auto loaded, m_admin.loaded_script());
         if (loaded != m_candidate.version) {
@@ -217,18 +219,18 @@ private:
         TRY_ASSIGN(const auto include, m_admin.read(k_include));
         const auto named = qos_named_in(include.value_or(""));
         for (const Change& change : changes(m_candidate.objects, now, m_scene.owned)) {
-            const SlurmObject* const wanted = find(m_candidate.objects, change.kind, change.name);
+            const SlurmObject* const desired = find(m_candidate.objects, change.kind, change.name);
             if (change.action != Change::Action::remove) {
                 // A share that is no longer wanted is reset to 1, a limit is cleared.
                 SlurmObject plain{change.kind, change.name, {}, 0};
                 if (change.kind == Kind::share) {
                     plain.fields["fairshare"] = "1";
                 }
-                TRY(is_last(change.kind) ? set(wanted != nullptr ? *wanted : plain)
+                TRY(is_last(change.kind) ? set(desired != nullptr ? *desired : plain)
                                          : Result<void>());
             } else if (change.kind == Kind::reservation ||
                        (change.kind == Kind::qos && !named.contains(change.name))) {
-                m_tell(fmt::format("{} {}: removed", word(change.kind), change.name));
+                m_report_step(fmt::format("{} {}: removed", word(change.kind), change.name));
                 TRY(m_admin.remove(change.kind, change.name));
             }
         }
@@ -254,18 +256,18 @@ private:
         const bool rules_shares =
             std::any_of(m_candidate.objects.begin(), m_candidate.objects.end(),
                         [](const SlurmObject& one) { return one.kind == Kind::share; });
-        for (const SlurmObject& object : m_scene.there.objects) {
-            const SlurmObject* const there = find(now.objects, object.kind, object.name);
+        for (const SlurmObject& object : m_scene.actual.objects) {
+            const SlurmObject* const actual = find(now.objects, object.kind, object.name);
             const bool ours = (rules_shares && object.kind == Kind::share) ||
                               find(m_candidate.objects, object.kind, object.name) != nullptr ||
                               find(m_scene.owned, object.kind, object.name) != nullptr;
             if (ours && is_last(object.kind) &&
-                (there == nullptr || there->fields != object.fields)) {
+                (actual == nullptr || actual->fields != object.fields)) {
                 TRY(m_admin.set(object));
             }
         }
         for (const SlurmObject& object : m_candidate.objects) {
-            const bool is_new = find(m_scene.there.objects, object.kind, object.name) == nullptr;
+            const bool is_new = find(m_scene.actual.objects, object.kind, object.name) == nullptr;
             if (is_new && (object.kind == Kind::qos || object.kind == Kind::reservation)) {
                 TRY(m_admin.remove(object.kind, object.name));
             }
@@ -275,18 +277,18 @@ private:
             }
         }
         const auto limits = gpu_limits(now);
-        for (const SlurmObject& limit : gpu_limits(m_scene.there)) {
-            const SlurmObject* const there = find(limits, Kind::limit, limit.name);
-            TRY(there != nullptr && there->fields == limit.fields ? Result<void>()
-                                                                  : m_admin.set(limit));
+        for (const SlurmObject& limit : gpu_limits(m_scene.actual)) {
+            const SlurmObject* const actual = find(limits, Kind::limit, limit.name);
+            TRY(actual != nullptr && actual->fields == limit.fields ? Result<void>()
+                                                                    : m_admin.set(limit));
         }
-        return show_reservations(m_scene.there.objects, m_scene.texts.script);
+        return show_reservations(m_scene.actual.objects, m_scene.texts.script);
     }
 
     Admin& m_admin;
     const Scene& m_scene;
     const Candidate& m_candidate;
-    const Tell& m_tell;
+    const StepReport& m_report_step;
     Objects m_least;
     std::set<std::string> m_unwanted;
     std::string m_least_include;
@@ -294,7 +296,8 @@ private:
 };
 
 /// Keeps the policy that `rollback` will put in force, unless another user could have written it.
-Result<void> keep_previous(Admin& admin, const Scene& scene, bool another, const Tell& tell)
+Result<void> keep_previous(Admin& admin, const Scene& scene, bool another,
+                           const StepReport& report_step)
 {
     const char* const source = another ? k_applied : k_previous;
     const auto& text = another ? scene.applied : scene.previous;
@@ -305,15 +308,17 @@ Result<void> keep_previous(Admin& admin, const Scene& scene, bool another, const
         return another || scene.touched.contains(k_previous) ? admin.write(k_previous, *text)
                                                              : Result<void>();
     }
-    tell(fmt::format("others could write {}: no previous policy remains to roll back to", source));
+    report_step(
+        fmt::format("others could write {}: no previous policy remains to roll back to", source));
     return scene.previous ? admin.erase(k_previous) : Result<void>();
 }
 
 /// Ordered so that applying again after a crash between any two of these steps does no harm.
-Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate, const Tell& tell)
+Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate,
+                    const StepReport& report_step)
 {
     const bool another = scene.applied != kept(candidate);
-    TRY(keep_previous(admin, scene, another, tell));
+    TRY(keep_previous(admin, scene, another, report_step));
     if (another || scene.touched.contains(k_applied)) {
         TRY(admin.write(k_applied, kept(candidate)));
     }
@@ -325,7 +330,7 @@ Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate
 /// Checks that the policy really is in force.
 Result<void> verify(Admin& admin, const Candidate& candidate, const std::string& now)
 {
-    TRY_ASSIGN(Scene after, look(admin, now));
+    TRY_ASSIGN(Scene after, read_scene(admin, now));
     for (const char* const last : {k_applied, k_previous}) {
         after.touched.erase(last);
     }
@@ -360,14 +365,14 @@ Error went_back(Error error, const Result<void>& back)
 }
 
 Result<void> pass(Admin& admin, const Scene& scene, const Candidate& candidate, Passage& passage,
-                  const std::string& now, const Tell& tell)
+                  const std::string& now, const StepReport& report_step)
 {
     auto done = passage.run();
     if (done) {
         done = verify(admin, candidate, now);
     }
     if (done) {
-        return commit(admin, scene, candidate, tell);
+        return commit(admin, scene, candidate, report_step);
     }
     const auto back = passage.put_back();
     if (back && !scene.interrupted) {
@@ -401,21 +406,21 @@ void record(Admin& admin, const std::vector<Change>& changes, const Result<void>
 }
 
 Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& asked,
-                             const std::string& now, const Tell& tell)
+                             const std::string& now, const StepReport& report_step)
 {
-    const Candidate candidate = placed_beside(scene.there, asked);
+    const Candidate candidate = placed_next_to(scene.actual, asked);
     TRY_ASSIGN(const Plan plan, plan_of(admin, scene, candidate));
     if (!plan.obstacles.empty()) {
         return fail(Error::Kind::denied,
                     fmt::format("nothing was changed: {}", fmt::join(plan.obstacles, "; ")));
     }
     if (plan.changes.empty() && !scene.interrupted) {
-        TRY(commit(admin, scene, candidate, tell));
+        TRY(commit(admin, scene, candidate, report_step));
         return Applied{{}, plan.leaving};
     }
-    const Tell tell_and_record = [&](const std::string& step) {
+    const StepReport tell_and_record = [&](const std::string& step) {
         log::discard(log::Part::cluster, "audit log", admin.record(step));
-        tell(step);
+        report_step(step);
     };
     TRY(admin.record(
         fmt::format("policy version {}, {} changes", candidate.version, plan.changes.size())));
@@ -426,7 +431,7 @@ Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& 
         record(admin, {}, error);
         return error;
     }
-    const auto done = pass(admin, scene, candidate, passage, now, tell);
+    const auto done = pass(admin, scene, candidate, passage, now, report_step);
     record(admin, plan.changes, done);
     TRY(done);
     return Applied{plan.changes, passage.leaving()};
@@ -434,7 +439,7 @@ Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& 
 
 /// A crash may have left the controller dead in the middle of a change: it can run on the previous
 /// files.
-Result<void> revive(Admin& admin, const Tell& tell)
+Result<void> revive(Admin& admin, const StepReport& report_step)
 {
     if (admin.ping()) {
         return {};
@@ -445,7 +450,7 @@ Result<void> revive(Admin& admin, const Tell& tell)
     if (!journal || !include) {
         return fail(Error::Kind::unreachable, "slurmctld does not answer: nothing was changed");
     }
-    tell("slurmctld stopped in the middle of a change: restoring the previous files");
+    report_step("slurmctld stopped in the middle of a change: restoring the previous files");
     TRY(admin.write(k_include, *include));
     if (script && !script->empty()) {
         TRY(admin.write(k_script, *script));
@@ -458,13 +463,13 @@ Result<void> revive(Admin& admin, const Tell& tell)
 
 Result<Plan> plan(Admin& admin, const Candidate& candidate, const std::string& now)
 {
-    TRY_ASSIGN(const Scene scene, look(admin, now));
+    TRY_ASSIGN(const Scene scene, read_scene(admin, now));
     return plan_of(admin, scene, candidate);
 }
 
 Result<Plan> drift(Admin& admin, const std::string& now)
 {
-    TRY_ASSIGN(const Scene scene, look(admin, now));
+    TRY_ASSIGN(const Scene scene, read_scene(admin, now));
     if (!scene.applied) {
         return fail(Error::Kind::missing, "no policy is in force: gpuq policy apply");
     }
@@ -474,19 +479,19 @@ Result<Plan> drift(Admin& admin, const std::string& now)
 }
 
 Result<Applied> apply(Admin& admin, const Candidate& candidate, const std::string& now,
-                      const Tell& tell)
+                      const StepReport& report_step)
 {
     TRY_ASSIGN(const auto hold, admin.hold());
-    TRY(revive(admin, tell));
-    TRY_ASSIGN(const Scene scene, look(admin, now));
-    return put_in_force(admin, scene, candidate, now, tell);
+    TRY(revive(admin, report_step));
+    TRY_ASSIGN(const Scene scene, read_scene(admin, now));
+    return put_in_force(admin, scene, candidate, now, report_step);
 }
 
-Result<Applied> rollback(Admin& admin, const std::string& now, const Tell& tell)
+Result<Applied> rollback(Admin& admin, const std::string& now, const StepReport& report_step)
 {
     TRY_ASSIGN(const auto hold, admin.hold());
-    TRY(revive(admin, tell));
-    TRY_ASSIGN(const Scene scene, look(admin, now));
+    TRY(revive(admin, report_step));
+    TRY_ASSIGN(const Scene scene, read_scene(admin, now));
     const auto& target = scene.interrupted ? scene.applied : scene.previous;
     const char* const name = scene.interrupted ? k_applied : k_previous;
     if (!target) {
@@ -501,7 +506,7 @@ Result<Applied> rollback(Admin& admin, const std::string& now, const Tell& tell)
                         name, admin.path(name)));
     }
     TRY_ASSIGN(const Candidate candidate, candidate_of_kept(*target, now));
-    return put_in_force(admin, scene, candidate, now, tell);
+    return put_in_force(admin, scene, candidate, now, report_step);
 }
 
 } // namespace gpuq::govern

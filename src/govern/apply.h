@@ -13,7 +13,7 @@
 namespace gpuq::govern {
 
 // Files, by the names that Admin accepts (ports/admin.h).
-constexpr const char* k_folder = "gpuq"; ///< the policy's directory
+constexpr const char* k_directory = "gpuq"; ///< the policy's directory
 constexpr const char* k_include = "policy.conf";
 constexpr const char* k_script = "job_submit.lua";
 constexpr const char* k_applied = "applied.yaml";   ///< the policy in force
@@ -44,7 +44,7 @@ struct Applied {
 };
 
 /// Called with a description of each step before it is performed.
-using Tell = std::function<void(const std::string&)>;
+using StepReport = std::function<void(const std::string&)>;
 
 /// Puts a policy in force. At any moment, the rules in force are at least as tight as those of the
 /// previous policy or those of the new one:
@@ -60,10 +60,10 @@ using Tell = std::function<void(const std::string&)>;
 /// any point, and does nothing if nothing is left to do. If a step fails, the previous state is
 /// restored. `denied` with all obstacles if there are any.
 Result<Applied> apply(Admin& admin, const Candidate& candidate, const std::string& now,
-                      const Tell& tell);
+                      const StepReport& report_step);
 
 /// Puts the previous policy in force; after an interrupted `apply`, the one in force before it.
 /// `missing` if there is none; `denied` if another user could have written it.
-Result<Applied> rollback(Admin& admin, const std::string& now, const Tell& tell);
+Result<Applied> rollback(Admin& admin, const std::string& now, const StepReport& report_step);
 
 } // namespace gpuq::govern

@@ -52,16 +52,16 @@ LocalMinutes end_of(const SlurmObject& course)
 /// For a course in progress: takes start and duration from an existing reservation that ends with
 /// it; otherwise starts the rest of the course now or, if it repeats, moves it to its next
 /// occurrence.
-void place_beside(const SlurmObject* there, SlurmObject& course, const std::string& now)
+void place_beside(const SlurmObject* actual, SlurmObject& course, const std::string& now)
 {
     auto& fields = course.fields;
-    if (there != nullptr && there->fields.at("StartTime") == fields["StartTime"]) {
+    if (actual != nullptr && actual->fields.at("StartTime") == fields["StartTime"]) {
         return;
     }
     const LocalMinutes end = end_of(course);
-    if (there != nullptr && begin_of(*there) <= local_time_of(now) && end_of(*there) == end) {
-        fields["StartTime"] = there->fields.at("StartTime");
-        fields["Duration"] = there->fields.at("Duration");
+    if (actual != nullptr && begin_of(*actual) <= local_time_of(now) && end_of(*actual) == end) {
+        fields["StartTime"] = actual->fields.at("StartTime");
+        fields["Duration"] = actual->fields.at("Duration");
     } else if (!fields["Flags"].empty()) {
         fields["StartTime"] = next_start(fields["StartTime"], fields["Flags"], 0, now);
     } else {
@@ -111,11 +111,11 @@ std::string next_start(const std::string& start, const std::string& flag, int du
     return text_of(time);
 }
 
-Candidate placed_beside(const SlurmState& there, Candidate candidate)
+Candidate placed_next_to(const SlurmState& actual, Candidate candidate)
 {
     for (SlurmObject& object : candidate.objects) {
         if (object.kind == Kind::reservation && begin_of(object) <= local_time_of(candidate.now)) {
-            place_beside(find(there.objects, Kind::reservation, object.name), object,
+            place_beside(find(actual.objects, Kind::reservation, object.name), object,
                          candidate.now);
         }
     }

@@ -29,7 +29,7 @@ Result<Candidate> candidate_of(const std::string& text, const std::string& file,
 /// Adapts the candidate to the existing reservations. A course in progress without a reservation
 /// that ends with it starts now with its remaining time or, if it repeats, at its next occurrence:
 /// Slurm accepts no start in the past.
-Candidate placed_beside(const SlurmState& there, Candidate candidate);
+Candidate placed_next_to(const SlurmState& actual, Candidate candidate);
 
 /// The text followed by the file name, as stored on disk; line numbers do not change.
 std::string kept(const Candidate& candidate);

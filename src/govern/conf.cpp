@@ -53,9 +53,9 @@ bool cut_continuation(std::string& text)
     while (first > 0 && text[first - 1] == '\\') {
         --first;
     }
-    const bool goes_on = (end - first) % 2 == 1;
-    text.erase(goes_on ? end - 1 : text.size());
-    return goes_on;
+    const bool continues = (end - first) % 2 == 1;
+    text.erase(continues ? end - 1 : text.size());
+    return continues;
 }
 
 std::string without_escapes(std::string_view text)
@@ -112,9 +112,9 @@ std::vector<ConfLine> lines_of(std::string_view conf)
         const std::size_t end = comment_in(text);
         line.comment = text.substr(std::min(end + 1, text.size()));
         text.erase(end);
-        const bool goes_on = cut_continuation(text);
+        const bool continues = cut_continuation(text);
         line.text += text;
-        if (goes_on && stream.peek() != std::istringstream::traits_type::eof()) {
+        if (continues && stream.peek() != std::istringstream::traits_type::eof()) {
             continue;
         }
         line.text = without_escapes(line.text);

@@ -24,9 +24,9 @@ bool drains(const ConfLine& line)
 /// The line with State=DRAIN and without Default=YES: another partition is the default now.
 std::string leaving_line(const ConfLine& line)
 {
-    std::istringstream words(line.text);
+    std::istringstream stream(line.text);
     std::string text;
-    for (std::string word; words >> word;) {
+    for (std::string word; stream >> word;) {
         text += word == "Default=YES" ? "" : (text.empty() ? "" : " ") + word;
     }
     return drains(line) ? text : text + std::string(k_drains);
@@ -38,8 +38,8 @@ std::map<std::string, std::string> queues_of(const std::string& include)
     constexpr std::string_view k_key = "AllowQos=";
     std::map<std::string, std::string> queues;
     for (const ConfLine& line : lines_of(include)) {
-        std::istringstream words(line.text);
-        for (std::string word; line.key == "partitionname" && words >> word;) {
+        std::istringstream stream(line.text);
+        for (std::string word; line.key == "partitionname" && stream >> word;) {
             if (word.starts_with(k_key)) {
                 queues[line.value] = word.substr(k_key.size());
             }
@@ -77,8 +77,8 @@ Leaving leaving_of(const std::string& include)
     Leaving leaving;
     for (const ConfLine& line : lines_of(include)) {
         if (line.key == "partitionname" && drains(line)) {
-            const bool told = line.comment.starts_with(k_since);
-            leaving[line.value] = told ? line.comment.substr(k_since.size()) : "";
+            const bool reported = line.comment.starts_with(k_since);
+            leaving[line.value] = reported ? line.comment.substr(k_since.size()) : "";
         }
     }
     return leaving;
@@ -127,8 +127,8 @@ std::set<std::string> qos_named_in(const std::string& include)
 {
     std::set<std::string> names;
     for (const ConfLine& line : lines_of(include)) {
-        std::istringstream words(line.text);
-        for (std::string word; words >> word;) {
+        std::istringstream stream(line.text);
+        for (std::string word; stream >> word;) {
             if (word.starts_with("QOS=") || word.starts_with("AllowQos=")) {
                 names.merge(as_set(word.substr(word.find('=') + 1)));
             }

@@ -24,10 +24,10 @@ std::string lower(std::string text)
     return text;
 }
 
-void require_setting(const SlurmObject& need, const SlurmState& there,
+void require_setting(const SlurmObject& need, const SlurmState& actual,
                      const std::string& slurm_conf_path, Sentences& list)
 {
-    const SlurmObject* const setting = find(there.objects, Kind::setting, need.name);
+    const SlurmObject* const setting = find(actual.objects, Kind::setting, need.name);
     const std::string value = setting != nullptr ? setting->fields.at("value") : "";
     const std::string now = value.empty() ? "not set" : value;
     if (const auto is = need.fields.find("is"); is != need.fields.end()) {
@@ -94,11 +94,11 @@ bool is_double(const ConfLine& line, const SlurmObject& object)
     return object.kind == Kind::setting && lower(object.name) == line.key;
 }
 
-void refuse_doubles(const std::vector<SlurmObject>& wanted, const Texts& texts, Sentences& list)
+void refuse_doubles(const std::vector<SlurmObject>& desired, const Texts& texts, Sentences& list)
 {
     for (const auto& [path, text] : texts.site) {
         for (const ConfLine& line : lines_of(text)) {
-            for (const SlurmObject& object : wanted) {
+            for (const SlurmObject& object : desired) {
                 if (is_double(line, object)) {
                     list.push_back(fmt::format("{}:{}: {} {} is defined by the policy: remove it",
                                                path, line.number, word(object.kind), object.name));
@@ -145,24 +145,24 @@ struct WayAround {
     bool is_shut = false;
 };
 
-std::vector<WayAround> ways_around(const std::vector<SlurmObject>& wanted, const SlurmState& there,
-                                   const Texts& texts)
+std::vector<WayAround> ways_around(const std::vector<SlurmObject>& desired,
+                                   const SlurmState& actual, const Texts& texts)
 {
     const auto nodes_of = [&](const SlurmObject& partition) {
         const auto nodes = partition.fields.find("Nodes");
         return nodes == partition.fields.end() ? std::set<std::string>{}
-                                               : as_nodes(nodes->second, there.nodes);
+                                               : as_nodes(nodes->second, actual.nodes);
     };
     std::set<std::string> ruled;
-    for (const SlurmObject& object : wanted) {
+    for (const SlurmObject& object : desired) {
         if (object.kind == Kind::partition) {
             ruled.merge(nodes_of(object));
         }
     }
     std::vector<WayAround> ways;
     for (SitesPartition& site : sites_partitions(texts)) {
-        const SlurmObject* const partition = find(there.objects, Kind::partition, site.name);
-        if (partition == nullptr || find(wanted, Kind::partition, site.name) != nullptr) {
+        const SlurmObject* const partition = find(actual.objects, Kind::partition, site.name);
+        if (partition == nullptr || find(desired, Kind::partition, site.name) != nullptr) {
             continue;
         }
         std::set<std::string> common;
@@ -178,10 +178,10 @@ std::vector<WayAround> ways_around(const std::vector<SlurmObject>& wanted, const
     return ways;
 }
 
-void refuse_ways_around(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+void refuse_ways_around(const std::vector<SlurmObject>& desired, const SlurmState& actual,
                         const Texts& texts, Sentences& list)
 {
-    for (const WayAround& way : ways_around(wanted, there, texts)) {
+    for (const WayAround& way : ways_around(desired, actual, texts)) {
         if (!way.is_shut) {
             list.push_back(fmt::format(
                 "{}: partition {} leads to nodes of the policy ({}) around its rules: remove it, "
@@ -202,13 +202,13 @@ std::string few_of(const std::vector<std::string>& names)
 }
 
 /// Notes the limits that a policy leaves unchanged (plan.h, gpu_limits).
-void note_limits(const std::vector<SlurmObject>& wanted, const SlurmState& there, Sentences& list)
+void note_limits(const std::vector<SlurmObject>& desired, const SlurmState& actual, Sentences& list)
 {
-    SlurmState gpus = there;
+    SlurmState gpus = actual;
     std::map<std::string, std::vector<std::string>> limited;
-    for (const AssociationLimit& one : there.limits) {
+    for (const AssociationLimit& one : actual.limits) {
         gpus.limits = {one};
-        if (!rules_all_gpus(wanted, there) || gpu_limits(gpus).empty()) {
+        if (!rules_all_gpus(desired, actual) || gpu_limits(gpus).empty()) {
             limited[one.limit].push_back(one.who);
         }
     }
@@ -219,7 +219,7 @@ void note_limits(const std::vector<SlurmObject>& wanted, const SlurmState& there
     }
 }
 
-void require_people(const SlurmObject& object, const SlurmState& there, Sentences& list)
+void require_users(const SlurmObject& object, const SlurmState& actual, Sentences& list)
 {
     const auto known = [](const std::vector<std::string>& names, const std::string& name) {
         return std::find(names.begin(), names.end(), name) != names.end();
@@ -233,14 +233,14 @@ void require_people(const SlurmObject& object, const SlurmState& there, Sentence
         accounts.insert(object.name);
     }
     for (const std::string& name : accounts) {
-        if (!known(there.accounts, name)) {
+        if (!known(actual.accounts, name)) {
             list.push_back(fmt::format("Slurm's accounting knows no account {0} (line {1} of the "
                                        "policy): sacctmgr add account {0}",
                                        name, object.line));
         }
     }
     for (const std::string& name : field(object.kind == Kind::access ? "users" : "Users")) {
-        if (!known(there.users, name)) {
+        if (!known(actual.users, name)) {
             list.push_back(fmt::format("Slurm's accounting knows no user {0} (line {1} of the "
                                        "policy): sacctmgr add user {0} account=...",
                                        name, object.line));
@@ -248,10 +248,10 @@ void require_people(const SlurmObject& object, const SlurmState& there, Sentence
     }
 }
 
-void require_nodes(const SlurmObject& object, const SlurmState& there, Sentences& list)
+void require_nodes(const SlurmObject& object, const SlurmState& actual, Sentences& list)
 {
-    for (const std::string& node : as_nodes(object.fields.at("Nodes"), there.nodes)) {
-        if (std::find(there.nodes.begin(), there.nodes.end(), node) == there.nodes.end()) {
+    for (const std::string& node : as_nodes(object.fields.at("Nodes"), actual.nodes)) {
+        if (std::find(actual.nodes.begin(), actual.nodes.end(), node) == actual.nodes.end()) {
             list.push_back(fmt::format("Slurm has no node {} ({} {}, line {} of the policy)", node,
                                        word(object.kind), object.name, object.line));
         }
@@ -259,12 +259,12 @@ void require_nodes(const SlurmObject& object, const SlurmState& there, Sentences
 }
 
 /// The nodes of the pool, by number of threads per core.
-std::map<int, std::set<std::string>> by_threads(const SlurmObject& pool, const SlurmState& there)
+std::map<int, std::set<std::string>> by_threads(const SlurmObject& pool, const SlurmState& actual)
 {
     std::map<int, std::set<std::string>> nodes;
-    for (const std::string& node : as_nodes(pool.fields.at("Nodes"), there.nodes)) {
-        const auto found = there.threads_per_core.find(node);
-        if (found != there.threads_per_core.end()) {
+    for (const std::string& node : as_nodes(pool.fields.at("Nodes"), actual.nodes)) {
+        const auto found = actual.threads_per_core.find(node);
+        if (found != actual.threads_per_core.end()) {
             nodes[found->second].insert(node);
         }
     }
@@ -272,10 +272,10 @@ std::map<int, std::set<std::string>> by_threads(const SlurmObject& pool, const S
 }
 
 /// With more threads than the policy assumes, a job would get more CPUs than its share.
-void require_threads(const SlurmObject& pool, const SlurmState& there, Sentences& list)
+void require_threads(const SlurmObject& pool, const SlurmState& actual, Sentences& list)
 {
     const auto most = as_number(pool.fields.at("ThreadsPerCore")).value_or(1);
-    for (const auto& [threads, nodes] : by_threads(pool, there)) {
+    for (const auto& [threads, nodes] : by_threads(pool, actual)) {
         if (threads > most) {
             list.push_back(fmt::format("pool {}, line {} of the policy: nodes {} have {} threads "
                                        "per core: add threads_per_core: {}",
@@ -285,9 +285,9 @@ void require_threads(const SlurmObject& pool, const SlurmState& there, Sentences
 }
 
 /// With fewer, a job that restricts its threads is limited more than necessary.
-void note_threads(const SlurmObject& pool, const SlurmState& there, Sentences& list)
+void note_threads(const SlurmObject& pool, const SlurmState& actual, Sentences& list)
 {
-    const auto nodes = by_threads(pool, there);
+    const auto nodes = by_threads(pool, actual);
     if (pool.fields.at("stated") == "NO" && nodes.size() == 1 && nodes.begin()->first == 1) {
         list.push_back(fmt::format("pool {}, line {} of the policy: its nodes have one thread per "
                                    "core; threads_per_core: 1 lets jobs with --threads-per-core "
@@ -304,24 +304,24 @@ bool is_ours(std::string_view script)
            script.starts_with(k_yields);
 }
 
-std::vector<std::string> missing_settings(const std::vector<SlurmObject>& wanted,
-                                          const SlurmState& there,
+std::vector<std::string> missing_settings(const std::vector<SlurmObject>& desired,
+                                          const SlurmState& actual,
                                           const std::string& slurm_conf_path)
 {
     Sentences list;
-    for (const SlurmObject& object : wanted) {
+    for (const SlurmObject& object : desired) {
         if (object.kind == Kind::requirement) {
-            require_setting(object, there, slurm_conf_path, list);
+            require_setting(object, actual, slurm_conf_path, list);
         }
     }
     return list;
 }
 
-std::vector<std::string> notes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+std::vector<std::string> notes(const std::vector<SlurmObject>& desired, const SlurmState& actual,
                                const Texts& texts)
 {
     Sentences list;
-    for (const WayAround& way : ways_around(wanted, there, texts)) {
+    for (const WayAround& way : ways_around(desired, actual, texts)) {
         if (way.is_shut) {
             list.push_back(
                 fmt::format("{}: partition {} is shut: opened, it would lead to nodes of "
@@ -329,49 +329,49 @@ std::vector<std::string> notes(const std::vector<SlurmObject>& wanted, const Slu
                             way.partition.place, way.partition.name, joined(way.nodes)));
         }
     }
-    note_limits(wanted, there, list);
+    note_limits(desired, actual, list);
     return list;
 }
 
-void add_hardware_notes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+void add_hardware_notes(const std::vector<SlurmObject>& desired, const SlurmState& actual,
                         std::vector<std::string>& list)
 {
-    for (const SlurmObject& object : wanted) {
+    for (const SlurmObject& object : desired) {
         if (object.kind == Kind::hardware) {
-            note_threads(object, there, list);
+            note_threads(object, actual, list);
         }
     }
 }
 
-std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const SlurmState& there,
-                                   const Texts& texts)
+std::vector<std::string> obstacles(const std::vector<SlurmObject>& desired,
+                                   const SlurmState& actual, const Texts& texts)
 {
     Sentences list;
     require_include(texts, list);
-    for (const SlurmObject& object : wanted) {
+    for (const SlurmObject& object : desired) {
         switch (object.kind) {
         case Kind::requirement:
-            require_setting(object, there, texts.slurm_conf_path, list);
+            require_setting(object, actual, texts.slurm_conf_path, list);
             break;
         case Kind::hardware:
-            require_threads(object, there, list);
+            require_threads(object, actual, list);
             break;
         case Kind::access:
         case Kind::share:
-            require_people(object, there, list);
+            require_users(object, actual, list);
             break;
         case Kind::reservation:
-            require_people(object, there, list);
+            require_users(object, actual, list);
             [[fallthrough]];
         case Kind::partition:
-            require_nodes(object, there, list);
+            require_nodes(object, actual, list);
             break;
         default:
             break;
         }
     }
-    refuse_doubles(wanted, texts, list);
-    refuse_ways_around(wanted, there, texts, list);
+    refuse_doubles(desired, texts, list);
+    refuse_ways_around(desired, actual, texts, list);
     if (!is_ours(texts.script)) {
         list.push_back(fmt::format("{} was not generated by gpuq: its rules would be lost. Put "
                                    "them into the policy, then change its first line to `{}`",

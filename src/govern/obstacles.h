@@ -29,22 +29,22 @@ struct Texts {
 /// partitions and settings of the policy that slurm.conf defines itself, partitions of the site
 /// that lead to the policy's nodes, a job_submit.lua that is not gpuq's. Nodes with more threads
 /// per core than the policy assumes are an obstacle, too.
-std::vector<std::string> obstacles(const std::vector<SlurmObject>& wanted, const SlurmState& there,
-                                   const Texts& texts);
+std::vector<std::string> obstacles(const std::vector<SlurmObject>& desired,
+                                   const SlurmState& actual, const Texts& texts);
 
 /// Facts that are no obstacle, but bypass the policy: closed partitions that would lead to its
 /// nodes if they were opened, and limits on accounts and users, which may be tighter than its own.
-std::vector<std::string> notes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+std::vector<std::string> notes(const std::vector<SlurmObject>& desired, const SlurmState& actual,
                                const Texts& texts);
 
 /// Adds properties of the nodes' hardware that the policy could specify, for an administrator who
 /// is about to apply it.
-void add_hardware_notes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+void add_hardware_notes(const std::vector<SlurmObject>& desired, const SlurmState& actual,
                         std::vector<std::string>& list);
 
 /// Only the requirements that slurm.conf does not meet. `slurm_conf_path` is used in the sentences.
-std::vector<std::string> missing_settings(const std::vector<SlurmObject>& wanted,
-                                          const SlurmState& there,
+std::vector<std::string> missing_settings(const std::vector<SlurmObject>& desired,
+                                          const SlurmState& actual,
                                           const std::string& slurm_conf_path);
 
 /// The first line of a site's job_submit.lua that a policy may replace.

@@ -16,7 +16,7 @@ using Kind = SlurmObject::Kind;
 using Value = std::optional<std::string>;
 using Names = std::vector<std::string>;
 
-constexpr std::string_view k_ours = "gpuq_"; // policy/doors.h, qos_of
+constexpr std::string_view k_ours = "gpuq_"; // policy/queue_partitions.h, qos_of
 
 /// How to interpret the value of a field.
 enum class Form { text, amounts, list, nodes, limit, time };
@@ -147,21 +147,21 @@ Value value_of(const std::map<std::string, std::string>& fields, const std::stri
     return found == fields.end() ? std::nullopt : Value(found->second);
 }
 
-std::vector<FieldChange> field_changes(Kind kind, const std::map<std::string, std::string>& there,
-                                       const std::map<std::string, std::string>& wanted,
+std::vector<FieldChange> field_changes(Kind kind, const std::map<std::string, std::string>& actual,
+                                       const std::map<std::string, std::string>& desired,
                                        const Names& nodes)
 {
     std::set<std::string> names;
-    for (const auto* fields : {&there, &wanted}) {
+    for (const auto* fields : {&actual, &desired}) {
         for (const auto& [name, ignored] : *fields) {
             names.insert(name);
         }
     }
     std::vector<FieldChange> list;
     for (const std::string& name : names) {
-        const Value was = value_of(there, name);
-        const Value becomes = value_of(wanted, name);
-        if (!says_the_same(kind, name, was, becomes, nodes)) {
+        const Value was = value_of(actual, name);
+        const Value becomes = value_of(desired, name);
+        if (!is_same_value(kind, name, was, becomes, nodes)) {
             list.push_back({name, was, becomes, effect_of(kind, name, was, becomes, nodes)});
         }
     }
@@ -228,17 +228,17 @@ SlurmObject by_default(const SlurmObject& object)
     return plain;
 }
 
-void add_change(const SlurmObject& object, const SlurmState& there, std::vector<Change>& list)
+void add_change(const SlurmObject& object, const SlurmState& actual, std::vector<Change>& list)
 {
-    const SlurmObject* const found = find(there.objects, object.kind, object.name);
-    const bool always_there = object.kind == Kind::setting || object.kind == Kind::share ||
-                              object.kind == Kind::access || object.kind == Kind::script;
+    const SlurmObject* const found = find(actual.objects, object.kind, object.name);
+    const bool always_present = object.kind == Kind::setting || object.kind == Kind::share ||
+                                object.kind == Kind::access || object.kind == Kind::script;
     const auto now = found != nullptr ? fields_of(*found) : by_default(object).fields;
-    Change change{found != nullptr || always_there ? Change::Action::modify
-                                                   : Change::Action::create,
+    Change change{found != nullptr || always_present ? Change::Action::modify
+                                                     : Change::Action::create,
                   object.kind,
                   object.name,
-                  field_changes(object.kind, now, fields_of(object), there.nodes),
+                  field_changes(object.kind, now, fields_of(object), actual.nodes),
                   object.line,
                   Effect::neither};
     if (!change.fields.empty() || change.action == Change::Action::create) {
@@ -249,7 +249,7 @@ void add_change(const SlurmObject& object, const SlurmState& there, std::vector<
 
 /// True for a user in an account whose users all have `fairshare=parent`: they are equal among
 /// themselves, as the policy intends.
-bool shares_as_its_account(const SlurmObject& share, const SlurmState& there)
+bool shares_as_its_account(const SlurmObject& share, const SlurmState& actual)
 {
     constexpr const char* k_parent = "parent";
     const auto at = share.name.rfind('@');
@@ -257,7 +257,7 @@ bool shares_as_its_account(const SlurmObject& share, const SlurmState& there)
         return false;
     }
     const std::string account = share.name.substr(at);
-    return std::all_of(there.objects.begin(), there.objects.end(), [&](const SlurmObject& one) {
+    return std::all_of(actual.objects.begin(), actual.objects.end(), [&](const SlurmObject& one) {
         return one.kind != Kind::share || !one.name.ends_with(account) ||
                one.fields.at("fairshare") == k_parent;
     });
@@ -265,15 +265,15 @@ bool shares_as_its_account(const SlurmObject& share, const SlurmState& there)
 
 /// Adds the removal of objects that were wanted before or have gpuq's prefix, and are no longer
 /// wanted.
-void add_removals(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+void add_removals(const std::vector<SlurmObject>& desired, const SlurmState& actual,
                   const std::vector<SlurmObject>& owned, std::vector<Change>& list)
 {
     // Shares are relative to each other: if a policy defines any, all others must be 1.
-    const bool shares_out = std::any_of(wanted.begin(), wanted.end(), [](const SlurmObject& one) {
+    const bool shares_out = std::any_of(desired.begin(), desired.end(), [](const SlurmObject& one) {
         return one.kind == Kind::share;
     });
-    for (const SlurmObject& object : there.objects) {
-        if (find(wanted, object.kind, object.name) != nullptr) {
+    for (const SlurmObject& object : actual.objects) {
+        if (find(desired, object.kind, object.name) != nullptr) {
             continue;
         }
         const bool ours = (object.kind == Kind::share && shares_out) ||
@@ -285,39 +285,39 @@ void add_removals(const std::vector<SlurmObject>& wanted, const SlurmState& ther
             Change change{Change::Action::remove, object.kind, object.name, {}, 0, Effect::neither};
             change.effect = effect_of_all(change);
             list.push_back(std::move(change));
-        } else if (ours && object.kind == Kind::share && !shares_as_its_account(object, there)) {
-            add_change(by_default(object), there, list);
+        } else if (ours && object.kind == Kind::share && !shares_as_its_account(object, actual)) {
+            add_change(by_default(object), actual, list);
         }
     }
 }
 
-void add_limits(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+void add_limits(const std::vector<SlurmObject>& desired, const SlurmState& actual,
                 std::vector<Change>& list)
 {
-    if (!rules_all_gpus(wanted, there)) {
+    if (!rules_all_gpus(desired, actual)) {
         return;
     }
-    for (const SlurmObject& limit : gpu_limits(there)) {
+    for (const SlurmObject& limit : gpu_limits(actual)) {
         list.push_back({Change::Action::modify, Kind::limit, limit.name,
-                        field_changes(Kind::limit, limit.fields, {}, there.nodes), 0,
+                        field_changes(Kind::limit, limit.fields, {}, actual.nodes), 0,
                         Effect::loosens});
     }
 }
 
-SlurmObject tightest_access(const SlurmObject& there, const SlurmObject& wanted)
+SlurmObject tightest_access(const SlurmObject& actual, const SlurmObject& desired)
 {
     const auto common = [&](const std::string& field) {
-        const auto one = as_set(value_of(there.fields, field).value_or(""));
-        const auto other = as_set(value_of(wanted.fields, field).value_or(""));
+        const auto one = as_set(value_of(actual.fields, field).value_or(""));
+        const auto other = as_set(value_of(desired.fields, field).value_or(""));
         std::set<std::string> both;
         std::set_intersection(one.begin(), one.end(), other.begin(), other.end(),
                               std::inserter(both, both.end()));
         return joined(both);
     };
-    SlurmObject least = wanted;
-    const bool was_open = as_set(value_of(there.fields, "accounts").value_or("")).contains("root");
-    if (as_set(value_of(wanted.fields, "accounts").value_or("")).contains("root")) {
-        least.fields = there.fields;
+    SlurmObject least = desired;
+    const bool was_open = as_set(value_of(actual.fields, "accounts").value_or("")).contains("root");
+    if (as_set(value_of(desired.fields, "accounts").value_or("")).contains("root")) {
+        least.fields = actual.fields;
     } else if (!was_open) {
         least.fields = {{"accounts", common("accounts")}, {"users", common("users")}};
     }
@@ -354,9 +354,9 @@ Value common_part(Form form, const Value& one, const Value& other, const Names& 
 
 std::string_view word(Effect effect)
 {
-    constexpr std::array<std::string_view, 4> k_words{"", "tightens", "loosens",
-                                                      "tightens and loosens"};
-    return k_words[static_cast<std::size_t>(effect)];
+    constexpr std::array<std::string_view, 4> k_keywords{"", "tightens", "loosens",
+                                                         "tightens and loosens"};
+    return k_keywords[static_cast<std::size_t>(effect)];
 }
 
 const SlurmObject* find(const std::vector<SlurmObject>& objects, Kind kind, const std::string& name)
@@ -367,7 +367,7 @@ const SlurmObject* find(const std::vector<SlurmObject>& objects, Kind kind, cons
     return found == objects.end() ? nullptr : &*found;
 }
 
-bool says_the_same(Kind kind, const std::string& field, const Value& one, const Value& other,
+bool is_same_value(Kind kind, const std::string& field, const Value& one, const Value& other,
                    const Names& all_nodes)
 {
     const std::string first = one.value_or("");
@@ -392,12 +392,12 @@ bool says_the_same(Kind kind, const std::string& field, const Value& one, const 
     return first == second;
 }
 
-std::vector<SlurmObject> gpu_limits(const SlurmState& there)
+std::vector<SlurmObject> gpu_limits(const SlurmState& actual)
 {
     constexpr std::array<std::string_view, 5> k_limits{"GrpTRES", "GrpTRESRunMins", "MaxTRES",
                                                        "MaxTRESMins", "MaxTRESPerNode"};
     std::map<std::string, SlurmObject> of;
-    for (const AssociationLimit& one : there.limits) {
+    for (const AssociationLimit& one : actual.limits) {
         const auto sign = one.limit.find('=');
         const std::string name = one.limit.substr(0, sign);
         auto amounts = as_amounts(std::string_view(one.limit).substr(sign + 1));
@@ -416,58 +416,58 @@ std::vector<SlurmObject> gpu_limits(const SlurmState& there)
     return list;
 }
 
-bool rules_all_gpus(const std::vector<SlurmObject>& wanted, const SlurmState& there)
+bool rules_all_gpus(const std::vector<SlurmObject>& desired, const SlurmState& actual)
 {
     std::set<std::string> ruled;
-    for (const SlurmObject& object : wanted) {
+    for (const SlurmObject& object : desired) {
         if (object.kind == Kind::partition) {
-            ruled.merge(as_nodes(object.fields.at("Nodes"), there.nodes));
+            ruled.merge(as_nodes(object.fields.at("Nodes"), actual.nodes));
         }
     }
-    return std::all_of(there.gpu_nodes.begin(), there.gpu_nodes.end(),
+    return std::all_of(actual.gpu_nodes.begin(), actual.gpu_nodes.end(),
                        [&](const std::string& node) { return ruled.contains(node); });
 }
 
-std::vector<Change> changes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+std::vector<Change> changes(const std::vector<SlurmObject>& desired, const SlurmState& actual,
                             const std::vector<SlurmObject>& owned)
 {
     std::vector<Change> list;
-    for (const SlurmObject& object : wanted) {
+    for (const SlurmObject& object : desired) {
         if (is_live(object.kind)) {
-            add_change(object, there, list);
+            add_change(object, actual, list);
         }
     }
-    add_removals(wanted, there, owned, list);
-    add_limits(wanted, there, list);
+    add_removals(desired, actual, owned, list);
+    add_limits(desired, actual, list);
     std::stable_sort(list.begin(), list.end(), [](const Change& one, const Change& other) {
         return std::pair(one.kind, one.name) < std::pair(other.kind, other.name);
     });
     return list;
 }
 
-SlurmObject tightest(const SlurmObject& there, const SlurmObject& wanted, const Names& all_nodes)
+SlurmObject tightest(const SlurmObject& actual, const SlurmObject& desired, const Names& all_nodes)
 {
-    if (wanted.kind == Kind::access) {
-        return tightest_access(there, wanted);
+    if (desired.kind == Kind::access) {
+        return tightest_access(actual, desired);
     }
-    SlurmObject least = wanted;
+    SlurmObject least = desired;
     std::set<std::string> names;
-    for (const auto* fields : {&there.fields, &wanted.fields}) {
+    for (const auto* fields : {&actual.fields, &desired.fields}) {
         for (const auto& [name, ignored] : *fields) {
             names.insert(name);
         }
     }
     for (const std::string& name : names) {
-        const Value one = value_of(there.fields, name);
-        const Value other = value_of(wanted.fields, name);
-        if (says_the_same(wanted.kind, name, one, other, all_nodes)) {
-            continue; // keep the spelling of `wanted`
+        const Value one = value_of(actual.fields, name);
+        const Value other = value_of(desired.fields, name);
+        if (is_same_value(desired.kind, name, one, other, all_nodes)) {
+            continue; // keep the spelling of `desired`
         }
-        const Form form = form_of(wanted.kind, name);
+        const Form form = form_of(desired.kind, name);
         Value value = other;
         if (form == Form::limit) {
             value = tighter_limit(one, other);
-        } else if (wanted.kind == Kind::qos && name == "Flags") {
+        } else if (desired.kind == Kind::qos && name == "Flags") {
             value = joined([&] {
                 auto flags = as_set(one.value_or(""));
                 flags.merge(as_set(other.value_or("")));

@@ -43,29 +43,29 @@ struct Change {
 /// are neither wanted nor `owned` (wanted by the previous policy) are left alone, except QOS whose
 /// name begins with `gpuq_`, shares if any are wanted, and gpu_limits(). Requirements and hardware
 /// yield no changes: see obstacles.h.
-std::vector<Change> changes(const std::vector<SlurmObject>& wanted, const SlurmState& there,
+std::vector<Change> changes(const std::vector<SlurmObject>& desired, const SlurmState& actual,
                             const std::vector<SlurmObject>& owned);
 
 /// GPU limits that are set on accounts and users, rather than on a QOS; no policy wants any.
 /// GrpTRESMins, which limits accumulated use, does not count: it is a budget.
-std::vector<SlurmObject> gpu_limits(const SlurmState& there);
+std::vector<SlurmObject> gpu_limits(const SlurmState& actual);
 
 /// Whether the policy manages all GPUs: then it manages such limits, too. Otherwise they may be
 /// meant for other GPUs.
-bool rules_all_gpus(const std::vector<SlurmObject>& wanted, const SlurmState& there);
+bool rules_all_gpus(const std::vector<SlurmObject>& desired, const SlurmState& actual);
 
 /// The object of this kind and name, or null.
 const SlurmObject* find(const std::vector<SlurmObject>& objects, SlurmObject::Kind kind,
                         const std::string& name);
 
 /// Whether two values of a field are equivalent.
-bool says_the_same(SlurmObject::Kind kind, const std::string& field,
+bool is_same_value(SlurmObject::Kind kind, const std::string& field,
                    const std::optional<std::string>& one, const std::optional<std::string>& other,
                    const std::vector<std::string>& all_nodes);
 
 /// An object at least as tight as both: the lower value of each limit, the intersection of each
-/// list. Other fields are as in `wanted`. For partitions, QOS and access.
-SlurmObject tightest(const SlurmObject& there, const SlurmObject& wanted,
+/// list. Other fields are as in `desired`. For partitions, QOS and access.
+SlurmObject tightest(const SlurmObject& actual, const SlurmObject& desired,
                      const std::vector<std::string>& all_nodes);
 
 } // namespace gpuq::govern

@@ -39,7 +39,7 @@ std::vector<std::string> strays(const Scene& scene)
     std::set<std::string> known = partitions_of(scene.texts.include);
     for (const SlurmObject& object : scene.owned) {
         if (object.kind == Kind::partition) {
-            nodes.merge(nodes_of(object, scene.there.nodes));
+            nodes.merge(nodes_of(object, scene.actual.nodes));
             known.insert(object.name);
         }
     }
@@ -51,8 +51,8 @@ std::vector<std::string> strays(const Scene& scene)
         }
     }
     std::vector<std::string> names;
-    for (const SlurmObject& object : scene.there.objects) {
-        const auto has = nodes_of(object, scene.there.nodes);
+    for (const SlurmObject& object : scene.actual.objects) {
+        const auto has = nodes_of(object, scene.actual.nodes);
         if (object.kind == Kind::partition && !known.contains(object.name) &&
             std::any_of(has.begin(), has.end(),
                         [&](const std::string& node) { return nodes.contains(node); })) {
@@ -132,19 +132,19 @@ Result<Texts> read_texts(Admin& admin)
 }
 
 /// `slurm(64030)`
-std::string slurm_user(const SlurmState& there)
+std::string slurm_user(const SlurmState& actual)
 {
-    const SlurmObject* const setting = find(there.objects, Kind::setting, "SlurmUser");
+    const SlurmObject* const setting = find(actual.objects, Kind::setting, "SlurmUser");
     const std::string value = setting != nullptr ? setting->fields.at("value") : "";
     return value.empty() ? "root" : value.substr(0, value.find('('));
 }
 
 /// Clients read the include file, and any user who can write one of these files makes the rules.
-Result<void> look_at_rights(Admin& admin, Scene& scene)
+Result<void> check_rights(Admin& admin, Scene& scene)
 {
-    const std::string user = slurm_user(scene.there);
+    const std::string user = slurm_user(scene.actual);
     for (const auto& [name, mode] :
-         {std::pair(k_folder, 0755U), std::pair(k_include, 0644U), std::pair(k_script, 0644U),
+         {std::pair(k_directory, 0755U), std::pair(k_include, 0644U), std::pair(k_script, 0644U),
           std::pair(k_applied, 0644U), std::pair(k_previous, 0644U)}) {
         TRY_ASSIGN(const auto rights, admin.rights(name));
         const bool foreign = rights && rights->owner != "root" && rights->owner != user;
@@ -227,17 +227,17 @@ std::optional<Journal> journal_of(const std::string& text)
                    text.substr(end + 1)};
 }
 
-Result<Scene> look(Admin& admin, const std::string& now)
+Result<Scene> read_scene(Admin& admin, const std::string& now)
 {
     Scene scene;
-    TRY_ASSIGN(scene.there, admin.state());
+    TRY_ASSIGN(scene.actual, admin.state());
     TRY_ASSIGN(scene.texts, read_texts(admin));
     TRY_ASSIGN(scene.applied, admin.read(k_applied));
     TRY_ASSIGN(scene.previous, admin.read(k_previous));
     TRY_ASSIGN(const std::string journal_text, text_of(admin, k_journal));
     TRY_ASSIGN(const auto version, admin.loaded_script());
     if (version) {
-        scene.there.objects.push_back({Kind::script, k_script, {{"version", *version}}, 0});
+        scene.actual.objects.push_back({Kind::script, k_script, {{"version", *version}}, 0});
     }
     own(scene.owned, scene.applied, now);
     if (const auto journal = journal_of(journal_text)) {
@@ -246,7 +246,7 @@ Result<Scene> look(Admin& admin, const std::string& now)
     }
     own_partitions(scene);
     // If no policy was ever applied, the files are the site's.
-    TRY(scene.applied || scene.previous ? look_at_rights(admin, scene) : Result<void>());
+    TRY(scene.applied || scene.previous ? check_rights(admin, scene) : Result<void>());
     return scene;
 }
 
@@ -261,13 +261,13 @@ std::set<std::string> unwanted_partitions(const Scene& scene, const Candidate& c
 
 Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& asked)
 {
-    const Candidate candidate = placed_beside(scene.there, asked);
+    const Candidate candidate = placed_next_to(scene.actual, asked);
     Plan plan;
-    plan.changes = changes(candidate.objects, scene.there, scene.owned);
-    plan.obstacles = obstacles(candidate.objects, scene.there, scene.texts);
-    plan.notes = notes(candidate.objects, scene.there, scene.texts);
+    plan.changes = changes(candidate.objects, scene.actual, scene.owned);
+    plan.obstacles = obstacles(candidate.objects, scene.actual, scene.texts);
+    plan.notes = notes(candidate.objects, scene.actual, scene.texts);
     if (!plan.changes.empty()) {
-        add_hardware_notes(candidate.objects, scene.there, plan.notes);
+        add_hardware_notes(candidate.objects, scene.actual, plan.notes);
     }
     plan.interrupted = scene.interrupted;
     const auto unwanted = unwanted_partitions(scene, candidate);

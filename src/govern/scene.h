@@ -12,9 +12,9 @@
 
 namespace gpuq::govern {
 
-/// The existing state, as found by look().
+/// The existing state, as found by read_scene().
 struct Scene {
-    SlurmState there; ///< including the loaded script
+    SlurmState actual; ///< including the loaded script
     Texts texts;
     std::vector<SlurmObject> owned; ///< of the policy in force, and of an interrupted one
     std::optional<std::string> applied;
@@ -27,11 +27,11 @@ struct Scene {
     /// Whether the file's text is known to be written by gpuq.
     bool believes(const std::string& name) const
     {
-        return !forgeable.contains(name) && !forgeable.contains(k_folder);
+        return !forgeable.contains(name) && !forgeable.contains(k_directory);
     }
 };
 
-Result<Scene> look(Admin& admin, const std::string& now);
+Result<Scene> read_scene(Admin& admin, const std::string& now);
 
 /// The changes from the scene to the candidate. Queries the jobs of partitions to be removed.
 Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& candidate);

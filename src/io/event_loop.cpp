@@ -100,7 +100,7 @@ void EventLoop::wait(std::optional<Span> longest)
         each.revents = 0;
     }
     if (!interrupted) {
-        look_one_by_one();
+        poll_one_by_one();
     }
 }
 
@@ -132,7 +132,7 @@ int EventLoop::milliseconds(std::optional<Span> longest) const
 }
 
 /// poll() accepts no more than RLIMIT_NOFILE descriptors, and that limit may have been lowered.
-void EventLoop::look_one_by_one()
+void EventLoop::poll_one_by_one()
 {
     constexpr int k_pause_ms = 10;
     ::poll(nullptr, 0, k_pause_ms);

@@ -133,7 +133,7 @@ private:
     void prepare();
     void wait(std::optional<Span> longest);
     int milliseconds(std::optional<Span> longest) const;
-    void look_one_by_one();
+    void poll_one_by_one();
     void call_watches();
     void call_timers();
     void sweep();

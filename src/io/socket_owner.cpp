@@ -34,13 +34,13 @@ constexpr unsigned k_tcp_listen = 10;
 /// One end of a connection, in network byte order.
 struct Address {
     sa_family_t family = AF_UNSPEC;
-    std::array<std::uint32_t, 4> words{}; ///< for IPv4, only the first
+    std::array<std::uint32_t, 4> address_words{}; ///< for IPv4, only the first
     std::uint16_t port = 0;
-    std::size_t size() const { return family == AF_INET ? 1 : words.size(); }
+    std::size_t size() const { return family == AF_INET ? 1 : address_words.size(); }
     bool is_loopback() const
     {
-        return family == AF_INET ? (ntohl(words[0]) >> 24) == 127
-                                 : words == std::array<std::uint32_t, 4>{0, 0, 0, htonl(1)};
+        return family == AF_INET ? (ntohl(address_words[0]) >> 24) == 127
+                                 : address_words == std::array<std::uint32_t, 4>{0, 0, 0, htonl(1)};
     }
 };
 
@@ -63,12 +63,12 @@ Address address_by(AskName ask, int socket)
     if (raw.ss_family == AF_INET) {
         sockaddr_in four{};
         std::memcpy(&four, &raw, sizeof four);
-        address.words[0] = four.sin_addr.s_addr;
+        address.address_words[0] = four.sin_addr.s_addr;
         address.port = four.sin_port;
     } else if (raw.ss_family == AF_INET6) {
         sockaddr_in6 six{};
         std::memcpy(&six, &raw, sizeof six);
-        std::memcpy(address.words.data(), &six.sin6_addr, sizeof six.sin6_addr);
+        std::memcpy(address.address_words.data(), &six.sin6_addr, sizeof six.sin6_addr);
         address.port = six.sin6_port;
     }
     return address;
@@ -77,8 +77,8 @@ Address address_by(AskName ask, int socket)
 /// Sends a sock_diag request and passes each response to `take` until that returns false. Returns
 /// false when the kernel does not respond or reports an error.
 template <typename Request>
-bool ask_kernel(const Request& request, int flags,
-                const std::function<bool(const nlmsghdr&, const char* body)>& take)
+bool query_kernel(const Request& request, int flags,
+                  const std::function<bool(const nlmsghdr&, const char* body)>& take)
 {
     const Descriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
     struct {
@@ -125,11 +125,11 @@ std::optional<Socket> by_sock_diag(const Address& own, const Address& other)
     request.idiag_states = ~0U;
     request.id.idiag_sport = own.port;
     request.id.idiag_dport = other.port;
-    std::memcpy(request.id.idiag_src, own.words.data(), sizeof request.id.idiag_src);
-    std::memcpy(request.id.idiag_dst, other.words.data(), sizeof request.id.idiag_dst);
+    std::memcpy(request.id.idiag_src, own.address_words.data(), sizeof request.id.idiag_src);
+    std::memcpy(request.id.idiag_dst, other.address_words.data(), sizeof request.id.idiag_dst);
     request.id.idiag_cookie[0] = request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
     std::optional<Socket> found;
-    (void)ask_kernel(request, 0, [&](const nlmsghdr& header, const char* body) {
+    (void)query_kernel(request, 0, [&](const nlmsghdr& header, const char* body) {
         inet_diag_msg message{};
         if (header.nlmsg_len >= NLMSG_LENGTH(sizeof message)) {
             std::memcpy(&message, body, sizeof message);
@@ -145,7 +145,7 @@ std::string spelled(const Address& address)
 {
     std::string text;
     for (std::size_t i = 0; i < address.size(); ++i) {
-        text += fmt::format("{:08X}", address.words[i]);
+        text += fmt::format("{:08X}", address.address_words[i]);
     }
     return text;
 }
@@ -168,18 +168,18 @@ std::optional<Socket> by_proc(const Address& own, const Address& other)
         };
         std::ifstream table(six ? "/proc/net/tcp6" : "/proc/net/tcp");
         for (std::string line; std::getline(table, line);) {
-            std::istringstream words(line);
+            std::istringstream address_words(line);
             std::string number, local, remote, state, queues, timer, again;
             unsigned uid = 0;
             unsigned long timeout = 0, inode = 0;
-            words >> number >> local >> remote >> state >> queues >> timer >> again >> uid >>
-                timeout >> inode;
+            address_words >> number >> local >> remote >> state >> queues >> timer >> again >>
+                uid >> timeout >> inode;
             const bool any_address = local == std::string(six ? 32 : 8, '0') + own_port;
             const bool match =
                 listens ? state == fmt::format("{:02X}", k_tcp_listen) &&
                               (any_address || local == name(own) + own_port)
                         : local == name(own) + own_port && remote == name(other) + other_port;
-            if (words && match) {
+            if (address_words && match) {
                 return Socket{uid, inode != 0};
             }
         }
@@ -222,7 +222,8 @@ std::optional<unsigned> user_of_server(int socket)
 bool is_within_machine(int socket)
 {
     const Address other = address_by(::getpeername, socket);
-    return other.is_loopback() || other.words == address_by(::getsockname, socket).words;
+    return other.is_loopback() ||
+           other.address_words == address_by(::getsockname, socket).address_words;
 }
 
 std::optional<unsigned> user_of_abstract_socket(const std::string& name)
@@ -235,7 +236,7 @@ std::optional<unsigned> user_of_abstract_socket(const std::string& name)
     constexpr int k_uid = 7;
     request.udiag_show = UDIAG_SHOW_NAME | k_show_uid;
     std::optional<unsigned> user;
-    (void)ask_kernel(request, NLM_F_DUMP, [&](const nlmsghdr& header, const char* body) {
+    (void)query_kernel(request, NLM_F_DUMP, [&](const nlmsghdr& header, const char* body) {
         std::size_t at = NLMSG_ALIGN(sizeof(unix_diag_msg));
         const std::size_t end = header.nlmsg_len - NLMSG_HDRLEN;
         std::string_view its_name;

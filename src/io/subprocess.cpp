@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "io/subprocess.h"
 
-#include "core/words.h"
+#include "core/split_arguments.h"
 
 #include <fmt/format.h>
 

@@ -79,11 +79,11 @@ public:
     {
         put_before(m_names, m_path);
         if (!m_path.starts_with('/')) {
-            std::array<char, PATH_MAX> folder{};
-            if (::getcwd(folder.data(), folder.size()) == nullptr) {
+            std::array<char, PATH_MAX> directory{};
+            if (::getcwd(directory.data(), directory.size()) == nullptr) {
                 return problem();
             }
-            put_before(m_names, folder.data());
+            put_before(m_names, directory.data());
         }
         TRY(to_root());
         while (!m_names.empty()) {
@@ -93,7 +93,7 @@ public:
         }
         if (!m_at_goal) { // path is / or ends with ..
             m_here.reset(::openat(m_here.get(), ".", flags | O_CLOEXEC));
-            TRY(look(m_goal));
+            TRY(check_entry(m_goal));
         }
         return std::move(m_here);
     }
@@ -137,7 +137,7 @@ private:
                                 on_the_way, facts.st_mode & 07777U, what));
     }
 
-    Result<void> look(Role role)
+    Result<void> check_entry(Role role)
     {
         struct stat facts {};
         if (!m_here || ::fstat(m_here.get(), &facts) != 0) {
@@ -150,7 +150,7 @@ private:
     {
         m_where.clear();
         m_here.reset(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-        return look(Role::way);
+        return check_entry(Role::way);
     }
 
     Result<void> step(const std::string& name, int flags)
@@ -192,9 +192,9 @@ private:
             errno = size < 0 ? errno : ELOOP;
             return problem();
         }
-        const std::string_view words(target.data(), static_cast<std::size_t>(size));
-        put_before(m_names, words);
-        if (words.starts_with('/')) {
+        const std::string_view text(target.data(), static_cast<std::size_t>(size));
+        put_before(m_names, text);
+        if (text.starts_with('/')) {
             return to_root();
         }
         m_here = std::move(from);

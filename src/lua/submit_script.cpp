@@ -56,11 +56,11 @@ void push(lua_State* state, const ScriptFields& fields)
     }
 }
 
-void push(lua_State* state, const std::vector<std::string>& words)
+void push(lua_State* state, const std::vector<std::string>& messages)
 {
     lua_newtable(state);
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        push(state, words[i]);
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        push(state, messages[i]);
         lua_rawseti(state, -2, static_cast<int>(i) + 1);
     }
 }
@@ -87,16 +87,16 @@ ScriptFields fields_at(lua_State* state, int index)
     return fields;
 }
 
-std::vector<std::string> words_at(lua_State* state, int index)
+std::vector<std::string> strings_at(lua_State* state, int index)
 {
-    std::vector<std::string> words;
+    std::vector<std::string> messages;
     for (int i = 1;; ++i) {
         lua_rawgeti(state, index, i);
         if (lua_isnil(state, -1)) {
             lua_pop(state, 1);
-            return words;
+            return messages;
         }
-        words.push_back(text_at(state, -1));
+        messages.push_back(text_at(state, -1));
         lua_pop(state, 1);
     }
 }
@@ -141,7 +141,7 @@ private:
             return fail(Error::Kind::internal, "job_submit.lua: " + take_error(state));
         }
         ScriptAnswer answer{static_cast<int>(lua_tonumber(state, 2)), fields_at(state, 1),
-                            words_at(state, 3)};
+                            strings_at(state, 3)};
         lua_settop(state, 0);
         return answer;
     }

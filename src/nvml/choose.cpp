@@ -119,18 +119,19 @@ Chosen choose(const JobGpus& held, std::vector<VisibleGpu> visible)
         return chosen;
     }
     const Chosen nobody(held.count);
-    const bool all_told = std::all_of(visible.begin(), visible.end(), [](const VisibleGpu& gpu) {
-        return gpu.minor && !gpu.pci.empty() && !gpu.uuid.empty();
-    });
+    const bool all_notified =
+        std::all_of(visible.begin(), visible.end(), [](const VisibleGpu& gpu) {
+            return gpu.minor && !gpu.pci.empty() && !gpu.uuid.empty();
+        });
     const auto ids = numbers(split(held.ids));
     // CUDA numbers the visible GPUs from 0: if all of them are selected, their order does not
     // matter.
-    const bool shows_all = visible.size() == held.count && all_told;
+    const bool shows_all = visible.size() == held.count && all_notified;
     const auto used = numbers(names);
     if (shows_all && (used ? *used == first(held.count) : !ids)) {
         return uuids_of(visible);
     }
-    if (!ids || !all_told || ids->size() != held.count) {
+    if (!ids || !all_notified || ids->size() != held.count) {
         return nobody;
     }
     const Chosen by_minor = uuids_of(with_minors(visible, *ids));

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t k_kib = 1024;
 /// Samples to skip before the next attempt to find a lost GPU or a missing driver.
-constexpr int k_look_again = 10;
+constexpr int k_query_again = 10;
 
 Unknown why(Return status)
 {
@@ -63,8 +63,8 @@ Reading share(double percent)
 }
 
 /// Reads one number through `ask`.
-template <typename Ask>
-Reading number(std::uint64_t factor, Ask ask)
+template <typename SlurmQuery>
+Reading number(std::uint64_t factor, SlurmQuery ask)
 {
     unsigned value = 0;
     const Return status = ask(&value);
@@ -133,18 +133,18 @@ public:
 
     const GpuName& name() const { return m_name; }
 
-    GpuSample look()
+    GpuSample measure()
     {
         GpuSample sample = GpuSample::unknown(Unknown::not_supported);
-        look_at_memory(sample);
+        measure_memory(sample);
         Utilization busy{};
         const Return status = m_library.utilization(m_device, &busy);
         sample[GpuMetric::busy] = status == k_success ? share(busy.gpu) : Reading(why(status));
         // The driver does not report these for MIG devices.
         if (!m_is_mig) {
-            look_at_whole(sample);
+            measure_whole(sample);
         }
-        look_at_transfers(sample);
+        measure_transfers(sample);
         // Unlike the older counter, this one also counts MIG devices.
         if (m_is_mig && !sample[GpuMetric::busy].known()) {
             sample[GpuMetric::busy] = sample[GpuMetric::graphics_active];
@@ -153,7 +153,7 @@ public:
     }
 
 private:
-    void look_at_memory(GpuSample& sample)
+    void measure_memory(GpuSample& sample)
     {
         MemoryV2 second{};
         second.version = k_memory_v2;
@@ -171,7 +171,7 @@ private:
         }
     }
 
-    void look_at_whole(GpuSample& sample)
+    void measure_whole(GpuSample& sample)
     {
         sample[GpuMetric::power] =
             number(1, [&](unsigned* value) { return m_library.power(m_device, value); });
@@ -184,10 +184,10 @@ private:
             1, [&](unsigned* value) { return m_library.clock(m_device, k_clock_memory, value); });
     }
 
-    void look_at_transfers(GpuSample& sample)
+    void measure_transfers(GpuSample& sample)
     {
         if (m_gpm[0]) {
-            look_by_gpm(sample);
+            measure_by_gpm(sample);
             return;
         }
         if (m_is_mig) {
@@ -203,10 +203,10 @@ private:
                              return m_library.pcie(m_device, k_pcie_received, value);
                          })
                 : sample[GpuMetric::pcie_tx];
-        look_at_nvlink(sample);
+        measure_nvlink(sample);
     }
 
-    void look_at_nvlink(GpuSample& sample)
+    void measure_nvlink(GpuSample& sample)
     {
         FieldValue fields[2] = {{.field = k_nvlink_sent, .scope = k_all_links},
                                 {.field = k_nvlink_received, .scope = k_all_links}};
@@ -267,7 +267,7 @@ private:
         }
     }
 
-    void look_by_gpm(GpuSample& sample)
+    void measure_by_gpm(GpuSample& sample)
     {
         std::swap(m_gpm[0], m_gpm[1]);
         const Return status = m_is_mig ? m_library.gpm_mig_get(m_gpm_device, m_instance, m_gpm[1])
@@ -319,25 +319,25 @@ class NvmlGpus final : public Gpus {
 public:
     explicit NvmlGpus(JobGpus held)
         : m_held(std::move(held))
-        , m_looks(m_held.count)
+        , m_activities(m_held.count)
     {
     }
 
-    std::vector<GpuLook> look() override
+    std::vector<GpuReading> measure() override
     {
         if (m_held.count == 0) {
             return {};
         }
         if (!m_ready && m_patience-- <= 0) {
-            m_patience = k_look_again;
+            m_patience = k_query_again;
             m_reason = begin();
             m_ready = !m_reason;
         }
-        for (std::size_t i = 0; i < m_looks.size(); ++i) {
-            m_looks[i].sample =
-                m_reason ? GpuSample::unknown(*m_reason) : look_at(m_handles[i], m_looks[i].name);
+        for (std::size_t i = 0; i < m_activities.size(); ++i) {
+            m_activities[i].sample = m_reason ? GpuSample::unknown(*m_reason)
+                                              : query_run(m_handles[i], m_activities[i].name);
         }
-        return m_looks;
+        return m_activities;
     }
 
 private:
@@ -365,11 +365,11 @@ private:
             return Unknown::no_driver;
         }
         const auto chosen = choose(m_held, std::move(visible));
-        m_handles.resize(m_looks.size());
-        for (std::size_t i = 0; i < m_looks.size(); ++i) {
+        m_handles.resize(m_activities.size());
+        for (std::size_t i = 0; i < m_activities.size(); ++i) {
             if (chosen[i]) {
-                m_looks[i].name.uuid = *chosen[i];
-                take(m_handles[i], m_looks[i].name);
+                m_activities[i].name.uuid = *chosen[i];
+                take(m_handles[i], m_activities[i].name);
             }
         }
         return std::nullopt;
@@ -437,7 +437,7 @@ private:
     void take(Held& held, GpuName& name)
     {
         Device device = nullptr;
-        held.patience = k_look_again;
+        held.patience = k_query_again;
         if (m_library.by_uuid(name.uuid.c_str(), &device) != k_success) {
             return;
         }
@@ -450,7 +450,7 @@ private:
         held.handle = std::make_unique<Handle>(m_library, device, name);
     }
 
-    GpuSample look_at(Held& held, GpuName& name)
+    GpuSample query_run(Held& held, GpuName& name)
     {
         if (name.uuid.empty()) {
             return GpuSample::unknown(Unknown::which_gpu);
@@ -461,20 +461,20 @@ private:
         if (!held.handle) {
             return GpuSample::unknown(Unknown::lost);
         }
-        GpuSample sample = held.handle->look();
+        GpuSample sample = held.handle->measure();
         const Reading& memory = sample[GpuMetric::memory_total];
         if (!memory.known() && memory.why() == Unknown::lost) {
             // After a reset it may come back, possibly with other MIG devices, under another
             // handle.
             held.handle.reset();
-            held.patience = k_look_again;
+            held.patience = k_query_again;
             return GpuSample::unknown(Unknown::lost);
         }
         return sample;
     }
 
     JobGpus m_held;
-    std::vector<GpuLook> m_looks;
+    std::vector<GpuReading> m_activities;
     std::vector<Held> m_handles;
     Library m_library;
     bool m_open = false, m_ready = false;

@@ -6,7 +6,7 @@
 namespace gpuq::nvml {
 
 /// The GPUs of a job, queried through NVIDIA's library. Nothing is loaded or queried before the
-/// first call of `look()`.
+/// first call of `measure()`.
 std::unique_ptr<Gpus> gpus(const JobGpus& held);
 
 } // namespace gpuq::nvml

@@ -12,14 +12,14 @@ namespace {
 
 using Outcome = Verdict::Outcome;
 
-bool contains_part(const std::vector<std::string>& words, const std::string& part)
+bool contains_part(const std::vector<std::string>& messages, const std::string& part)
 {
-    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::any_of(messages.begin(), messages.end(), [&](const std::string& word) {
         return word.find(part) != std::string::npos;
     });
 }
 
-CaseResult judge(const Case& test, const Verdict& verdict)
+CaseResult evaluate(const Case& test, const Verdict& verdict)
 {
     switch (verdict.outcome) {
     case Outcome::accept: {
@@ -29,8 +29,8 @@ CaseResult judge(const Case& test, const Verdict& verdict)
                             there ? "" : ", not on the nodes of the course")};
     }
     case Outcome::refuse:
-        return {&test, !test.in && contains_part(verdict.words, test.because),
-                fmt::format("refused: {}", fmt::join(verdict.words, "; "))};
+        return {&test, !test.in && contains_part(verdict.messages, test.because),
+                fmt::format("refused: {}", fmt::join(verdict.messages, "; "))};
     case Outcome::outside:
         break;
     }
@@ -45,28 +45,28 @@ std::vector<std::pair<RuleCount, std::string>> rules_of(const Rules::QueueRules&
         return fmt::format("queue {}: {}", queue.name, what);
     };
     std::vector<std::pair<RuleCount, std::string>> list;
-    list.push_back({{named("time"), queue.max_time.line, 0}, rules.say.time});
+    list.push_back({{named("time"), queue.max_time.line, 0}, rules.sentences.time});
     if (!queue.access.is_open()) {
-        list.push_back({{named("allow"), queue.access.line, 0}, rules.say.access});
+        list.push_back({{named("allow"), queue.access.line, 0}, rules.sentences.access});
     }
     if (queue.through) {
-        list.push_back({{named("through"), queue.through->line, 0}, rules.say.through});
+        list.push_back({{named("through"), queue.through->line, 0}, rules.sentences.through});
     }
     if (queue.models) {
-        list.push_back({{named("models"), queue.models->line, 0}, rules.say.model});
+        list.push_back({{named("models"), queue.models->line, 0}, rules.sentences.model});
     }
-    if (!rules.say.share.empty()) {
+    if (!rules.sentences.share.empty()) {
         const int line =
             queue.cpus_per_gpu ? queue.cpus_per_gpu->line : queue.memory_per_gpu_mib->line;
-        list.push_back({{named("per_gpu"), line, 0}, rules.say.share});
+        list.push_back({{named("per_gpu"), line, 0}, rules.sentences.share});
     }
     if (queue.limits.job.gpus) {
-        list.push_back(
-            {{named("limits of a job, gpus"), queue.limits.job.gpus->line, 0}, rules.say.gpus});
+        list.push_back({{named("limits of a job, gpus"), queue.limits.job.gpus->line, 0},
+                        rules.sentences.gpus});
     }
     if (queue.limits.job.nodes) {
-        list.push_back(
-            {{named("limits of a job, nodes"), queue.limits.job.nodes->line, 0}, rules.say.nodes});
+        list.push_back({{named("limits of a job, nodes"), queue.limits.job.nodes->line, 0},
+                        rules.sentences.nodes});
     }
     return list;
 }
@@ -80,7 +80,7 @@ CaseReport run_cases(const Rules& rules)
     for (const Case& test : rules.policy().tests) {
         const auto on = test.course ? std::vector{*test.course} : std::vector<std::string>{};
         verdicts.push_back(decide(rules, submission_of(test), on));
-        report.results.push_back(judge(test, verdicts.back()));
+        report.results.push_back(evaluate(test, verdicts.back()));
     }
     const auto count = [&](auto&& meets) {
         return static_cast<int>(std::count_if(verdicts.begin(), verdicts.end(), meets));
@@ -94,7 +94,7 @@ CaseReport run_cases(const Rules& rules)
             RuleCount& rule = row.first;
             const std::string& sentence = row.second;
             rule.tests = count([&](const Verdict& verdict) {
-                return contains_part(verdict.words, sentence) ||
+                return contains_part(verdict.messages, sentence) ||
                        contains_part(verdict.declined, sentence);
             });
             report.rules.push_back(std::move(rule));

@@ -4,7 +4,7 @@
 #include "core/nearest.h"
 #include "core/walltime.h"
 #include "policy/course_times.h"
-#include "policy/doors.h"
+#include "policy/queue_partitions.h"
 
 #include <fmt/format.h>
 
@@ -238,10 +238,11 @@ private:
     void check_queue_models(const Queue& queue)
     {
         for (const std::string& model : queue.models ? queue.models->value : Names{}) {
-            const auto doors = doors_of(m_policy, queue);
-            const bool there = std::any_of(doors.begin(), doors.end(), [&](const Door& door) {
-                return door.pool->has_model(model);
-            });
+            const auto queue_partitions = partitions_of(m_policy, queue);
+            const bool there = std::any_of(queue_partitions.begin(), queue_partitions.end(),
+                                           [&](const QueuePartition& queue_partition) {
+                                               return queue_partition.pool->has_model(model);
+                                           });
             if (!there) {
                 error(*queue.models, "unknown-name",
                       fmt::format("no pool of queue {} has a {}", queue.name, model));
@@ -348,12 +349,12 @@ private:
         std::map<std::string, const Queue*> of;
         for (const Queue& queue : m_policy.queues) {
             check_name(queue);
-            for (const Door& door : doors_of(m_policy, queue)) {
-                const auto [place, first] = of.emplace(door.partition, &queue);
+            for (const QueuePartition& queue_partition : partitions_of(m_policy, queue)) {
+                const auto [place, first] = of.emplace(queue_partition.partition, &queue);
                 if (!first && place->second != &queue) {
                     error(queue.line, "twice",
                           fmt::format("queues {} and {} would both make a partition {}: rename one",
-                                      place->second->name, queue.name, door.partition));
+                                      place->second->name, queue.name, queue_partition.partition));
                 }
             }
         }
@@ -370,11 +371,11 @@ private:
         const auto at_least = [](const auto& one, const auto& other) {
             return !one || (other && one->value >= other->value);
         };
-        const bool people =
+        const bool user_count =
             first.access.is_open() ||
             (!queue.access.is_open() && holds(first.access.users, queue.access.users) &&
              holds(first.access.accounts, queue.access.accounts));
-        return people && (!first.through || queue.through) &&
+        return user_count && (!first.through || queue.through) &&
                first.max_time.value >= queue.max_time.value &&
                at_least(first.limits.job.gpus, queue.limits.job.gpus) &&
                at_least(first.limits.job.nodes, queue.limits.job.nodes) &&
@@ -390,17 +391,20 @@ private:
             const bool named =
                 !one.models || std::find(one.models->value.begin(), one.models->value.end(),
                                          model) != one.models->value.end();
-            const auto doors = doors_of(m_policy, one);
-            return named && std::any_of(doors.begin(), doors.end(), [&](const Door& door) {
-                       const bool known = !door.pool->gpus.value.empty();
-                       return door.pool->has_model(model) &&
-                              (!known || door.pool->gpus_per_node() >= on_node);
-                   });
+            const auto queue_partitions = partitions_of(m_policy, one);
+            return named &&
+                   std::any_of(queue_partitions.begin(), queue_partitions.end(),
+                               [&](const QueuePartition& queue_partition) {
+                                   const bool known = !queue_partition.pool->gpus.value.empty();
+                                   return queue_partition.pool->has_model(model) &&
+                                          (!known ||
+                                           queue_partition.pool->gpus_per_node() >= on_node);
+                               });
         };
-        for (const Door& door : doors_of(m_policy, queue)) {
-            for (const GpuCount& gpu : door.pool->gpus.value) {
+        for (const QueuePartition& queue_partition : partitions_of(m_policy, queue)) {
+            for (const GpuCount& gpu : queue_partition.pool->gpus.value) {
                 const bool gives = has(queue, gpu.model, gpu.count);
-                if (gives && !has(first, gpu.model, door.pool->gpus_per_node())) {
+                if (gives && !has(first, gpu.model, queue_partition.pool->gpus_per_node())) {
                     return false;
                 }
             }

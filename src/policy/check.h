@@ -36,11 +36,11 @@ std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm, cons
 /// each of them uses as many GPUs as one user may, and the user next in turn starts first:
 /// T x ceil((K-1) x u / C).
 struct WaitBound {
-    int gpus = 0;      ///< in the queue's own pools
-    int with_lent = 0; ///< including pools in which the queue is a guest
-    int per_user = 0;  ///< u
-    int people = 0;    ///< K
-    int people_with_lent = 0;
+    int gpus = 0;       ///< in the queue's own pools
+    int with_lent = 0;  ///< including pools in which the queue is a guest
+    int per_user = 0;   ///< u
+    int user_count = 0; ///< K
+    int users_with_lent = 0;
     bool operator==(const WaitBound&) const = default;
 };
 /// nullopt without a `wait.max`, a GPU limit for users, or known numbers of GPUs.

@@ -2,7 +2,7 @@
 #include "core/walltime.h"
 #include "policy/check.h"
 #include "policy/course_times.h"
-#include "policy/doors.h"
+#include "policy/queue_partitions.h"
 
 #include <fmt/format.h>
 
@@ -21,22 +21,22 @@ int gpus_of(const Pool& pool)
     return static_cast<int>(pool.nodes.value.size()) * pool.gpus_per_node();
 }
 
-void say_bound(const Queue& queue, const WaitBound& bound, std::vector<Finding>& findings)
+void report_bound(const Queue& queue, const WaitBound& bound, std::vector<Finding>& findings)
 {
     const minutes most = queue.wait.max->value;
     std::string text = fmt::format(
         "queue {}: a wait of {} at worst holds for at most {} users at once ({} GPUs, {} for each)",
-        queue.name, to_text(most), bound.people, bound.gpus, bound.per_user);
+        queue.name, to_text(most), bound.user_count, bound.gpus, bound.per_user);
     if (bound.with_lent > bound.gpus) {
         text += fmt::format("; with lent nodes ({} GPUs) for {}", bound.with_lent,
-                            bound.people_with_lent);
+                            bound.users_with_lent);
     }
     findings.push_back({Weight::note, queue.wait.max->line, queue.wait.max->column, "wait-bound",
                         std::move(text)});
 }
 
 /// No wait can be guaranteed if one job may hold the cores that belong to other jobs' GPUs.
-void say_unbounded(const Queue& queue, std::vector<Finding>& findings)
+void report_unbounded(const Queue& queue, std::vector<Finding>& findings)
 {
     const WaitTarget& wait = queue.wait;
     if ((wait.p50 || wait.p95 || wait.max) && !queue.cpus_per_gpu && !queue.memory_per_gpu_mib) {
@@ -47,7 +47,7 @@ void say_unbounded(const Queue& queue, std::vector<Finding>& findings)
     }
 }
 
-void say_ignored(const Queue& queue, SlurmRelease slurm, std::vector<Finding>& findings)
+void report_ignored(const Queue& queue, SlurmRelease slurm, std::vector<Finding>& findings)
 {
     for (const Share* share : {&queue.limits.user, &queue.limits.account}) {
         if (share->gpu_hours_ahead && slurm < k_run_minutes) {
@@ -78,7 +78,7 @@ seconds longest_min_run(const Policy& policy)
     return longest;
 }
 
-void say_rounded(const Policy& policy, std::vector<Finding>& findings)
+void report_rounded(const Policy& policy, std::vector<Finding>& findings)
 {
     const seconds longest = longest_min_run(policy);
     for (const Pool& pool : policy.pools) {
@@ -93,7 +93,7 @@ void say_rounded(const Policy& policy, std::vector<Finding>& findings)
 
 /// The longest wait of the owner of a lent pool. As measured: Slurm checks every 30 s whether a
 /// grace period is over, and then waits for KillWait (30 s unless slurm.conf sets it).
-void say_return(const Pool& pool, seconds min_run, std::vector<Finding>& findings)
+void report_return(const Pool& pool, seconds min_run, std::vector<Finding>& findings)
 {
     if (!pool.lend) {
         return;
@@ -111,7 +111,7 @@ void say_return(const Pool& pool, seconds min_run, std::vector<Finding>& finding
                                          : "")});
 }
 
-void say_over(const Course& course, const std::string& now, std::vector<Finding>& findings)
+void report_over(const Course& course, const std::string& now, std::vector<Finding>& findings)
 {
     const LocalMinutes end = local_time_of(course.start.value) + course.duration.value;
     if (course.repeat.value == Course::Repeat::once && end <= local_time_of(now)) {
@@ -131,21 +131,21 @@ std::optional<WaitBound> wait_bound(const Policy& policy, const Queue& queue)
     }
     WaitBound bound;
     bound.per_user = user.soft_gpus ? user.soft_gpus->value : user.gpus->value;
-    for (const Door& door : doors_of(policy, queue)) {
-        if (door.kind == Door::Kind::own) {
-            if (door.pool->gpus.value.empty()) {
+    for (const QueuePartition& queue_partition : partitions_of(policy, queue)) {
+        if (queue_partition.kind == QueuePartition::Kind::own) {
+            if (queue_partition.pool->gpus.value.empty()) {
                 return std::nullopt;
             }
-            bound.gpus += door.guest ? 0 : gpus_of(*door.pool);
-            bound.with_lent += gpus_of(*door.pool);
+            bound.gpus += queue_partition.guest ? 0 : gpus_of(*queue_partition.pool);
+            bound.with_lent += gpus_of(*queue_partition.pool);
         }
     }
     const auto turns = queue.wait.max->value / queue.max_time.value;
-    const auto people = [&](int gpus) {
+    const auto users_for = [&](int gpus) {
         return static_cast<int>(turns * gpus / bound.per_user) + 1;
     };
-    bound.people = bound.gpus > 0 ? people(bound.gpus) : 0;
-    bound.people_with_lent = people(bound.with_lent);
+    bound.user_count = bound.gpus > 0 ? users_for(bound.gpus) : 0;
+    bound.users_with_lent = users_for(bound.with_lent);
     return bound;
 }
 
@@ -153,18 +153,18 @@ std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm, cons
 {
     std::vector<Finding> findings;
     for (const Queue& queue : policy.queues) {
-        say_ignored(queue, slurm, findings);
-        say_unbounded(queue, findings);
+        report_ignored(queue, slurm, findings);
+        report_unbounded(queue, findings);
         if (const auto bound = wait_bound(policy, queue)) {
-            say_bound(queue, *bound, findings);
+            report_bound(queue, *bound, findings);
         }
     }
-    say_rounded(policy, findings);
+    report_rounded(policy, findings);
     for (const Pool& pool : policy.pools) {
-        say_return(pool, longest_min_run(policy), findings);
+        report_return(pool, longest_min_run(policy), findings);
     }
     for (const Course& course : policy.courses) {
-        say_over(course, now, findings);
+        report_over(course, now, findings);
         if (slurm < k_gpu_reservations) {
             findings.push_back(
                 {Weight::note, course.nodes.line, 0, "rounded",

@@ -13,18 +13,18 @@
 namespace gpuq::policy {
 namespace {
 
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 using QueueRules = Rules::QueueRules;
 using Candidates = std::vector<const QueueRules*>;
 
-bool contains(const Words& words, const std::string& word)
+bool contains(const Strings& messages, const std::string& word)
 {
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return std::find(messages.begin(), messages.end(), word) != messages.end();
 }
 
-Words split(std::string_view text)
+Strings split(std::string_view text)
 {
-    Words parts;
+    Strings parts;
     std::size_t begin = 0;
     while (true) {
         const std::size_t end = text.find(',', begin);
@@ -52,16 +52,17 @@ bool may_use(const Queue& queue, const Submission& job)
 }
 
 /// Whether the partition's pool has the models, or enough GPUs on one node.
-bool has_models(const Door& door, const GpusAsked& asked)
+bool has_models(const QueuePartition& queue_partition, const GpuTotals& asked)
 {
-    return std::all_of(asked.models.begin(), asked.models.end(),
-                       [&](const std::string& model) { return door.pool->has_model(model); });
+    return std::all_of(asked.models.begin(), asked.models.end(), [&](const std::string& model) {
+        return queue_partition.pool->has_model(model);
+    });
 }
 
-bool has_room(const Door& door, const GpusAsked& asked)
+bool has_room(const QueuePartition& queue_partition, const GpuTotals& asked)
 {
-    return door.pool->gpus.value.empty() ||
-           asked.per_node <= static_cast<std::uint64_t>(door.pool->gpus_per_node());
+    return queue_partition.pool->gpus.value.empty() ||
+           asked.per_node <= static_cast<std::uint64_t>(queue_partition.pool->gpus_per_node());
 }
 
 /// How a job gets more CPUs or memory than come with its GPUs.
@@ -73,10 +74,11 @@ enum class Excess {
     uneven, ///< through nodes that get as many CPUs as the one with the most GPUs
 };
 
-std::uint64_t gpus_of_a_node(const Door& door, const GpusAsked& asked)
+std::uint64_t gpus_of_a_node(const QueuePartition& queue_partition, const GpuTotals& asked)
 {
-    return door.pool->gpus.value.empty() ? asked.total
-                                         : static_cast<std::uint64_t>(door.pool->gpus_per_node());
+    return queue_partition.pool->gpus.value.empty()
+               ? asked.total
+               : static_cast<std::uint64_t>(queue_partition.pool->gpus_per_node());
 }
 
 std::uint64_t cpus_with_each(const Queue& queue)
@@ -91,13 +93,14 @@ std::uint64_t most_nodes(const Queue& queue)
     return nodes ? static_cast<std::uint64_t>(nodes->value) : k_unlimited;
 }
 
-Excess excess(const Queue& queue, const Door& door, const Submission& job, const GpusAsked& asked)
+Excess excess(const Queue& queue, const QueuePartition& queue_partition, const Submission& job,
+              const GpuTotals& asked)
 {
     if (asked.total == 0) {
         return Excess::none;
     }
     const auto beyond = [&](NodeLayout layout) {
-        const SizeAsked size = size_asked(job, asked, cpus_with_each(queue), layout);
+        const JobSize size = job_size(job, asked, cpus_with_each(queue), layout);
         const auto threads = static_cast<std::uint64_t>(layout.threads_per_core);
         // A share that is not a whole number of cores is rounded up.
         const std::uint64_t cores = (asked.total * cpus_with_each(queue) + threads - 1) / threads;
@@ -111,20 +114,23 @@ Excess excess(const Queue& queue, const Door& door, const Submission& job, const
     if (beyond({})) {
         return Excess::asked;
     }
-    const int threads = door.pool->threads();
+    const int threads = queue_partition.pool->threads();
     if (beyond({threads, most_nodes(queue)})) {
         return beyond({threads, 1}) ? Excess::cores : Excess::spread;
     }
-    return beyond({threads, 1, gpus_of_a_node(door, asked)}) ? Excess::uneven : Excess::none;
+    return beyond({threads, 1, gpus_of_a_node(queue_partition, asked)}) ? Excess::uneven
+                                                                        : Excess::none;
 }
 
 /// Whether other jobs can use the GPUs of the node that this job does not request. If a pool does
 /// not specify how many there are, a whole node is accepted: Slurm gives a job all of its GPUs, and
 /// counts them.
-bool leaves_the_rest(const Door& door, const GpusAsked& asked, const SizeAsked& size, bool beyond)
+bool leaves_the_rest(const QueuePartition& queue_partition, const GpuTotals& asked,
+                     const JobSize& size, bool beyond)
 {
-    const bool known = !door.pool->gpus.value.empty();
-    if (known && asked.per_node >= static_cast<std::uint64_t>(door.pool->gpus_per_node())) {
+    const bool known = !queue_partition.pool->gpus.value.empty();
+    if (known &&
+        asked.per_node >= static_cast<std::uint64_t>(queue_partition.pool->gpus_per_node())) {
         return true;
     }
     const bool counted = !known && asked.total > 0;
@@ -132,13 +138,14 @@ bool leaves_the_rest(const Door& door, const GpusAsked& asked, const SizeAsked& 
 }
 
 /// The first requested model that the queue does not offer, or null.
-const std::string* missing_model(const QueueRules& rules, const GpusAsked& asked)
+const std::string* missing_model(const QueueRules& rules, const GpuTotals& asked)
 {
     const auto& named = rules.queue->models;
     for (const std::string& model : asked.models) {
-        const bool there =
-            std::any_of(rules.doors.begin(), rules.doors.end(),
-                        [&](const Door& door) { return door.pool->has_model(model); });
+        const bool there = std::any_of(rules.queue_partitions.begin(), rules.queue_partitions.end(),
+                                       [&](const QueuePartition& queue_partition) {
+                                           return queue_partition.pool->has_model(model);
+                                       });
         if (!there || (named && !contains(named->value, model))) {
             return &model;
         }
@@ -146,25 +153,25 @@ const std::string* missing_model(const QueueRules& rules, const GpusAsked& asked
     return nullptr;
 }
 
-const std::string& why_whole(const Sentences& say, Excess beyond)
+const std::string& why_whole(const Sentences& sentences, Excess beyond)
 {
     switch (beyond) {
     case Excess::asked:
-        return say.share;
+        return sentences.share;
     case Excess::cores:
-        return say.cores;
+        return sentences.cores;
     case Excess::spread:
-        return say.spread;
+        return sentences.spread;
     case Excess::uneven:
-        return say.uneven;
+        return sentences.uneven;
     case Excess::none:
         break;
     }
-    return say.whole;
+    return sentences.whole;
 }
 
 /// The job's GPUs, on as many nodes as it can get.
-std::uint64_t most_gpus(const Queue& queue, const GpusAsked& asked)
+std::uint64_t most_gpus(const Queue& queue, const GpuTotals& asked)
 {
     return queue.limits.job.nodes
                ? std::min(asked.most, std::max(asked.total, asked.per_node * most_nodes(queue)))
@@ -173,7 +180,7 @@ std::uint64_t most_gpus(const Queue& queue, const GpusAsked& asked)
 
 /// One queue's answer: the partitions for the job, or the reason for the refusal.
 struct Answer {
-    std::vector<const Door*> doors;
+    std::vector<const QueuePartition*> queue_partitions;
     std::string why;
 };
 
@@ -181,60 +188,62 @@ struct Answer {
 /// Slurm's defaults.
 enum class Size { asked, kept };
 
-Answer ask(const QueueRules& rules, const Submission& job, const GpusAsked& asked,
+Answer ask(const QueueRules& rules, const Submission& job, const GpuTotals& asked,
            Size whose = Size::asked)
 {
     const Queue& queue = *rules.queue;
-    const Sentences& say = rules.say;
+    const Sentences& sentences = rules.sentences;
     const auto refused = [](std::string why) { return Answer{{}, std::move(why)}; };
     const JobLimits& limits = queue.limits.job;
     if (!may_use(queue, job)) {
-        return refused(say.access);
+        return refused(sentences.access);
     }
     if (queue.through && !job.comment.starts_with(k_comment_prefix)) {
-        return refused(say.through);
+        return refused(sentences.through);
     }
     if (asked.total == 0 && !rules.takes_gpuless) {
-        return refused(say.gpuless);
+        return refused(sentences.gpuless);
     }
     if (const std::string* model = missing_model(rules, asked)) {
-        return refused(*model + say.model);
+        return refused(*model + sentences.model);
     }
     if (job.time_limit &&
         *job.time_limit > static_cast<std::uint64_t>(queue.max_time.value.count())) {
-        return refused(say.time);
+        return refused(sentences.time);
     }
     const Maybe<int> most = queue.limits.most_gpus_of_a_job();
     if (most && most_gpus(queue, asked) > static_cast<std::uint64_t>(most->value)) {
-        return refused(say.gpus);
+        return refused(sentences.gpus);
     }
     if (limits.nodes &&
         job.min_nodes.value_or(1) > static_cast<std::uint32_t>(limits.nodes->value)) {
-        return refused(say.nodes);
+        return refused(sentences.nodes);
     }
     if (job.qos && *job.qos != rules.qos) {
-        return refused(say.qos);
+        return refused(sentences.qos);
     }
-    const SizeAsked size = size_asked(job, asked, cpus_with_each(queue));
+    const JobSize size = job_size(job, asked, cpus_with_each(queue));
     Excess beyond = Excess::none;
     bool together = false;
     bool fits = false;
     Answer answer;
-    for (const Door& door : rules.doors) {
-        const bool models = has_models(door, asked);
+    for (const QueuePartition& queue_partition : rules.queue_partitions) {
+        const bool models = has_models(queue_partition, asked);
         together = together || models;
-        if (models && has_room(door, asked)) {
+        if (models && has_room(queue_partition, asked)) {
             fits = true;
-            beyond = whose == Size::asked ? excess(queue, door, job, asked) : Excess::none;
-            if (leaves_the_rest(door, asked, size, beyond != Excess::none)) {
-                answer.doors.push_back(&door);
+            beyond =
+                whose == Size::asked ? excess(queue, queue_partition, job, asked) : Excess::none;
+            if (leaves_the_rest(queue_partition, asked, size, beyond != Excess::none)) {
+                answer.queue_partitions.push_back(&queue_partition);
             }
         }
     }
-    if (answer.doors.empty()) {
-        answer.why = !together ? fmt::format("{}{}", fmt::join(asked.models, " and "), say.mix)
-                     : !fits   ? fmt::format("{}{}", asked.per_node, say.fit)
-                               : why_whole(say, beyond);
+    if (answer.queue_partitions.empty()) {
+        answer.why = !together
+                         ? fmt::format("{}{}", fmt::join(asked.models, " and "), sentences.mix)
+                     : !fits ? fmt::format("{}{}", asked.per_node, sentences.fit)
+                             : why_whole(sentences, beyond);
     }
     return answer;
 }
@@ -245,34 +254,34 @@ bool is_of(const Course& course, const Submission& job)
 }
 
 Verdict accepted(const QueueRules& rules, const Submission& job,
-                 const std::vector<const Door*>& doors)
+                 const std::vector<const QueuePartition*>& queue_partitions)
 {
     Verdict verdict;
     verdict.outcome = Verdict::Outcome::accept;
     verdict.queue = rules.queue->name;
-    for (const Door* door : doors) {
-        verdict.partitions.push_back(door->partition);
+    for (const QueuePartition* queue_partition : queue_partitions) {
+        verdict.partitions.push_back(queue_partition->partition);
     }
     verdict.qos = rules.qos;
     if (!job.time_limit) {
         verdict.time_limit = static_cast<std::uint32_t>(rules.queue->default_time.value.count());
-        verdict.words.push_back(rules.say.undeclared);
+        verdict.messages.push_back(rules.sentences.undeclared);
     }
     return verdict;
 }
 
-Verdict refused(Words words)
+Verdict refused(Strings messages)
 {
     Verdict verdict;
     verdict.outcome = Verdict::Outcome::refuse;
-    verdict.words = std::move(words);
+    verdict.messages = std::move(messages);
     return verdict;
 }
 
 /// The verdict for a job on a course's nodes, if a course is in progress and accepts the job.
 std::optional<Verdict> in_course(const Policy& policy, const Candidates& candidates,
-                                 const Submission& job, const GpusAsked& asked,
-                                 const Words& courses_on)
+                                 const Submission& job, const GpuTotals& asked,
+                                 const Strings& courses_on)
 {
     for (const Course& course : policy.courses) {
         if (job.reservation || !contains(courses_on, course.name) || !is_of(course, job)) {
@@ -280,10 +289,11 @@ std::optional<Verdict> in_course(const Policy& policy, const Candidates& candida
         }
         for (const QueueRules* rules : candidates) {
             Answer answer = ask(*rules, job, asked);
-            std::erase_if(answer.doors,
-                          [&](const Door* door) { return !door->pool->has_some_of(course); });
-            if (!answer.doors.empty()) {
-                Verdict verdict = accepted(*rules, job, answer.doors);
+            std::erase_if(answer.queue_partitions, [&](const QueuePartition* queue_partition) {
+                return !queue_partition->pool->has_some_of(course);
+            });
+            if (!answer.queue_partitions.empty()) {
+                Verdict verdict = accepted(*rules, job, answer.queue_partitions);
                 verdict.reservation = course.name;
                 return verdict;
             }
@@ -292,18 +302,18 @@ std::optional<Verdict> in_course(const Policy& policy, const Candidates& candida
     return std::nullopt;
 }
 
-Verdict judge(const Policy& policy, const Candidates& candidates, const Submission& job,
-              const Words& courses_on, Size whose = Size::asked)
+Verdict evaluate(const Policy& policy, const Candidates& candidates, const Submission& job,
+                 const Strings& courses_on, Size whose = Size::asked)
 {
-    const GpusAsked asked = gpus_asked(job);
+    const GpuTotals asked = gpu_totals(job);
     if (auto verdict = in_course(policy, candidates, job, asked, courses_on)) {
         return *std::move(verdict);
     }
-    Words reasons;
+    Strings reasons;
     for (const QueueRules* rules : candidates) {
         Answer answer = ask(*rules, job, asked, whose);
-        if (!answer.doors.empty()) {
-            Verdict verdict = accepted(*rules, job, answer.doors);
+        if (!answer.queue_partitions.empty()) {
+            Verdict verdict = accepted(*rules, job, answer.queue_partitions);
             verdict.declined = std::move(reasons);
             return verdict;
         }
@@ -338,10 +348,10 @@ Asked queues_in(const Rules& rules, const std::string& partitions)
     return asked;
 }
 
-Candidates queues_for_anybody(const Rules& rules, const Submission& job)
+Candidates open_queues(const Rules& rules, const Submission& job)
 {
     const auto& by_default = rules.policy().default_queue;
-    const bool gpus = gpus_asked(job).total > 0;
+    const bool gpus = gpu_totals(job).total > 0;
     Candidates queues;
     for (const QueueRules& queue : rules.queues()) {
         if (gpus || (by_default && by_default->value == queue.queue->name)) {
@@ -354,21 +364,23 @@ Candidates queues_for_anybody(const Rules& rules, const Submission& job)
 /// Whether CPUs or memory increase for the same GPUs; also true if the GPUs change.
 bool grows(const Candidates& queues, const Submission& before, const Submission& after)
 {
-    const GpusAsked gpus = gpus_asked(before);
-    if (gpus_asked(after) != gpus || before.shared != after.shared) {
+    const GpuTotals gpus = gpu_totals(before);
+    if (gpu_totals(after) != gpus || before.shared != after.shared) {
         return true;
     }
-    const auto grows_on = [&](const QueueRules& rules, const Door& door) {
-        const NodeLayout layout{door.pool->threads(), most_nodes(*rules.queue)};
-        const SizeAsked was = size_asked(before, gpus, cpus_with_each(*rules.queue), layout);
-        const SizeAsked is = size_asked(after, gpus, cpus_with_each(*rules.queue), layout);
+    const auto grows_on = [&](const QueueRules& rules, const QueuePartition& queue_partition) {
+        const NodeLayout layout{queue_partition.pool->threads(), most_nodes(*rules.queue)};
+        const JobSize was = job_size(before, gpus, cpus_with_each(*rules.queue), layout);
+        const JobSize is = job_size(after, gpus, cpus_with_each(*rules.queue), layout);
         return is.cpus > was.cpus || is.allocated > was.allocated ||
                is.memory_mib > was.memory_mib || (is.all_memory && !was.all_memory) ||
                (is.whole_nodes && !was.whole_nodes);
     };
     return std::any_of(queues.begin(), queues.end(), [&](const QueueRules* rules) {
-        return std::any_of(rules->doors.begin(), rules->doors.end(),
-                           [&](const Door& door) { return grows_on(*rules, door); });
+        return std::any_of(rules->queue_partitions.begin(), rules->queue_partitions.end(),
+                           [&](const QueuePartition& queue_partition) {
+                               return grows_on(*rules, queue_partition);
+                           });
     });
 }
 
@@ -405,10 +417,10 @@ Rules::Rules(Policy policy)
     : m_policy(std::move(policy))
 {
     for (const Queue& queue : m_policy.queues) {
-        m_queues.push_back({&queue, doors_of(m_policy, queue), sentences_of(m_policy, queue),
+        m_queues.push_back({&queue, partitions_of(m_policy, queue), sentences_of(m_policy, queue),
                             qos_of(queue), m_policy.default_queue.has_value()});
-        for (const Door& door : m_queues.back().doors) {
-            m_of_partition.emplace(door.partition, m_queues.size() - 1);
+        for (const QueuePartition& queue_partition : m_queues.back().queue_partitions) {
+            m_of_partition.emplace(queue_partition.partition, m_queues.size() - 1);
         }
     }
 }
@@ -419,13 +431,13 @@ const Rules::QueueRules* Rules::of_partition(const std::string& partition) const
     return found == m_of_partition.end() ? nullptr : &m_queues[found->second];
 }
 
-Verdict decide(const Rules& rules, const Submission& job, const Words& courses_on)
+Verdict decide(const Rules& rules, const Submission& job, const Strings& courses_on)
 {
     Asked asked;
     if (job.partition) {
         asked = queues_in(rules, *job.partition);
     } else {
-        asked.queues = queues_for_anybody(rules, job);
+        asked.queues = open_queues(rules, job);
     }
     if (asked.mixed) {
         return refused({mixed_partitions()});
@@ -434,7 +446,7 @@ Verdict decide(const Rules& rules, const Submission& job, const Words& courses_o
         return {};
     }
     return job.het_job_offset ? refused({no_parts()})
-                              : judge(rules.policy(), asked.queues, job, courses_on);
+                              : evaluate(rules.policy(), asked.queues, job, courses_on);
 }
 
 Verdict decide_change(const Rules& rules, const Submission& before, const Submission& after,
@@ -468,7 +480,7 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
     if (partition_changed && after.qos == before.qos) {
         job.qos.reset(); // it was set by the queue that the job leaves
     }
-    Verdict verdict = judge(rules.policy(), is.queues, job, {}, kept ? Size::kept : Size::asked);
+    Verdict verdict = evaluate(rules.policy(), is.queues, job, {}, kept ? Size::kept : Size::asked);
     if (!partition_changed) {
         verdict.partitions.clear();
         verdict.qos.clear();

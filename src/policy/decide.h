@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "policy/doors.h"
 #include "policy/policy.h"
+#include "policy/queue_partitions.h"
 #include "policy/sentences.h"
 #include "policy/submission.h"
 
@@ -29,7 +29,7 @@ struct Verdict {
     std::string qos;                         ///< likewise
     std::optional<std::uint32_t> time_limit; ///< in minutes; only if the job had none
     std::string reservation;                 ///< of a course; empty: unchanged
-    std::vector<std::string> words;    ///< for the user: reasons for a refusal, or defaults applied
+    std::vector<std::string> messages; ///< for the user: reasons for a refusal, or defaults applied
     std::vector<std::string> declined; ///< reasons of the queues before this one
     bool operator==(const Verdict&) const = default;
 };
@@ -40,8 +40,8 @@ class Rules {
 public:
     struct QueueRules {
         const Queue* queue;
-        std::vector<Door> doors;
-        Sentences say;
+        std::vector<QueuePartition> queue_partitions;
+        Sentences sentences;
         std::string qos;
         bool takes_gpuless; ///< jobs without GPUs: the policy has a default queue for them
     };

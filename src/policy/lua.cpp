@@ -2,7 +2,7 @@
 #include "policy/lua.h"
 
 #include "core/fnv.h"
-#include "policy/doors.h"
+#include "policy/queue_partitions.h"
 #include "policy/sentences.h"
 
 #include <fmt/format.h>
@@ -33,46 +33,48 @@ std::string or_nil(const Maybe<T>& rule)
     return rule ? fmt::format("{}", rule->value) : "nil";
 }
 
-std::string door_text(const Policy& policy, const Door& door)
+std::string partition_text(const Policy& policy, const QueuePartition& queue_partition)
 {
     std::vector<std::string> models;
-    for (const GpuCount& gpu : door.pool->gpus.value) {
+    for (const GpuCount& gpu : queue_partition.pool->gpus.value) {
         models.push_back(gpu.model);
     }
     std::vector<std::string> courses;
     for (const Course& course : policy.courses) {
-        if (door.pool->has_some_of(course)) {
+        if (queue_partition.pool->has_some_of(course)) {
             courses.push_back(course.name);
         }
     }
     return fmt::format("            {{ partition = {}, models = {}, per_node = {}, threads = {}, "
                        "courses = {} }},\n",
-                       lua_literal(door.partition),
-                       door.pool->has_models() ? set_of(models) : "nil",
-                       !models.empty() ? std::to_string(door.pool->gpus_per_node()) : "nil",
-                       door.pool->threads(), set_of(courses));
+                       lua_literal(queue_partition.partition),
+                       queue_partition.pool->has_models() ? set_of(models) : "nil",
+                       !models.empty() ? std::to_string(queue_partition.pool->gpus_per_node())
+                                       : "nil",
+                       queue_partition.pool->threads(), set_of(courses));
 }
 
-std::string sentences_text(const Sentences& say)
+std::string sentences_text(const Sentences& sentences)
 {
-    return fmt::format("        say = {{\n"
-                       "            access = {}, model = {},\n"
-                       "            time = {}, gpus = {},\n"
-                       "            nodes = {}, fit = {}, mix = {},\n"
-                       "            gpuless = {}, share = {},\n"
-                       "            cores = {},\n"
-                       "            spread = {},\n"
-                       "            uneven = {},\n"
-                       "            whole = {},\n"
-                       "            qos = {}, undeclared = {},\n"
-                       "            through = {},\n"
-                       "        }},\n",
-                       lua_literal(say.access), lua_literal(say.model), lua_literal(say.time),
-                       lua_literal(say.gpus), lua_literal(say.nodes), lua_literal(say.fit),
-                       lua_literal(say.mix), lua_literal(say.gpuless), lua_literal(say.share),
-                       lua_literal(say.cores), lua_literal(say.spread), lua_literal(say.uneven),
-                       lua_literal(say.whole), lua_literal(say.qos), lua_literal(say.undeclared),
-                       lua_literal(say.through));
+    return fmt::format(
+        "        say = {{\n"
+        "            access = {}, model = {},\n"
+        "            time = {}, gpus = {},\n"
+        "            nodes = {}, fit = {}, mix = {},\n"
+        "            gpuless = {}, share = {},\n"
+        "            cores = {},\n"
+        "            spread = {},\n"
+        "            uneven = {},\n"
+        "            whole = {},\n"
+        "            qos = {}, undeclared = {},\n"
+        "            through = {},\n"
+        "        }},\n",
+        lua_literal(sentences.access), lua_literal(sentences.model), lua_literal(sentences.time),
+        lua_literal(sentences.gpus), lua_literal(sentences.nodes), lua_literal(sentences.fit),
+        lua_literal(sentences.mix), lua_literal(sentences.gpuless), lua_literal(sentences.share),
+        lua_literal(sentences.cores), lua_literal(sentences.spread), lua_literal(sentences.uneven),
+        lua_literal(sentences.whole), lua_literal(sentences.qos), lua_literal(sentences.undeclared),
+        lua_literal(sentences.through));
 }
 
 std::string queue_text(const Policy& policy, const Queue& queue)
@@ -89,8 +91,8 @@ std::string queue_text(const Policy& policy, const Queue& queue)
         or_nil(queue.cpus_per_gpu), or_nil(queue.memory_per_gpu_mib), queue.access.is_open(),
         set_of(queue.access.users), set_of(queue.access.accounts), queue.through.has_value());
     text += sentences_text(sentences_of(policy, queue)) + "        doors = {\n";
-    for (const Door& door : doors_of(policy, queue)) {
-        text += door_text(policy, door);
+    for (const QueuePartition& queue_partition : partitions_of(policy, queue)) {
+        text += partition_text(policy, queue_partition);
     }
     return text + "        },\n    },\n";
 }
@@ -112,8 +114,9 @@ std::string body(const Policy& policy)
     std::string queue_of = "P.queue_of = {\n";
     for (std::size_t i = 0; i < policy.queues.size(); ++i) {
         text += queue_text(policy, policy.queues[i]);
-        for (const Door& door : doors_of(policy, policy.queues[i])) {
-            queue_of += fmt::format("    [{}] = {},\n", lua_literal(door.partition), i + 1);
+        for (const QueuePartition& queue_partition : partitions_of(policy, policy.queues[i])) {
+            queue_of +=
+                fmt::format("    [{}] = {},\n", lua_literal(queue_partition.partition), i + 1);
         }
     }
     text += "}\n" + queue_of + "}\nP.courses = {\n";

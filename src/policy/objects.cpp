@@ -2,8 +2,8 @@
 #include "policy/objects.h"
 
 #include "core/walltime.h"
-#include "policy/doors.h"
 #include "policy/lua.h"
+#include "policy/queue_partitions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -70,9 +70,9 @@ std::string accounted(const Policy& policy)
 
 void add_requirements(const Policy& policy, std::vector<Object>& objects)
 {
-    const auto need = [&](std::string name, std::string words) {
+    const auto need = [&](std::string name, std::string problem) {
         objects.push_back(
-            {Kind::requirement, std::move(name), {{"contains", std::move(words)}}, 0});
+            {Kind::requirement, std::move(name), {{"contains", std::move(problem)}}, 0});
     };
     need("AccountingStorageEnforce", "associations,limits,qos,safe");
     need("AccountingStorageTRES", accounted(policy));
@@ -120,21 +120,22 @@ std::string billing(const Policy& policy)
     return weights.empty() ? "GRES/gpu=1" : sorted(std::move(weights));
 }
 
-Fields partition_fields(const Policy& policy, const Queue& queue, const Door& door)
+Fields partition_fields(const Policy& policy, const Queue& queue,
+                        const QueuePartition& queue_partition)
 {
-    Fields fields{{"Nodes", door.pool->node_list},
+    Fields fields{{"Nodes", queue_partition.pool->node_list},
                   {"MaxTime", std::to_string(queue.max_time.value.count())},
                   {"DefaultTime", std::to_string(queue.default_time.value.count())},
-                  {"PriorityTier", std::to_string(door.tier)},
+                  {"PriorityTier", std::to_string(queue_partition.tier)},
                   {"AllowQos", qos_of(queue)},
                   {"OverTimeLimit", "0"}, // slurm.conf may allow jobs to exceed their limit
-                  {"PreemptMode", door.guest ? "REQUEUE" : "OFF"},
+                  {"PreemptMode", queue_partition.guest ? "REQUEUE" : "OFF"},
                   {"TRESBillingWeights", billing(policy)}};
-    if (queue.limits.has_soft() && door.kind == Door::Kind::own) {
+    if (queue.limits.has_soft() && queue_partition.kind == QueuePartition::Kind::own) {
         fields["QOS"] = soft_qos_of(queue);
     }
-    if (door.guest) {
-        fields["GraceTime"] = std::to_string(door.pool->lend->grace.value.count());
+    if (queue_partition.guest) {
+        fields["GraceTime"] = std::to_string(queue_partition.pool->lend->grace.value.count());
     }
     if (queue.cpus_per_gpu) {
         fields["DefCpuPerGPU"] = std::to_string(queue.cpus_per_gpu->value);
@@ -143,7 +144,7 @@ Fields partition_fields(const Policy& policy, const Queue& queue, const Door& do
         fields["DefMemPerGPU"] = std::to_string(queue.memory_per_gpu_mib->value);
     }
     if (policy.default_queue && policy.default_queue->value == queue.name &&
-        door.partition == queue.name) {
+        queue_partition.partition == queue.name) {
         fields["Default"] = "YES";
     }
     return fields;
@@ -199,9 +200,9 @@ Fields qos_fields(const Queue& queue)
 
 void add_queue(const Policy& policy, const Queue& queue, std::vector<Object>& objects)
 {
-    for (const Door& door : doors_of(policy, queue)) {
-        objects.push_back(
-            {Kind::partition, door.partition, partition_fields(policy, queue, door), queue.line});
+    for (const QueuePartition& queue_partition : partitions_of(policy, queue)) {
+        objects.push_back({Kind::partition, queue_partition.partition,
+                           partition_fields(policy, queue, queue_partition), queue.line});
     }
     objects.push_back({Kind::qos, qos_of(queue), qos_fields(queue), queue.line});
     Fields soft;

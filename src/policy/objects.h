@@ -17,7 +17,8 @@ using gpuq::word;
 ///
 /// Values as described in core/slurm_object.h; node lists as written in the policy.
 ///
-/// - A queue consists of its partitions (doors.h), a QOS `gpuq_QUEUE` with the hard limits, which
+/// - A queue consists of its partitions (queue_partitions.h), a QOS `gpuq_QUEUE` with the hard
+/// limits, which
 ///   the generated script assigns to its jobs and which its partitions require, and
 ///   `gpuq_QUEUE_soft` with the soft limits, as the partition QOS of the preferred partitions: a
 ///   limit of the partition QOS overrides that of the job's QOS (resource_limits.shtml,

@@ -73,14 +73,14 @@ Rule<std::vector<GpuCount>> gpus_in(Reader& reader, const Node& node)
 /// slurmd runs the probe with an almost empty environment, so that PATH can't be used.
 Maybe<std::vector<std::string>> probe_in(Reader& reader, const Node& node)
 {
-    auto words = reader.some_texts(node);
-    if (words.value.empty() || !words.value.front().starts_with('/')) {
+    auto arguments = reader.some_texts(node);
+    if (arguments.value.empty() || !arguments.value.front().starts_with('/')) {
         reader.note(node, "not-a-path",
                     "a probe is the path of a program, beginning with /, or a list of it and its "
                     "words");
         return std::nullopt;
     }
-    return words;
+    return arguments;
 }
 
 Lend lend_in(Reader& reader, const Node& node)
@@ -173,8 +173,9 @@ Access access_in(Reader& reader, const Node& node)
     reader.map(
         node, "allow",
         {
-            {"users", [&](const Node& value) { access.users = reader.people(value).value; }},
-            {"accounts", [&](const Node& value) { access.accounts = reader.people(value).value; }},
+            {"users", [&](const Node& value) { access.users = reader.user_names(value).value; }},
+            {"accounts",
+             [&](const Node& value) { access.accounts = reader.user_names(value).value; }},
             {"ask", [&](const Node& value) { access.ask = reader.text(value); }},
         });
     return access;
@@ -192,13 +193,14 @@ WaitTarget wait_in(Reader& reader, const Node& node)
     return wait;
 }
 
-/// A value that must be one of `words`.
-Rule<std::string> word_in(Reader& reader, const Node& node, const std::vector<std::string>& words)
+/// A value that must be one of `arguments`.
+Rule<std::string> word_in(Reader& reader, const Node& node,
+                          const std::vector<std::string>& arguments)
 {
     if (node.kind != Node::Kind::text ||
-        std::find(words.begin(), words.end(), node.text) == words.end()) {
+        std::find(arguments.begin(), arguments.end(), node.text) == arguments.end()) {
         reader.note(node, "not-a-word",
-                    fmt::format("'{}' is not {}", node.text, fmt::join(words, " or ")));
+                    fmt::format("'{}' is not {}", node.text, fmt::join(arguments, " or ")));
         return {};
     }
     return {node.text, node.line, node.column};
@@ -296,7 +298,7 @@ FairShare fair_share_in(Reader& reader, const Node& node)
             if (entry.key == "root") { // all accounts are below it: it competes with none
                 reader.note(entry.key_node, "not-a-name",
                             "account root has no share: name another");
-            } else if (reader.people(entry.key_node).value.size() == 1) {
+            } else if (reader.user_names(entry.key_node).value.size() == 1) {
                 fair.shares.push_back({entry.key, reader.number(entry.value, 1, k_many)});
             }
         }
@@ -337,14 +339,14 @@ bool is_local_time(std::string_view text)
 
 Rule<Course::Repeat> repeat_in(Reader& reader, const Node& node)
 {
-    constexpr std::array<std::pair<std::string_view, Course::Repeat>, 4> k_words{
+    constexpr std::array<std::pair<std::string_view, Course::Repeat>, 4> k_keywords{
         {{"once", Course::Repeat::once},
          {"daily", Course::Repeat::daily},
          {"weekdays", Course::Repeat::weekdays},
          {"weekly", Course::Repeat::weekly}}};
-    const auto word = std::find_if(k_words.begin(), k_words.end(),
+    const auto word = std::find_if(k_keywords.begin(), k_keywords.end(),
                                    [&](const auto& row) { return row.first == node.text; });
-    if (node.kind != Node::Kind::text || word == k_words.end()) {
+    if (node.kind != Node::Kind::text || word == k_keywords.end()) {
         reader.note(node, "not-a-word",
                     fmt::format("'{}' is not one of once, daily, weekdays, weekly", node.text));
         return {};
@@ -378,8 +380,9 @@ Course course_in(Reader& reader, const std::string& name, const Node& place, con
             {"duration", [&](const Node& value) { course.duration = reader.walltime(value); },
              Need::yes},
             {"repeat", [&](const Node& value) { course.repeat = repeat_in(reader, value); }},
-            {"users", [&](const Node& value) { course.users = reader.people(value).value; }},
-            {"accounts", [&](const Node& value) { course.accounts = reader.people(value).value; }},
+            {"users", [&](const Node& value) { course.users = reader.user_names(value).value; }},
+            {"accounts",
+             [&](const Node& value) { course.accounts = reader.user_names(value).value; }},
         });
     if (course.users.empty() && course.accounts.empty()) {
         reader.note(place, "missing", fmt::format("course {} needs 'users' or 'accounts'", name));

@@ -27,7 +27,7 @@ bool is_name(std::string_view text)
            std::all_of(text.begin(), text.end(), fits);
 }
 
-bool is_person(std::string_view text)
+bool is_user_name(std::string_view text)
 {
     const auto fits = [](unsigned char c) {
         return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
@@ -40,7 +40,7 @@ bool is_person(std::string_view text)
 
 std::string to_line(const Finding& finding, const std::string& file)
 {
-    constexpr std::string_view k_words[] = {"error", "warning", "note"};
+    constexpr std::string_view k_keywords[] = {"error", "warning", "note"};
     std::string place = file;
     if (finding.line > 0) {
         place += fmt::format(":{}", finding.line);
@@ -48,7 +48,7 @@ std::string to_line(const Finding& finding, const std::string& file)
     if (finding.column > 0) {
         place += fmt::format(":{}", finding.column);
     }
-    return fmt::format("{}: {}: {}", place, k_words[static_cast<int>(finding.weight)],
+    return fmt::format("{}: {}: {}", place, k_keywords[static_cast<int>(finding.weight)],
                        finding.text);
 }
 
@@ -224,9 +224,9 @@ Rule<std::vector<std::string>> Reader::some_names(const Node& node)
     return some(node, is_name);
 }
 
-Rule<std::vector<std::string>> Reader::people(const Node& node)
+Rule<std::vector<std::string>> Reader::user_names(const Node& node)
 {
-    return some(node, is_person);
+    return some(node, is_user_name);
 }
 
 Rule<std::vector<std::string>> Reader::some_texts(const Node& node)

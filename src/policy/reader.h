@@ -45,7 +45,7 @@ public:
     /// One name or a list of names, without duplicates.
     Rule<std::vector<std::string>> some_names(const yaml::Node& node);
     /// The same for users and accounts, whose names may contain dots and begin with a digit.
-    Rule<std::vector<std::string>> people(const yaml::Node& node);
+    Rule<std::vector<std::string>> user_names(const yaml::Node& node);
     /// One text or a list of texts.
     Rule<std::vector<std::string>> some_texts(const yaml::Node& node);
 

@@ -4,7 +4,7 @@
 #include "core/number.h"
 #include "core/size.h"
 #include "core/walltime.h"
-#include "policy/doors.h"
+#include "policy/queue_partitions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,8 +33,8 @@ std::string models_text(const Policy& policy, const Queue& queue)
         return fmt::format("{}", fmt::join(queue.models->value, ", "));
     }
     std::set<std::string> models;
-    for (const Door& door : doors_of(policy, queue)) {
-        for (const GpuCount& gpu : door.pool->gpus.value) {
+    for (const QueuePartition& queue_partition : partitions_of(policy, queue)) {
+        for (const GpuCount& gpu : queue_partition.pool->gpus.value) {
             models.insert(gpu.model);
         }
     }
@@ -66,61 +66,65 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
     const std::string name = "queue " + queue.name;
     const auto at = [&](int line) { return place_of(policy, line); };
     const JobLimits& job = queue.limits.job;
-    Sentences say;
-    say.access = fmt::format("{} is for {} only{}{}", name, for_whom(queue.access),
-                             queue.access.ask ? "; ask " + queue.access.ask->value : "",
-                             at(queue.access.line));
-    say.model =
+    Sentences sentences;
+    sentences.access = fmt::format("{} is for {} only{}{}", name, for_whom(queue.access),
+                                   queue.access.ask ? "; ask " + queue.access.ask->value : "",
+                                   at(queue.access.line));
+    sentences.model =
         fmt::format(" is not a GPU model of {}, which has {}{}", name, models_text(policy, queue),
                     at(queue.models ? queue.models->line : queue.pools.line));
-    say.time = fmt::format("{} takes at most {} a job{}", name, to_text(queue.max_time.value),
-                           at(queue.max_time.line));
+    sentences.time = fmt::format("{} takes at most {} a job{}", name, to_text(queue.max_time.value),
+                                 at(queue.max_time.line));
     if (const Maybe<int> most = queue.limits.most_gpus_of_a_job()) {
-        say.gpus =
+        sentences.gpus =
             fmt::format("{} gives a job at most {}{}", name,
                         counted(static_cast<std::uint64_t>(most->value), "GPU"), at(most->line));
     }
     if (job.nodes) {
-        say.nodes = fmt::format("{} gives a job at most {}{}", name,
-                                counted(static_cast<std::uint64_t>(job.nodes->value), "node"),
-                                at(job.nodes->line));
+        sentences.nodes = fmt::format("{} gives a job at most {}{}", name,
+                                      counted(static_cast<std::uint64_t>(job.nodes->value), "node"),
+                                      at(job.nodes->line));
     }
-    say.gpuless = fmt::format("{} is for jobs with GPUs{}", name, at(queue.line));
+    sentences.gpuless = fmt::format("{} is for jobs with GPUs{}", name, at(queue.line));
     if (queue.cpus_per_gpu || queue.memory_per_gpu_mib) {
         const std::string gives = fmt::format("{} gives {} with each GPU", name, share_text(queue));
         const std::string where =
             at(queue.cpus_per_gpu ? queue.cpus_per_gpu->line : queue.memory_per_gpu_mib->line);
-        say.share = fmt::format("{}, and no more{}", gives, where);
-        say.cores = fmt::format("{}, and Slurm allocates whole cores, which would be more: ask for "
-                                "fewer CPUs (-c) or less memory per CPU, or leave "
-                                "--threads-per-core, --hint and --ntasks-per-core out{}",
-                                gives, where);
-        say.spread = fmt::format("{}, and --mem and --mincpus apply to every node that the job may "
-                                 "get, which could be more: add -N 1, or use --mem-per-gpu{}",
-                                 gives, where);
-        say.uneven = fmt::format("{}, and with --gpus on more than one node each node may get the "
-                                 "CPUs of the one with the most GPUs: use --gpus-per-node{}",
-                                 gives, where);
+        sentences.share = fmt::format("{}, and no more{}", gives, where);
+        sentences.cores =
+            fmt::format("{}, and Slurm allocates whole cores, which would be more: ask for "
+                        "fewer CPUs (-c) or less memory per CPU, or leave "
+                        "--threads-per-core, --hint and --ntasks-per-core out{}",
+                        gives, where);
+        sentences.spread =
+            fmt::format("{}, and --mem and --mincpus apply to every node that the job may "
+                        "get, which could be more: add -N 1, or use --mem-per-gpu{}",
+                        gives, where);
+        sentences.uneven =
+            fmt::format("{}, and with --gpus on more than one node each node may get the "
+                        "CPUs of the one with the most GPUs: use --gpus-per-node{}",
+                        gives, where);
     }
-    say.whole = fmt::format("{} gives a whole node only with all of its GPUs: ask for those, or "
-                            "leave --exclusive out{}",
-                            name, at(queue.pools.line));
-    say.fit = fmt::format(" GPUs on one node are more than a node of {} has{}", name,
-                          at(queue.pools.line));
-    say.mix =
+    sentences.whole =
+        fmt::format("{} gives a whole node only with all of its GPUs: ask for those, or "
+                    "leave --exclusive out{}",
+                    name, at(queue.pools.line));
+    sentences.fit = fmt::format(" GPUs on one node are more than a node of {} has{}", name,
+                                at(queue.pools.line));
+    sentences.mix =
         fmt::format(" are together in no pool of {}, and a job gets the nodes of one: ask for "
                     "one model, or send a job for each{}",
                     name, at(queue.pools.line));
-    say.qos = fmt::format("{} sets the QOS itself: leave --qos out{}", name, at(queue.line));
+    sentences.qos = fmt::format("{} sets the QOS itself: leave --qos out{}", name, at(queue.line));
     if (queue.through) {
-        say.through = fmt::format("{} takes runs of gpuq only: gpuq run, gpuq shell{}", name,
-                                  at(queue.through->line));
+        sentences.through = fmt::format("{} takes runs of gpuq only: gpuq run, gpuq shell{}", name,
+                                        at(queue.through->line));
     }
-    say.undeclared = fmt::format(
+    sentences.undeclared = fmt::format(
         "no time limit given: {} ends the job after {}; -t sets another{}", name,
         to_text(queue.default_time.value),
         at(queue.default_time.line > 0 ? queue.default_time.line : queue.max_time.line));
-    return say;
+    return sentences;
 }
 
 std::string nowhere(const Policy& policy)

@@ -106,7 +106,7 @@ std::uint64_t tasks_of(const Submission& job)
 }
 
 /// The number of nodes for which memory and CPUs per node are allocated.
-std::uint64_t nodes_of(const Submission& job, const GpusAsked& gpus, std::uint64_t most_nodes)
+std::uint64_t nodes_of(const Submission& job, const GpuTotals& gpus, std::uint64_t most_nodes)
 {
     const std::uint64_t fewest = fewest_nodes(job);
     if (gpus.per_node > 0) {
@@ -175,7 +175,7 @@ std::vector<GpuCount> gpus_in_tres(std::string_view tres)
     return gpus;
 }
 
-GpusAsked gpus_asked(const Submission& job)
+GpuTotals gpu_totals(const Submission& job)
 {
     const auto per_job = gpus_in_tres(job.tres_per_job);
     const auto per_node = gpus_in_tres(job.tres_per_node);
@@ -193,7 +193,7 @@ GpusAsked gpus_asked(const Submission& job)
                       count * at_least_one(job.sockets_per_node) * sum(per_socket)});
         return total > 0 ? total : of_tasks;
     };
-    GpusAsked asked;
+    GpuTotals asked;
     asked.per_node = sum(per_node);
     asked.total = on(nodes);
     asked.most = on(most_nodes);
@@ -208,8 +208,8 @@ GpusAsked gpus_asked(const Submission& job)
     return asked;
 }
 
-SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t cpus_per_gpu,
-                     NodeLayout layout)
+JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpus_per_gpu,
+                 NodeLayout layout)
 {
     const std::uint64_t fewest = std::min(k_most, nodes_of(job, gpus, 1));
     const std::uint64_t nodes = std::min(k_most, nodes_of(job, gpus, layout.most_nodes));
@@ -217,7 +217,7 @@ SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t
     const std::uint64_t each = sum(gpus_in_tres(job.cpus_per_tres));
     const std::uint64_t tasks = std::max(tasks_of(job), total * job.ntasks_per_tres.value_or(0));
     const auto threads = static_cast<std::uint64_t>(layout.threads_per_core);
-    SizeAsked asked;
+    JobSize asked;
     asked.cpus = std::min(k_most, std::max({std::uint64_t{job.min_cpus.value_or(0)},
                                             tasks * at_least_one(job.cpus_per_task),
                                             nodes * job.pn_min_cpus.value_or(0), total * each}));

@@ -50,16 +50,16 @@ constexpr std::uint32_t k_unlimited = 0xffffffff;
 void ask_for(Submission& job, std::optional<int> cpus, std::optional<std::uint64_t> memory_mib);
 
 /// The GPUs that a job requests.
-struct GpusAsked {
+struct GpuTotals {
     std::uint64_t total = 0;         ///< of the whole job, at least
     std::uint64_t most = 0;          ///< of the whole job, on as many nodes as it accepts (-N 1-4)
     std::uint64_t per_node = 0;      ///< required on each node; 0: Slurm may spread them
     std::vector<std::string> models; ///< the requested models, each once, in order
-    bool operator==(const GpusAsked&) const = default;
+    bool operator==(const GpuTotals&) const = default;
 };
 
 /// The resources other than GPUs that a job requests.
-struct SizeAsked {
+struct JobSize {
     std::uint64_t cpus = 0;       ///< of the whole job, as requested
     std::uint64_t allocated = 0;  ///< CPUs of the cores that Slurm allocates
     std::uint64_t memory_mib = 0; ///< of the whole job
@@ -83,14 +83,14 @@ struct NodeLayout {
 };
 
 /// `cpus_per_gpu`: CPUs that Slurm allocates with each GPU for a job that does not specify CPUs.
-SizeAsked size_asked(const Submission& job, const GpusAsked& gpus, std::uint64_t cpus_per_gpu,
-                     NodeLayout layout = {});
+JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpus_per_gpu,
+                 NodeLayout layout = {});
 
 /// Reads all four fields, in both of Slurm's notations (`gres:gpu:2`, `gres/gpu:2`). They describe
 /// the same GPUs, so the one with the largest total counts: --gpus=4 --gpus-per-node=2 is four.
 /// Without any of them, --ntasks-per-gpu derives the GPUs from the number of tasks (gres.c of
 /// 22.05).
-GpusAsked gpus_asked(const Submission& job);
+GpuTotals gpu_totals(const Submission& job);
 
 /// The GPUs in a TRES string; other resources are ignored. A malformed item counts as 0, since
 /// Slurm refuses it.

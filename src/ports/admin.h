@@ -101,7 +101,7 @@ public:
     /// Appends a line to the audit log, `audit.log`, with the time and the calling user.
     virtual Result<void> record(const std::string& text) = 0;
     /// Makes the policy's directory owned and writable by this user only, and readable for all.
-    virtual Result<void> take_folder() = 0;
+    virtual Result<void> claim_directory() = 0;
 
     /// Lock held while a policy is applied; `busy` while another process holds it.
     class Hold {

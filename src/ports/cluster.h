@@ -82,10 +82,10 @@ struct HeldGpus {
 };
 
 /// GPUs of one model that a job requests on all its nodes together.
-struct AskedGpus {
+struct RequestedGpus {
     std::string model; ///< empty: any
     int count = 0;
-    bool operator==(const AskedGpus&) const = default;
+    bool operator==(const RequestedGpus&) const = default;
 };
 
 /// Resources that a pending job requests or a running job has.
@@ -93,7 +93,7 @@ struct JobSize {
     int nodes = 1;                ///< minimum
     int cpus = 0;                 ///< on all nodes together; 0: unknown
     std::uint64_t memory_mib = 0; ///< on all nodes together; 0: unknown
-    std::vector<AskedGpus> gpus;
+    std::vector<RequestedGpus> gpus;
     bool whole_nodes = false;   ///< exclusive use of its nodes
     std::string only_nodes;     ///< host list; empty: any
     std::string excluded_nodes; ///< host list

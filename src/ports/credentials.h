@@ -19,24 +19,24 @@ public:
     virtual ~SecretFiles() = default;
 
     /// Creates the directory and missing parents.
-    virtual Result<void> make_folder(const std::string& folder) = 0;
+    virtual Result<void> make_directory(const std::string& directory) = 0;
     /// Reads a file of at most 1 MiB. Opens the file and its directory anew, which on NFS
     /// revalidates with the server.
-    virtual Result<std::string> read(const std::string& folder, const std::string& name) = 0;
+    virtual Result<std::string> read(const std::string& directory, const std::string& name) = 0;
     /// The same for a file in an ordinary directory, which is checked as in io/trusted_path.h.
     virtual Result<std::string> read_own(const std::string& path) = 0;
     /// Replaces the file atomically. `missing` when the directory does not exist.
-    virtual Result<void> write(const std::string& folder, const std::string& name,
+    virtual Result<void> write(const std::string& directory, const std::string& name,
                                std::string_view bytes) = 0;
     /// Replaces one file by another.
-    virtual Result<void> move(const std::string& folder, const std::string& from,
+    virtual Result<void> move(const std::string& directory, const std::string& from,
                               const std::string& to) = 0;
     /// Modification time by the clock of the file system; errors as for `read`.
-    virtual Result<Time> written_at(const std::string& folder, const std::string& name) = 0;
+    virtual Result<Time> written_at(const std::string& directory, const std::string& name) = 0;
     /// Succeeds if the file does not exist.
-    virtual Result<void> remove(const std::string& folder, const std::string& name) = 0;
+    virtual Result<void> remove(const std::string& directory, const std::string& name) = 0;
     /// Removes the directory and all files in it; succeeds if it does not exist.
-    virtual Result<void> remove_folder(const std::string& folder) = 0;
+    virtual Result<void> remove_directory(const std::string& directory) = 0;
 };
 
 /// The Kerberos tickets and the bearer token that a program started by this process would use.

@@ -31,15 +31,15 @@ public:
     /// to 6 directory levels, 20,000 names and 64 files. `missing` and `io` refer to the directory
     /// itself; unreadable entries below it are skipped.
     virtual Result<std::vector<File>>
-    changed_since(const std::string& folder, Time since,
+    changed_since(const std::string& directory, Time since,
                   const std::function<bool(std::string_view name)>& wanted) = 0;
 
     /// Size in bytes of a file below the directory.
-    virtual Result<std::uint64_t> size(const std::string& folder, const std::string& path) = 0;
+    virtual Result<std::uint64_t> size(const std::string& directory, const std::string& path) = 0;
 
     /// Up to `size` bytes of a file below the directory, from `offset`; fewer at the end of the
     /// file.
-    virtual Result<std::string> read_at(const std::string& folder, const std::string& path,
+    virtual Result<std::string> read_at(const std::string& directory, const std::string& path,
                                         std::uint64_t offset, std::size_t size) = 0;
 };
 

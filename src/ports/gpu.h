@@ -17,7 +17,7 @@ struct JobGpus {
     std::string ids;     ///< SLURM_JOB_GPUS or SLURM_STEP_GPUS
 };
 
-struct GpuLook {
+struct GpuReading {
     GpuName name;
     GpuSample sample;
 };
@@ -30,7 +30,7 @@ public:
     /// One entry per GPU of the job, always in the same order; a value that cannot be read has a
     /// reason instead. Can block as long as the driver does, even forever: call it on a thread that
     /// no other thread waits for.
-    virtual std::vector<GpuLook> look() = 0;
+    virtual std::vector<GpuReading> measure() = 0;
 };
 
 } // namespace gpuq

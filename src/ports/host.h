@@ -14,7 +14,7 @@
 namespace gpuq {
 
 /// Properties of a directory and its file system.
-struct FolderFacts {
+struct DirectoryFacts {
     bool exists = false; ///< if false, all but the owner and mode of the path apply to the nearest
                          ///< existing parent
     std::uint32_t owner = 0;
@@ -44,7 +44,7 @@ public:
     virtual ~Host() = default;
 
     /// Can block as long as the file system does: call it through `apart`.
-    virtual Result<FolderFacts> folder(const std::string& path) = 0;
+    virtual Result<DirectoryFacts> directory(const std::string& path) = 0;
 
     /// True when this process holds the lock `name` among the calling user's processes on this
     /// machine. Tries to take the lock if necessary, and keeps it until the process ends. Use it to
@@ -60,20 +60,23 @@ public:
     virtual std::optional<std::string> program(const std::string& name) = 0;
 
     struct Ended {
-        int status = 0;    ///< 128+N for signal N
-        std::string words; ///< the last part of its output
+        int status = 0;     ///< 128+N for signal N
+        std::string output; ///< the last part of its output
     };
     enum class Heard { both, output }; ///< both streams, or standard output only
     /// Executes a program without input and waits for it. `io` when it cannot be started.
-    virtual Result<Ended> run(const std::vector<std::string>& words, Heard heard) = 0;
-    Result<Ended> run(const std::vector<std::string>& words) { return run(words, Heard::both); }
+    virtual Result<Ended> run(const std::vector<std::string>& arguments, Heard heard) = 0;
+    Result<Ended> run(const std::vector<std::string>& arguments)
+    {
+        return run(arguments, Heard::both);
+    }
     /// The same with this process's own streams, or with the output piped into `pager` (may be
     /// empty). Returns the exit status of the pager, if any, else that of the program.
-    virtual Result<int> run_here(const std::vector<std::string>& words,
+    virtual Result<int> run_here(const std::vector<std::string>& arguments,
                                  const std::vector<std::string>& pager) = 0;
 
     /// Starts a program in the background: no streams, current directory `/`, its own session.
-    virtual Result<void> leave_running(const std::vector<std::string>& words) = 0;
+    virtual Result<void> leave_running(const std::vector<std::string>& arguments) = 0;
 
     struct Answer {
         enum class Kind {

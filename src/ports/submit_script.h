@@ -17,9 +17,9 @@ using ScriptFields = std::map<std::string, std::variant<std::string, std::uint32
 
 /// The result of running the script on a job.
 struct ScriptAnswer {
-    int status = 0;                 ///< 0: accepted; else a Slurm error code
-    ScriptFields fields;            ///< the job as modified by the script
-    std::vector<std::string> words; ///< messages for the user
+    int status = 0;                    ///< 0: accepted; else a Slurm error code
+    ScriptFields fields;               ///< the job as modified by the script
+    std::vector<std::string> messages; ///< messages for the user
     bool operator==(const ScriptAnswer&) const = default;
 };
 

@@ -25,8 +25,8 @@ using Steady = std::chrono::steady_clock;
 /// answer.
 constexpr char k_answer_begins = '\x01';
 /// A killed process ends within this time unless it is blocked in a file system.
-constexpr int k_looks_after_kill = 50;
-constexpr int k_look_milliseconds = 2;
+constexpr int k_polls_after_kill = 50;
+constexpr int k_poll_milliseconds = 2;
 
 [[noreturn]] void work_and_answer(int fd, const std::function<std::string()>& work)
 {
@@ -103,12 +103,12 @@ private:
             ::kill(-m_pid, SIGKILL); // including its children
             ::kill(m_pid, SIGKILL);  // in case it has not called setsid() yet
         }
-        for (int look = 0; look < k_looks_after_kill; ++look) {
+        for (int attempt = 0; attempt < k_polls_after_kill; ++attempt) {
             const pid_t ended = ::waitpid(m_pid, &status, WNOHANG);
             if (ended != 0) {
                 return ended == m_pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
             }
-            ::poll(nullptr, 0, k_look_milliseconds);
+            ::poll(nullptr, 0, k_poll_milliseconds);
         }
         return false;
     }
@@ -119,7 +119,7 @@ private:
 };
 
 /// Waits for output; false when all workers have finished or `end` has passed.
-bool wait_for_words(std::vector<Worker>& workers, Steady::time_point end)
+bool wait_for_output(std::vector<Worker>& workers, Steady::time_point end)
 {
     std::vector<pollfd> waits;
     for (const Worker& worker : workers) {
@@ -153,7 +153,7 @@ std::vector<Host::Answer> PosixHost::apart(const std::vector<std::function<std::
     for (const auto& piece : work) {
         workers.emplace_back(piece);
     }
-    while (wait_for_words(workers, end)) {
+    while (wait_for_output(workers, end)) {
     }
     std::vector<Answer> answers;
     for (Worker& worker : workers) {

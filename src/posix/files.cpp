@@ -22,11 +22,11 @@ namespace {
 
 constexpr int k_deepest = 6;
 constexpr std::size_t k_most_names = 20'000;
-constexpr std::size_t k_most_folders = 1000;
+constexpr std::size_t k_most_directories = 1000;
 constexpr std::size_t k_most_files = 64;
 
-struct CloseFolder {
-    void operator()(DIR* folder) const { ::closedir(folder); }
+struct CloseDirectory {
+    void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
 Error failure(const std::string& path)
@@ -36,9 +36,9 @@ Error failure(const std::string& path)
 }
 
 /// The named directory itself may be a symbolic link; directories below it may not.
-Descriptor open_named(const std::string& folder)
+Descriptor open_named(const std::string& directory)
 {
-    return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return Descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 Descriptor open_below(int parent, const std::string& name)
@@ -48,10 +48,10 @@ Descriptor open_below(int parent, const std::string& name)
 }
 
 /// Opens each directory of the path relative to its parent.
-Descriptor open_path(Descriptor folder, const std::string& path, int flags)
+Descriptor open_path(Descriptor directory, const std::string& path, int flags)
 {
     std::size_t begin = 0;
-    while (folder) {
+    while (directory) {
         const std::size_t end = path.find('/', begin);
         const std::string name = path.substr(begin, end - begin);
         if (name.empty() || name == "..") {
@@ -59,9 +59,9 @@ Descriptor open_path(Descriptor folder, const std::string& path, int flags)
             return {};
         }
         if (end == path.npos) {
-            return Descriptor(::openat(folder.get(), name.c_str(), flags));
+            return Descriptor(::openat(directory.get(), name.c_str(), flags));
         }
-        folder = open_below(folder.get(), name);
+        directory = open_below(directory.get(), name);
         begin = end + 1;
     }
     return {};
@@ -89,7 +89,8 @@ public:
     {
         m_top = std::move(top);
         m_waiting.push_back({"", 0});
-        for (std::size_t folders = 0; !m_waiting.empty() && folders < k_most_folders; ++folders) {
+        for (std::size_t directories = 0; !m_waiting.empty() && directories < k_most_directories;
+             ++directories) {
             const Waiting next = m_waiting.front();
             m_waiting.pop_front();
             list(next);
@@ -102,13 +103,14 @@ private:
         int depth;
     };
 
-    void list(const Waiting& folder)
+    void list(const Waiting& directory)
     {
-        Descriptor here = folder.path.empty()
+        Descriptor here = directory.path.empty()
                               ? open_below(m_top.get(), ".")
-                              : open_path(open_below(m_top.get(), "."), folder.path,
+                              : open_path(open_below(m_top.get(), "."), directory.path,
                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        const std::unique_ptr<DIR, CloseFolder> entries(here ? ::fdopendir(here.get()) : nullptr);
+        const std::unique_ptr<DIR, CloseDirectory> entries(here ? ::fdopendir(here.get())
+                                                                : nullptr);
         if (!entries) {
             return;
         }
@@ -118,30 +120,30 @@ private:
                 m_waiting.clear();
                 return;
             }
-            take(parent, entry->d_name, entry->d_type, folder);
+            take(parent, entry->d_name, entry->d_type, directory);
         }
     }
 
-    void take(int parent, const char* name, unsigned char type, const Waiting& folder)
+    void take(int parent, const char* name, unsigned char type, const Waiting& directory)
     {
         const bool is_wanted = m_wanted(name);
-        const bool may_be_folder = (type == DT_DIR || type == DT_UNKNOWN) &&
-                                   folder.depth < k_deepest && !is_passed_by(name);
+        const bool may_be_directory = (type == DT_DIR || type == DT_UNKNOWN) &&
+                                      directory.depth < k_deepest && !is_passed_by(name);
         const bool may_be_file = is_wanted && (type == DT_REG || type == DT_UNKNOWN);
-        if (!may_be_file && !may_be_folder) {
+        if (!may_be_file && !may_be_directory) {
             return;
         }
-        const std::string path = folder.path.empty() ? name : folder.path + '/' + name;
+        const std::string path = directory.path.empty() ? name : directory.path + '/' + name;
         if (type == DT_DIR) { // avoids stat(), which costs a round trip on NFS
-            m_waiting.push_back({path, folder.depth + 1});
+            m_waiting.push_back({path, directory.depth + 1});
             return;
         }
         struct stat facts = {};
         if (::fstatat(parent, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
             return;
         }
-        if (S_ISDIR(facts.st_mode) && may_be_folder) {
-            m_waiting.push_back({path, folder.depth + 1});
+        if (S_ISDIR(facts.st_mode) && may_be_directory) {
+            m_waiting.push_back({path, directory.depth + 1});
         } else if (S_ISREG(facts.st_mode) && is_wanted && facts.st_uid == ::geteuid()) {
             add(path, facts);
         }
@@ -164,11 +166,12 @@ private:
 };
 
 /// Opens a regular file of the calling user and returns its attributes.
-Result<Descriptor> open_file(const std::string& folder, const std::string& path, struct stat& facts)
+Result<Descriptor> open_file(const std::string& directory, const std::string& path,
+                             struct stat& facts)
 {
     // O_NONBLOCK: do not wait for the other end of a FIFO.
     Descriptor file =
-        open_path(open_named(folder), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        open_path(open_named(directory), path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (!file && errno == ELOOP) {
         return fail(Error::Kind::io,
                     fmt::format("{}: a symbolic link, which is not followed", path));
@@ -189,12 +192,12 @@ Result<Descriptor> open_file(const std::string& folder, const std::string& path,
 } // namespace
 
 Result<std::vector<Files::File>>
-PosixFiles::changed_since(const std::string& folder, Time since,
+PosixFiles::changed_since(const std::string& directory, Time since,
                           const std::function<bool(std::string_view name)>& wanted)
 {
-    Descriptor top = open_named(folder);
+    Descriptor top = open_named(directory);
     if (!top) {
-        return failure(folder);
+        return failure(directory);
     }
     Search search(since, wanted);
     search.through(std::move(top));
@@ -205,18 +208,18 @@ PosixFiles::changed_since(const std::string& folder, Time since,
     return std::move(search.files);
 }
 
-Result<std::uint64_t> PosixFiles::size(const std::string& folder, const std::string& path)
+Result<std::uint64_t> PosixFiles::size(const std::string& directory, const std::string& path)
 {
     struct stat facts = {};
-    TRY_ASSIGN([[maybe_unused]] const Descriptor file, open_file(folder, path, facts));
+    TRY_ASSIGN([[maybe_unused]] const Descriptor file, open_file(directory, path, facts));
     return static_cast<std::uint64_t>(facts.st_size);
 }
 
-Result<std::string> PosixFiles::read_at(const std::string& folder, const std::string& path,
+Result<std::string> PosixFiles::read_at(const std::string& directory, const std::string& path,
                                         std::uint64_t offset, std::size_t size)
 {
     struct stat facts = {};
-    TRY_ASSIGN(const Descriptor file, open_file(folder, path, facts));
+    TRY_ASSIGN(const Descriptor file, open_file(directory, path, facts));
     std::string bytes(size, '\0');
     std::size_t got = 0;
     while (got < size) {

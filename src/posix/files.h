@@ -9,10 +9,10 @@ namespace gpuq {
 class PosixFiles : public Files {
 public:
     Result<std::vector<File>>
-    changed_since(const std::string& folder, Time since,
+    changed_since(const std::string& directory, Time since,
                   const std::function<bool(std::string_view name)>& wanted) override;
-    Result<std::uint64_t> size(const std::string& folder, const std::string& path) override;
-    Result<std::string> read_at(const std::string& folder, const std::string& path,
+    Result<std::uint64_t> size(const std::string& directory, const std::string& path) override;
+    Result<std::string> read_at(const std::string& directory, const std::string& path,
                                 std::uint64_t offset, std::size_t size) override;
 };
 

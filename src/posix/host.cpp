@@ -25,7 +25,7 @@
 namespace gpuq {
 namespace {
 
-using Reach = FolderFacts::Reach;
+using Reach = DirectoryFacts::Reach;
 
 struct FileSystem {
     long magic;
@@ -60,7 +60,7 @@ constexpr std::array k_file_systems = {
     FileSystem{static_cast<long>(0x858458f6), "ramfs", Reach::memory},
 };
 
-void name_file_system(long magic, FolderFacts& facts)
+void name_file_system(long magic, DirectoryFacts& facts)
 {
     // On some architectures the number is a signed 32-bit value.
     const long number = static_cast<long>(static_cast<std::uint32_t>(magic));
@@ -75,7 +75,7 @@ void name_file_system(long magic, FolderFacts& facts)
 }
 
 /// The path itself or its nearest existing parent.
-std::string nearest_there(const std::string& path)
+std::string nearest_existing(const std::string& path)
 {
     std::string there = path;
     struct stat status = {};
@@ -86,13 +86,13 @@ std::string nearest_there(const std::string& path)
 }
 
 /// This user's quota on a file system whose quotas the kernel manages.
-std::optional<FolderFacts::Quota> quota_of(const std::string& path)
+std::optional<DirectoryFacts::Quota> quota_of(const std::string& path)
 {
     constexpr long k_quotactl_fd = 443; // since Linux 5.14, not in older headers
-    const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     dqblk block = {};
-    if (!folder || ::syscall(k_quotactl_fd, folder.get(), QCMD(Q_GETQUOTA, USRQUOTA), ::getuid(),
-                             &block) != 0) {
+    if (!directory || ::syscall(k_quotactl_fd, directory.get(), QCMD(Q_GETQUOTA, USRQUOTA),
+                                ::getuid(), &block) != 0) {
         return std::nullopt;
     }
     const bool limited = (block.dqb_valid & QIF_BLIMITS) != 0 &&
@@ -102,17 +102,17 @@ std::optional<FolderFacts::Quota> quota_of(const std::string& path)
     }
     const std::uint64_t blocks =
         block.dqb_bsoftlimit > 0 ? block.dqb_bsoftlimit : block.dqb_bhardlimit;
-    return FolderFacts::Quota{block.dqb_curspace, blocks * 1024};
+    return DirectoryFacts::Quota{block.dqb_curspace, blocks * 1024};
 }
 
 } // namespace
 
-Result<FolderFacts> PosixHost::folder(const std::string& path)
+Result<DirectoryFacts> PosixHost::directory(const std::string& path)
 {
     if (!path.starts_with('/')) {
         return fail(Error::Kind::usage, fmt::format("'{}' is not an absolute path", path));
     }
-    const std::string there = nearest_there(path);
+    const std::string there = nearest_existing(path);
     struct stat status = {};
     struct statfs system = {};
     struct statvfs space = {};
@@ -123,7 +123,7 @@ Result<FolderFacts> PosixHost::folder(const std::string& path)
     if (!S_ISDIR(status.st_mode)) {
         return fail(Error::Kind::io, fmt::format("{}: {}", there, std::strerror(ENOTDIR)));
     }
-    FolderFacts facts;
+    DirectoryFacts facts;
     facts.exists = there == path;
     facts.owner = status.st_uid;
     facts.mode = status.st_mode & 07777U;

@@ -11,15 +11,15 @@ namespace gpuq {
 /// The local machine. `apart` forks: call it only while the process is single-threaded.
 class PosixHost : public Host {
 public:
-    Result<FolderFacts> folder(const std::string& path) override;
+    Result<DirectoryFacts> directory(const std::string& path) override;
     bool hold(const std::string& name) override;
     Result<Descriptor> connect_to(const std::vector<std::string>& names) override;
     std::optional<std::string> program(const std::string& name) override;
     using Host::run;
-    Result<Ended> run(const std::vector<std::string>& words, Heard heard) override;
-    Result<int> run_here(const std::vector<std::string>& words,
+    Result<Ended> run(const std::vector<std::string>& arguments, Heard heard) override;
+    Result<int> run_here(const std::vector<std::string>& arguments,
                          const std::vector<std::string>& pager) override;
-    Result<void> leave_running(const std::vector<std::string>& words) override;
+    Result<void> leave_running(const std::vector<std::string>& arguments) override;
     std::vector<Answer> apart(const std::vector<std::function<std::string()>>& work,
                               std::chrono::milliseconds limit) override;
 

@@ -63,9 +63,9 @@ bool load(Library& found)
 /// Error with the library's message; `context` may be null.
 Error failed(const Library& krb5, Opaque context, const std::string& name, Code code)
 {
-    const char* const words = krb5.message(context, code);
-    const Error error = fail(Error::Kind::io, fmt::format("{} can't be read: {}", name, words));
-    krb5.free_message(context, words);
+    const char* const text = krb5.message(context, code);
+    const Error error = fail(Error::Kind::io, fmt::format("{} can't be read: {}", name, text));
+    krb5.free_message(context, text);
     return error;
 }
 
@@ -108,11 +108,11 @@ Result<std::string> cache_by_krb5(const std::string& name)
             Error::Kind::io,
             fmt::format("{} can't be read without libkrb5.so.3, which is not installed", name));
     }
-    TRY_ASSIGN(const PrivateDir folder, make_private_dir("krb5read"));
+    TRY_ASSIGN(const PrivateDir directory, make_private_dir("krb5read"));
     PosixSecretFiles files;
-    const auto copied = copy_cache(krb5, name, fmt::format("FILE:{}/cache", folder.path));
-    auto bytes = copied ? files.read(folder.path, "cache") : Result<std::string>(copied.error());
-    (void)files.remove_folder(folder.path);
+    const auto copied = copy_cache(krb5, name, fmt::format("FILE:{}/cache", directory.path));
+    auto bytes = copied ? files.read(directory.path, "cache") : Result<std::string>(copied.error());
+    (void)files.remove_directory(directory.path);
     return bytes;
 }
 

@@ -73,14 +73,14 @@ std::optional<std::string> text_of(const std::string& path)
     return text;
 }
 
-std::vector<std::string> files_in(const std::string& folder)
+std::vector<std::string> files_in(const std::string& directory)
 {
     std::vector<std::string> paths;
-    const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir(folder.c_str()), ::closedir);
+    const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir(directory.c_str()), ::closedir);
     while (const dirent* entry = list ? ::readdir(list.get()) : nullptr) {
         const std::string_view name = entry->d_name;
         if (!name.starts_with('.')) {
-            paths.push_back(fmt::format("{}/{}", folder, name));
+            paths.push_back(fmt::format("{}/{}", directory, name));
         }
     }
     std::sort(paths.begin(), paths.end());
@@ -228,8 +228,9 @@ Result<std::string> PosixLoginTickets::token()
         places.push_back(*std::move(named));
     }
     const std::string name = fmt::format("bt_u{}", ::geteuid());
-    if (const auto folder = m_variable("XDG_RUNTIME_DIR"); folder && folder->starts_with('/')) {
-        places.push_back(fmt::format("{}/{}", *folder, name));
+    if (const auto directory = m_variable("XDG_RUNTIME_DIR");
+        directory && directory->starts_with('/')) {
+        places.push_back(fmt::format("{}/{}", *directory, name));
     }
     places.push_back("/tmp/" + name);
     for (const std::string& place : places) {

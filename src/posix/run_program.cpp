@@ -11,7 +11,7 @@
 namespace gpuq {
 namespace {
 
-constexpr std::size_t k_most_words = 64 << 10;
+constexpr std::size_t k_most_output = 64 << 10;
 
 Error not_started(const std::string& program, int error)
 {
@@ -19,47 +19,47 @@ Error not_started(const std::string& program, int error)
 }
 
 /// Starts a program and waits until it is executed.
-Result<pid_t> start(const std::vector<std::string>& words, const std::vector<int>& streams)
+Result<pid_t> start(const std::vector<std::string>& argv, const std::vector<int>& streams)
 {
-    TRY_ASSIGN(Spawned process, spawn({.argv = words, .descriptors = streams}));
+    TRY_ASSIGN(Spawned process, spawn({.argv = argv, .descriptors = streams}));
     if (const auto failure = failure_of(process)) {
         (void)wait_for(process.pid);
-        return not_started(words[0], failure->error);
+        return not_started(argv[0], failure->error);
     }
     return process.pid;
 }
 
 } // namespace
 
-Result<Host::Ended> PosixHost::run(const std::vector<std::string>& words, Heard heard)
+Result<Host::Ended> PosixHost::run(const std::vector<std::string>& argv, Heard heard)
 {
-    Capture capture{.streams = Capture::Streams::together, .most = k_most_words};
+    Capture capture{.streams = Capture::Streams::together, .most = k_most_output};
     if (heard == Heard::output) {
         capture.streams = Capture::Streams::output;
     }
-    TRY_ASSIGN(Finished finished, gpuq::run({.argv = words}, capture));
+    TRY_ASSIGN(Finished finished, gpuq::run({.argv = argv}, capture));
     if (finished.error != 0) {
-        return not_started(words[0], finished.error);
+        return not_started(argv[0], finished.error);
     }
     return Ended{finished.status, std::move(finished.out)};
 }
 
-Result<void> PosixHost::leave_running(const std::vector<std::string>& words)
+Result<void> PosixHost::leave_running(const std::vector<std::string>& argv)
 {
-    TRY(spawn({.argv = words, .work_dir = "/", .group = Subprocess::Group::session}));
+    TRY(spawn({.argv = argv, .work_dir = "/", .group = Subprocess::Group::session}));
     return {};
 }
 
-Result<int> PosixHost::run_here(const std::vector<std::string>& words,
+Result<int> PosixHost::run_here(const std::vector<std::string>& argv,
                                 const std::vector<std::string>& pager)
 {
     if (pager.empty()) {
-        TRY_ASSIGN(const pid_t child, start(words, {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}));
+        TRY_ASSIGN(const pid_t child, start(argv, {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}));
         return wait_for(child);
     }
     TRY_ASSIGN(Pipe pipe, make_pipe());
     TRY_ASSIGN(const pid_t reading, start(pager, {pipe.read.get(), STDOUT_FILENO, STDERR_FILENO}));
-    const auto writing = start(words, {Subprocess::k_null, pipe.write.get(), pipe.write.get()});
+    const auto writing = start(argv, {Subprocess::k_null, pipe.write.get(), pipe.write.get()});
     pipe = Pipe{};
     const int status = wait_for(reading);
     if (!writing) {

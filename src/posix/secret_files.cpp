@@ -51,27 +51,27 @@ Result<void> check(int fd, const std::string& path, mode_t type)
     return {};
 }
 
-Result<Descriptor> open_folder(const std::string& folder)
+Result<Descriptor> open_directory(const std::string& directory)
 {
-    const std::size_t slash = folder.rfind('/');
+    const std::size_t slash = directory.rfind('/');
     if (slash == std::string::npos) {
         errno = ENOENT;
-        return problem(folder);
+        return problem(directory);
     }
-    TRY_ASSIGN(const Descriptor parent, open_trusted_parent(folder));
-    Descriptor opened(::openat(parent.get(), folder.substr(slash + 1).c_str(),
+    TRY_ASSIGN(const Descriptor parent, open_trusted_parent(directory));
+    Descriptor opened(::openat(parent.get(), directory.substr(slash + 1).c_str(),
                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!opened) {
-        return problem(folder);
+        return problem(directory);
     }
-    TRY(check(opened.get(), folder, S_IFDIR));
+    TRY(check(opened.get(), directory, S_IFDIR));
     return opened;
 }
 
-Result<Descriptor> open_file(const std::string& folder, const std::string& name)
+Result<Descriptor> open_file(const std::string& directory, const std::string& name)
 {
-    const std::string path = folder + "/" + name;
-    TRY_ASSIGN(const Descriptor place, open_folder(folder));
+    const std::string path = directory + "/" + name;
+    TRY_ASSIGN(const Descriptor place, open_directory(directory));
     Descriptor file(
         ::openat(place.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!file) {
@@ -107,23 +107,24 @@ Result<std::string> read_whole(int fd, const std::string& path)
 
 } // namespace
 
-Result<void> PosixSecretFiles::make_folder(const std::string& folder)
+Result<void> PosixSecretFiles::make_directory(const std::string& directory)
 {
-    for (std::size_t end = folder.find('/', 1); end != std::string::npos;
-         end = folder.find('/', end + 1)) {
-        (void)::mkdir(folder.substr(0, end).c_str(), 0700); // an error shows up in the last mkdir
+    for (std::size_t end = directory.find('/', 1); end != std::string::npos;
+         end = directory.find('/', end + 1)) {
+        (void)::mkdir(directory.substr(0, end).c_str(),
+                      0700); // an error shows up in the last mkdir
     }
-    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-        return problem(folder);
+    if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+        return problem(directory);
     }
-    TRY(open_folder(folder));
+    TRY(open_directory(directory));
     return {};
 }
 
-Result<std::string> PosixSecretFiles::read(const std::string& folder, const std::string& name)
+Result<std::string> PosixSecretFiles::read(const std::string& directory, const std::string& name)
 {
-    const std::string path = folder + "/" + name;
-    TRY_ASSIGN(const Descriptor file, open_file(folder, name));
+    const std::string path = directory + "/" + name;
+    TRY_ASSIGN(const Descriptor file, open_file(directory, name));
     return read_whole(file.get(), path);
 }
 
@@ -134,62 +135,62 @@ Result<std::string> PosixSecretFiles::read_own(const std::string& path)
     return read_whole(file.get(), path);
 }
 
-Result<void> PosixSecretFiles::write(const std::string& folder, const std::string& name,
+Result<void> PosixSecretFiles::write(const std::string& directory, const std::string& name,
                                      std::string_view bytes)
 {
     static std::atomic<unsigned> count{0};
-    TRY_ASSIGN(const Descriptor place, open_folder(folder));
+    TRY_ASSIGN(const Descriptor place, open_directory(directory));
     const std::string part = fmt::format(".{}-{}-{}", name, ::getpid(), count++);
     ::unlinkat(place.get(), part.c_str(), 0); // left by a killed process with the same pid
     const Descriptor file(::openat(place.get(), part.c_str(),
                                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) {
-        return problem(folder + "/" + part);
+        return problem(directory + "/" + part);
     }
     if (!write_all(file.get(), bytes) ||
         ::renameat(place.get(), part.c_str(), place.get(), name.c_str()) != 0) {
-        Error why = problem(folder + "/" + name);
+        Error why = problem(directory + "/" + name);
         ::unlinkat(place.get(), part.c_str(), 0);
         return why;
     }
     return {};
 }
 
-Result<void> PosixSecretFiles::move(const std::string& folder, const std::string& from,
+Result<void> PosixSecretFiles::move(const std::string& directory, const std::string& from,
                                     const std::string& to)
 {
-    TRY_ASSIGN(const Descriptor place, open_folder(folder));
+    TRY_ASSIGN(const Descriptor place, open_directory(directory));
     if (::renameat(place.get(), from.c_str(), place.get(), to.c_str()) != 0) {
-        return problem(folder + "/" + to);
+        return problem(directory + "/" + to);
     }
     return {};
 }
 
-Result<Time> PosixSecretFiles::written_at(const std::string& folder, const std::string& name)
+Result<Time> PosixSecretFiles::written_at(const std::string& directory, const std::string& name)
 {
-    TRY_ASSIGN(const Descriptor file, open_file(folder, name));
+    TRY_ASSIGN(const Descriptor file, open_file(directory, name));
     struct stat facts {};
     if (::fstat(file.get(), &facts) != 0) {
-        return problem(folder + "/" + name);
+        return problem(directory + "/" + name);
     }
     return Time(std::chrono::seconds(facts.st_mtim.tv_sec));
 }
 
-Result<void> PosixSecretFiles::remove(const std::string& folder, const std::string& name)
+Result<void> PosixSecretFiles::remove(const std::string& directory, const std::string& name)
 {
-    const auto place = open_folder(folder);
+    const auto place = open_directory(directory);
     if (!place) {
         return place.error().kind == Error::Kind::missing ? Result<void>() : place.error();
     }
     if (::unlinkat(place->get(), name.c_str(), 0) != 0 && errno != ENOENT) {
-        return problem(folder + "/" + name);
+        return problem(directory + "/" + name);
     }
     return {};
 }
 
-Result<void> PosixSecretFiles::remove_folder(const std::string& folder)
+Result<void> PosixSecretFiles::remove_directory(const std::string& directory)
 {
-    auto place = open_folder(folder);
+    auto place = open_directory(directory);
     if (!place) {
         return place.error().kind == Error::Kind::missing ? Result<void>() : place.error();
     }
@@ -200,8 +201,8 @@ Result<void> PosixSecretFiles::remove_folder(const std::string& folder)
             ::unlinkat(::dirfd(list.get()), entry->d_name, 0);
         }
     }
-    if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) {
-        return problem(folder);
+    if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) {
+        return problem(directory);
     }
     return {};
 }

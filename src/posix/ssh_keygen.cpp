@@ -47,10 +47,10 @@ std::string text_of(const std::string& path)
 /// Type and key of a public key file, without the comment, which would reveal user and host.
 std::string without_comment(const std::string& line)
 {
-    std::istringstream words(line);
+    std::istringstream fields(line);
     std::string type;
     std::string key;
-    words >> type >> key;
+    fields >> type >> key;
     return fmt::format("{} {}", type, key);
 }
 
@@ -59,16 +59,16 @@ std::string without_comment(const std::string& line)
 Result<SshKeyPair> make_ssh_key()
 {
     TRY_ASSIGN(PrivateDir made, make_private_dir("key"));
-    const KeyDirectory folder(std::move(made));
+    const KeyDirectory key_directory(std::move(made));
     int status = 0;
     for (const char* type : {"ed25519", "ecdsa"}) {
         TRY_ASSIGN(const Finished finished, run({.argv = {"ssh-keygen", "-q", "-t", type, "-N", "",
-                                                          "-C", "", "-f", folder.secret()}},
+                                                          "-C", "", "-f", key_directory.secret()}},
                                                 {.streams = Capture::Streams::none}));
         status = finished.status;
         if (status == 0) {
-            return SshKeyPair{text_of(folder.secret()),
-                              without_comment(text_of(folder.secret() + ".pub"))};
+            return SshKeyPair{text_of(key_directory.secret()),
+                              without_comment(text_of(key_directory.secret() + ".pub"))};
         }
     }
     return status == 127

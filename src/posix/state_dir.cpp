@@ -44,26 +44,26 @@ Result<std::string> with_user(const std::string& path, const std::string& user)
 
 } // namespace
 
-Result<std::string> choose_state_dir(const StateDirWords& words)
+Result<std::string> choose_state_dir(const StateDirInputs& arguments)
 {
-    if (given(words.flag)) {
-        return absolute(*words.flag, "--state-dir");
+    if (given(arguments.flag)) {
+        return absolute(*arguments.flag, "--state-dir");
     }
-    if (given(words.variable)) {
-        return absolute(*words.variable, "GPUQ_STATE_DIR");
+    if (given(arguments.variable)) {
+        return absolute(*arguments.variable, "GPUQ_STATE_DIR");
     }
-    if (given(words.config)) {
-        TRY_ASSIGN(const std::string path, with_user(*words.config, words.user));
+    if (given(arguments.config)) {
+        TRY_ASSIGN(const std::string path, with_user(*arguments.config, arguments.user));
         return absolute(path, "state_dir");
     }
-    if (given(words.state_home) && words.state_home->starts_with('/')) {
-        return *words.state_home + "/gpuq";
+    if (given(arguments.state_home) && arguments.state_home->starts_with('/')) {
+        return *arguments.state_home + "/gpuq";
     }
-    if (!words.home.starts_with('/')) {
+    if (!arguments.home.starts_with('/')) {
         return fail(Error::Kind::usage,
                     "no home directory to keep runs in: set HOME or GPUQ_STATE_DIR");
     }
-    return words.home + "/.local/state/gpuq";
+    return arguments.home + "/.local/state/gpuq";
 }
 
 } // namespace gpuq

@@ -9,7 +9,7 @@
 namespace gpuq {
 
 /// All sources for the location of the state directory.
-struct StateDirWords {
+struct StateDirInputs {
     std::optional<std::string> flag;       ///< --state-dir
     std::optional<std::string> variable;   ///< GPUQ_STATE_DIR
     std::optional<std::string> config;     ///< state_dir in the configuration
@@ -21,6 +21,6 @@ struct StateDirWords {
 /// The state directory: the first one set of flag, variable, configuration, $XDG_STATE_HOME/gpuq,
 /// ~/.local/state/gpuq. Empty values are ignored, and so is a relative XDG_STATE_HOME, as its
 /// specification requires; any other relative path is `usage`.
-Result<std::string> choose_state_dir(const StateDirWords& words);
+Result<std::string> choose_state_dir(const StateDirInputs& arguments);
 
 } // namespace gpuq

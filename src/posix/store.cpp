@@ -29,7 +29,7 @@ constexpr std::size_t k_largest_small_file = 4 << 20;
 constexpr std::string_view k_temporary = ".tmp-";
 /// Prefix of a directory that is being removed.
 constexpr std::string_view k_removed = ".tmp-removed-";
-constexpr int k_folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+constexpr int k_directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 /// NFS reports ESTALE if another host replaced the file between lookup and open; a new lookup
 /// helps.
 constexpr int k_stale_tries = 3;
@@ -87,36 +87,37 @@ enum class Missing { is_error, is_made };
 
 /// Opens the directory `path` component by component, without following symbolic links. Sets errno
 /// on failure. Parents in which a directory was created are appended to `changed`, if given.
-Descriptor open_folder(const std::string& root, std::string_view path, Missing missing,
-                       std::vector<Descriptor>* changed = nullptr)
+Descriptor open_directory(const std::string& root, std::string_view path, Missing missing,
+                          std::vector<Descriptor>* changed = nullptr)
 {
-    Descriptor folder(::open(root.c_str(), k_folder_flags));
-    while (folder && !path.empty()) {
+    Descriptor directory(::open(root.c_str(), k_directory_flags));
+    while (directory && !path.empty()) {
         const std::string word = next_word(path);
-        Descriptor next(::openat(folder.get(), word.c_str(), k_folder_flags | O_NOFOLLOW));
+        Descriptor next(::openat(directory.get(), word.c_str(), k_directory_flags | O_NOFOLLOW));
         if (!next && errno == ENOENT && missing != Missing::is_error) {
-            if (::mkdirat(folder.get(), word.c_str(), 0700) != 0 && errno != EEXIST) {
+            if (::mkdirat(directory.get(), word.c_str(), 0700) != 0 && errno != EEXIST) {
                 return Descriptor();
             }
-            next = Descriptor(::openat(folder.get(), word.c_str(), k_folder_flags | O_NOFOLLOW));
+            next =
+                Descriptor(::openat(directory.get(), word.c_str(), k_directory_flags | O_NOFOLLOW));
             if (changed != nullptr) {
-                changed->push_back(std::move(folder));
+                changed->push_back(std::move(directory));
             }
         }
-        folder = std::move(next);
+        directory = std::move(next);
     }
-    return folder;
+    return directory;
 }
 
 /// Opens a regular file for reading. O_NONBLOCK: do not hang on a FIFO.
 Descriptor open_file(const std::string& root, std::string_view path, struct stat& status)
 {
     const auto [parent, name] = split_last(path);
-    const Descriptor folder = open_folder(root, parent, Missing::is_error);
-    if (!folder) {
+    const Descriptor directory = open_directory(root, parent, Missing::is_error);
+    if (!directory) {
         return Descriptor();
     }
-    Descriptor file(::openat(folder.get(), std::string(name).c_str(),
+    Descriptor file(::openat(directory.get(), std::string(name).c_str(),
                              O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file || ::fstat(file.get(), &status) != 0) {
         return Descriptor();
@@ -171,13 +172,13 @@ std::string temporary_name()
     return name;
 }
 
-/// A file with a temporary name in `folder`, which the destructor unlinks.
+/// A file with a temporary name in `directory`, which the destructor unlinks.
 class Temporary {
 public:
-    Temporary(int folder, std::string_view content)
-        : m_folder(folder)
+    Temporary(int directory, std::string_view content)
+        : m_directory(directory)
         , m_name(temporary_name())
-        , m_file(::openat(folder, m_name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600))
+        , m_file(::openat(directory, m_name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600))
     {
         if (!m_file) {
             m_name.clear();
@@ -191,7 +192,7 @@ public:
     ~Temporary()
     {
         if (!m_name.empty()) {
-            ::unlinkat(m_folder, m_name.c_str(), 0);
+            ::unlinkat(m_directory, m_name.c_str(), 0);
         }
     }
 
@@ -210,7 +211,7 @@ public:
 
     bool replace(const std::string& name)
     {
-        if (::renameat(m_folder, m_name.c_str(), m_folder, name.c_str()) != 0) {
+        if (::renameat(m_directory, m_name.c_str(), m_directory, name.c_str()) != 0) {
             return false;
         }
         m_name.clear();
@@ -220,7 +221,7 @@ public:
     /// Links the file under its final name; fails with EEXIST if that exists.
     bool claim(const std::string& name)
     {
-        if (::linkat(m_folder, m_name.c_str(), m_folder, name.c_str(), 0) == 0) {
+        if (::linkat(m_directory, m_name.c_str(), m_directory, name.c_str(), 0) == 0) {
             return true;
         }
         const int error = errno;
@@ -243,23 +244,24 @@ private:
 
     bool claim_by_rename(const std::string& name)
     {
-        if (::renameat2(m_folder, m_name.c_str(), m_folder, name.c_str(), RENAME_NOREPLACE) != 0) {
+        if (::renameat2(m_directory, m_name.c_str(), m_directory, name.c_str(), RENAME_NOREPLACE) !=
+            0) {
             return false;
         }
         m_name.clear();
         return true;
     }
 
-    int m_folder;
+    int m_directory;
     std::string m_name;
     Descriptor m_file;
     int m_error = 0;
 };
 
 /// Removes leftovers of earlier removals in this directory. Failures are left for the next call.
-void sweep(int folder)
+void sweep(int directory)
 {
-    DIR* const entries = ::fdopendir(::openat(folder, ".", k_folder_flags));
+    DIR* const entries = ::fdopendir(::openat(directory, ".", k_directory_flags));
     std::vector<std::string> left;
     while (const dirent* entry = entries == nullptr ? nullptr : ::readdir(entries)) {
         if (std::string_view(entry->d_name).starts_with(k_removed)) {
@@ -270,7 +272,7 @@ void sweep(int folder)
         ::closedir(entries);
     }
     for (const std::string& name : left) {
-        (void)remove_tree_at(folder, name);
+        (void)remove_tree_at(directory, name);
     }
 }
 
@@ -301,10 +303,10 @@ std::string without_trailing_slashes(std::string path)
     return path;
 }
 
-Result<void> check_owner(const std::string& root, int folder)
+Result<void> check_owner(const std::string& root, int directory)
 {
     struct stat status = {};
-    if (::fstat(folder, &status) != 0 || status.st_uid != ::geteuid()) {
+    if (::fstat(directory, &status) != 0 || status.st_uid != ::geteuid()) {
         return fail(
             Error::Kind::denied,
             fmt::format("the state directory {} belongs to user {}, not to you: name another "
@@ -343,14 +345,15 @@ public:
         , m_path(path)
         , m_empty(content.empty())
     {
-        Descriptor folder = open_folder(root, split_last(path).first, Missing::is_made, &m_changed);
-        if (!folder) {
+        Descriptor directory =
+            open_directory(root, split_last(path).first, Missing::is_made, &m_changed);
+        if (!directory) {
             m_error = errno;
             return;
         }
-        m_file.emplace(folder.get(), content);
+        m_file.emplace(directory.get(), content);
         m_error = m_file->error();
-        m_changed.push_back(std::move(folder)); // must outlive the temporary name
+        m_changed.push_back(std::move(directory)); // must outlive the temporary name
     }
 
     /// Whether the contents were written.
@@ -372,10 +375,10 @@ public:
         return fault(errno);
     }
 
-    Result<void> sync_folders() const
+    Result<void> sync_directories() const
     {
-        for (const Descriptor& folder : m_changed) {
-            if (::fsync(folder.get()) != 0) {
+        for (const Descriptor& directory : m_changed) {
+            if (::fsync(directory.get()) != 0) {
                 return fault(errno);
             }
         }
@@ -404,7 +407,7 @@ Result<void> put(const std::string& root, const std::string& path, std::string_v
     TRY(file.written());
     TRY(file.sync());
     TRY(file.name(naming));
-    return file.sync_folders();
+    return file.sync_directories();
 }
 
 } // namespace
@@ -416,21 +419,21 @@ Result<std::unique_ptr<PosixStore>> PosixStore::open(const std::string& given_ro
         return fail(Error::Kind::usage,
                     fmt::format("the state directory '{}' is not an absolute path", root));
     }
-    auto folder = open_trusted_directory(root);
-    if (!folder && folder.error().kind == Error::Kind::missing) {
+    auto directory = open_trusted_directory(root);
+    if (!directory && directory.error().kind == Error::Kind::missing) {
         if (!make_root(root)) {
             return fail(Error::Kind::io, fmt::format("can't make the state directory {}: {}", root,
                                                      std::strerror(errno)));
         }
-        folder = open_trusted_directory(root);
+        directory = open_trusted_directory(root);
     }
-    if (!folder) {
+    if (!directory) {
         return fail(
-            folder.error().kind,
+            directory.error().kind,
             fmt::format("can't use the state directory: {}; GPUQ_STATE_DIR names another one",
-                        folder.error().text));
+                        directory.error().text));
     }
-    TRY(check_owner(root, folder->get()));
+    TRY(check_owner(root, directory->get()));
     return std::unique_ptr<PosixStore>(new PosixStore(root));
 }
 
@@ -517,7 +520,7 @@ Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
         TRY(file->sync());
     }
     for (const auto& file : unnamed) {
-        TRY(file->sync_folders());
+        TRY(file->sync_directories());
     }
     return {};
 }
@@ -527,7 +530,7 @@ Result<void> PosixStore::make_dir(const std::string& path)
     if (!is_safe(path)) {
         return unsafe(path);
     }
-    if (!open_folder(m_root, path, Missing::is_made)) {
+    if (!open_directory(m_root, path, Missing::is_made)) {
         return trouble("make", m_root, path, errno);
     }
     return {};
@@ -538,12 +541,12 @@ Result<std::vector<std::string>> PosixStore::list(const std::string& path)
     if (!is_safe(path)) {
         return unsafe(path);
     }
-    Descriptor folder = open_folder(m_root, path, Missing::is_error);
-    DIR* entries = folder ? ::fdopendir(folder.get()) : nullptr;
+    Descriptor directory = open_directory(m_root, path, Missing::is_error);
+    DIR* entries = directory ? ::fdopendir(directory.get()) : nullptr;
     if (entries == nullptr) {
         return unreadable(m_root, path, errno);
     }
-    folder.release(); // closedir() closes it
+    directory.release(); // closedir() closes it
     std::vector<std::string> names;
     errno = 0;
     while (const dirent* entry = ::readdir(entries)) {
@@ -566,11 +569,11 @@ Result<void> PosixStore::remove(const std::string& path)
         return unsafe(path);
     }
     const auto [parent, name] = split_last(path);
-    const Descriptor folder = open_folder(m_root, parent, Missing::is_error);
+    const Descriptor directory = open_directory(m_root, parent, Missing::is_error);
     const std::string word(name);
-    bool gone = folder && ::unlinkat(folder.get(), word.c_str(), 0) == 0;
-    if (folder && !gone && (errno == EISDIR || errno == EPERM)) {
-        gone = ::unlinkat(folder.get(), word.c_str(), AT_REMOVEDIR) == 0;
+    bool gone = directory && ::unlinkat(directory.get(), word.c_str(), 0) == 0;
+    if (directory && !gone && (errno == EISDIR || errno == EPERM)) {
+        gone = ::unlinkat(directory.get(), word.c_str(), AT_REMOVEDIR) == 0;
     }
     if (!gone && errno != ENOENT) {
         return trouble("remove", m_root, path, errno);
@@ -584,8 +587,8 @@ Result<std::uint64_t> PosixStore::tree_size(const std::string& path)
         return unsafe(path);
     }
     const auto [parent, name] = split_last(path);
-    const Descriptor folder = open_folder(m_root, parent, Missing::is_error);
-    const auto size = folder ? size_of_tree(folder.get(), std::string(name)) : std::nullopt;
+    const Descriptor directory = open_directory(m_root, parent, Missing::is_error);
+    const auto size = directory ? size_of_tree(directory.get(), std::string(name)) : std::nullopt;
     if (!size) {
         return unreadable(m_root, path, errno);
     }
@@ -598,26 +601,26 @@ Result<void> PosixStore::remove_tree(const std::string& path)
         return unsafe(path);
     }
     const auto [parent, name] = split_last(path);
-    const Descriptor folder = open_folder(m_root, parent, Missing::is_error);
-    if (!folder) {
+    const Descriptor directory = open_directory(m_root, parent, Missing::is_error);
+    if (!directory) {
         return errno == ENOENT ? Result<void>() : trouble("remove", m_root, path, errno);
     }
     const std::string word(name);
     struct stat status = {};
-    if (::fstatat(folder.get(), word.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+    if (::fstatat(directory.get(), word.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         !S_ISDIR(status.st_mode)) {
         return trouble("remove", m_root, path, ENOTDIR);
     }
     const std::string doomed = std::string(k_removed) + temporary_name();
-    if (::renameat(folder.get(), word.c_str(), folder.get(), doomed.c_str()) != 0 &&
+    if (::renameat(directory.get(), word.c_str(), directory.get(), doomed.c_str()) != 0 &&
         errno != ENOENT) {
         return trouble("remove", m_root, path, errno);
     }
-    ::fsync(folder.get()); // otherwise a crash could bring back a half-removed tree
-    if (!remove_tree_at(folder.get(), doomed)) {
+    ::fsync(directory.get()); // otherwise a crash could bring back a half-removed tree
+    if (!remove_tree_at(directory.get(), doomed)) {
         return trouble("remove", m_root, path, errno);
     }
-    sweep(folder.get());
+    sweep(directory.get());
     return {};
 }
 

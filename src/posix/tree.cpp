@@ -25,9 +25,9 @@ Descriptor open_at(int parent, const std::string& name)
 }
 
 /// All names, read before any change; nullopt with errno set on failure.
-std::optional<std::vector<std::string>> names_in(int folder)
+std::optional<std::vector<std::string>> names_in(int directory)
 {
-    Descriptor again(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    Descriptor again(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     DIR* const entries = again ? ::fdopendir(again.get()) : nullptr;
     if (entries == nullptr) {
         return std::nullopt;
@@ -59,14 +59,14 @@ void make_writable(int parent, const std::string& name)
     }
 }
 
-/// True if another file system is mounted on `folder`, whose contents must be kept.
-bool is_mounted_over(int parent, int folder)
+/// True if another file system is mounted on `directory`, whose contents must be kept.
+bool is_mounted_over(int parent, int directory)
 {
     struct statx above = {}, here = {};
     const auto ask = [](int fd, struct statx& facts) {
         return ::statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID | STATX_INO, &facts) == 0;
     };
-    if (!ask(parent, above) || !ask(folder, here)) {
+    if (!ask(parent, above) || !ask(directory, here)) {
         return true;
     }
     const bool has_ids = (above.stx_mask & here.stx_mask & STATX_MNT_ID) != 0;
@@ -76,21 +76,21 @@ bool is_mounted_over(int parent, int folder)
 
 std::optional<std::uint64_t> size_of(int parent, const std::string& name, int depth)
 {
-    const Descriptor folder = open_at(parent, name);
-    const auto names = folder ? names_in(folder.get()) : std::nullopt;
+    const Descriptor directory = open_at(parent, name);
+    const auto names = directory ? names_in(directory.get()) : std::nullopt;
     if (!names) {
         return std::nullopt;
     }
     std::uint64_t sum = 0;
     for (const std::string& entry : *names) {
         struct stat status = {};
-        if (::fstatat(folder.get(), entry.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (::fstatat(directory.get(), entry.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
         if (S_ISREG(status.st_mode)) {
             sum += static_cast<std::uint64_t>(status.st_size);
         } else if (S_ISDIR(status.st_mode) && depth < k_deepest) {
-            sum += size_of(folder.get(), entry, depth + 1).value_or(0);
+            sum += size_of(directory.get(), entry, depth + 1).value_or(0);
         }
     }
     return sum;
@@ -116,17 +116,17 @@ bool remove_at(int parent, const std::string& name, int depth)
     int error = 0;
     {
         make_writable(parent, name);
-        const Descriptor folder = open_at(parent, name);
-        const auto names = folder ? names_in(folder.get()) : std::nullopt;
+        const Descriptor directory = open_at(parent, name);
+        const auto names = directory ? names_in(directory.get()) : std::nullopt;
         if (!names) {
             return errno == ENOENT;
         }
-        if (is_mounted_over(parent, folder.get())) {
+        if (is_mounted_over(parent, directory.get())) {
             errno = EXDEV;
             return false;
         }
         for (const std::string& entry : *names) {
-            if (!remove_entry(folder.get(), entry, depth + 1)) {
+            if (!remove_entry(directory.get(), entry, depth + 1)) {
                 error = errno;
             }
         }

@@ -37,27 +37,28 @@ std::optional<sockaddr_un> address_of(const std::string& path)
 }
 
 /// Creates a private directory, in the user's runtime directory if there is one.
-std::string make_folder()
+std::string make_directory()
 {
     const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
     for (const char* const parent : {runtime, "/tmp"}) {
         if (parent == nullptr || parent[0] != '/') {
             continue;
         }
-        std::string folder = fmt::format("{}/gpuq-ask-XXXXXX", parent);
-        if (address_of(folder + k_socket) && ::mkdtemp(folder.data()) != nullptr) {
-            return folder;
+        std::string directory = fmt::format("{}/gpuq-ask-XXXXXX", parent);
+        if (address_of(directory + k_socket) && ::mkdtemp(directory.data()) != nullptr) {
+            return directory;
         }
     }
     return {};
 }
 
-void remove_folder(const std::string& folder)
+void remove_directory(const std::string& directory)
 {
-    for (const std::string& each : {folder + k_socket, fmt::format("{}/{}", folder, k_name)}) {
+    for (const std::string& each :
+         {directory + k_socket, fmt::format("{}/{}", directory, k_name)}) {
         ::unlink(each.c_str());
     }
-    ::rmdir(folder.c_str());
+    ::rmdir(directory.c_str());
 }
 
 Descriptor unix_socket(int flags)
@@ -80,14 +81,14 @@ std::string read_all(int socket, std::size_t most)
 
 } // namespace
 
-AskPass::AskPass(std::string folder, Descriptor listener)
-    : m_folder(std::move(folder))
+AskPass::AskPass(std::string directory, Descriptor listener)
+    : m_directory(std::move(directory))
     , m_listener(std::move(listener))
 {
 }
 
 AskPass::AskPass(AskPass&& other) noexcept
-    : m_folder(std::exchange(other.m_folder, {}))
+    : m_directory(std::exchange(other.m_directory, {}))
     , m_listener(std::move(other.m_listener))
     , m_asker(std::move(other.m_asker))
     , m_read(other.m_read)
@@ -97,33 +98,33 @@ AskPass::AskPass(AskPass&& other) noexcept
 
 AskPass::~AskPass()
 {
-    if (!m_folder.empty()) {
-        remove_folder(m_folder);
+    if (!m_directory.empty()) {
+        remove_directory(m_directory);
     }
 }
 
 Result<AskPass> AskPass::open(const std::string& gpuq)
 {
-    const std::string folder = make_folder();
-    if (folder.empty()) {
+    const std::string directory = make_directory();
+    if (directory.empty()) {
         return fail(Error::Kind::io, fmt::format("can't make a directory for ssh prompts: /tmp: {}",
                                                  std::strerror(errno)));
     }
-    AskPass made(folder, unix_socket(SOCK_NONBLOCK));
-    const auto address = address_of(folder + k_socket);
+    AskPass made(directory, unix_socket(SOCK_NONBLOCK));
+    const auto address = address_of(directory + k_socket);
     if (!made.m_listener || !address ||
         ::bind(made.m_listener.get(), reinterpret_cast<const sockaddr*>(&*address),
                sizeof *address) != 0 ||
         ::listen(made.m_listener.get(), 4) != 0 ||
         ::symlink(gpuq.c_str(), made.program().c_str()) != 0) {
-        return fail(Error::Kind::io, fmt::format("{}: {}", folder, std::strerror(errno)));
+        return fail(Error::Kind::io, fmt::format("{}: {}", directory, std::strerror(errno)));
     }
     return made;
 }
 
 std::string AskPass::program() const
 {
-    return fmt::format("{}/{}", m_folder, k_name);
+    return fmt::format("{}/{}", m_directory, k_name);
 }
 
 std::optional<Question> AskPass::next()

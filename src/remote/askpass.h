@@ -15,7 +15,7 @@ namespace gpuq::remote {
 /// unmodified from the host or from ssh, truncated to `k_longest_question` bytes.
 struct Question {
     std::string text;
-    bool wants_answer = true; ///< false: only a notice while ssh waits, such as to touch a key
+    bool expects_answer = true; ///< false: only a notice while ssh waits, such as to touch a key
 };
 inline constexpr std::size_t k_longest_question = 4096;
 
@@ -48,9 +48,9 @@ public:
     static bool is_name(std::string_view program);
 
 private:
-    AskPass(std::string folder, Descriptor listener);
+    AskPass(std::string directory, Descriptor listener);
 
-    std::string m_folder;
+    std::string m_directory;
     Descriptor m_listener;
     Descriptor m_asker;
     bool m_read = false; ///< the question of m_asker has been read

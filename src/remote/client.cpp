@@ -95,15 +95,15 @@ std::uint64_t number_of(const std::array<unsigned char, 8>& bytes)
 
 } // namespace
 
-Client::Client(ClientOptions options, Transport& transport, Person& person)
+Client::Client(ClientOptions options, Transport& transport, UserInterface& ui)
     : m_options(std::move(options))
     , m_transport(transport)
-    , m_person(person)
-    , m_lifeline(m_options.pace, number_of(m_options.random()))
+    , m_ui(ui)
+    , m_reconnect(m_options.pace, number_of(m_options.random()))
     , m_network(open_network())
     , m_ssh(
           m_loop, [this] { return !m_was_live && !m_connection.marked && !m_transport.is_quiet(); },
-          [this](std::string_view line) { m_person.show_ssh(line); })
+          [this](std::string_view line) { m_ui.show_ssh(line); })
     , m_login_timer(m_loop, [this] { look_for_login(); })
     , m_output(m_loop,
                {{{m_options.out, m_options.shown_as[0]}, {m_options.err, m_options.shown_as[1]}}},
@@ -113,7 +113,7 @@ Client::Client(ClientOptions options, Transport& transport, Person& person)
     , m_forwards(m_loop, std::move(m_options.forwards),
                  {[this] { return has_stopped() ? nullptr : open_channel(); },
                   [this] { return m_following.has_value(); },
-                  [this](const std::string& words) { m_person.say(words); }})
+                  [this](const std::string& message) { m_ui.print_message(message); }})
 {
     new_session();
     watch_all();
@@ -128,7 +128,7 @@ void Client::watch(std::function<EventLoop::Interest()> interest, void (Client::
 
 void Client::watch_all()
 {
-    watch([this] { return EventLoop::to_read(m_person.signals()); }, &Client::on_signals);
+    watch([this] { return EventLoop::to_read(m_ui.signals()); }, &Client::on_signals);
     watch([this] { return EventLoop::to_read(m_network.get()); }, &Client::on_network);
     watch(
         [this] {
@@ -191,7 +191,7 @@ Result<int> Client::run()
 
 Result<int> Client::finish()
 {
-    m_person.take_terminal_back();
+    m_ui.take_terminal_back();
     const bool was_open = is_open();
     if (was_open) {
         if (m_ending.exit) {
@@ -212,21 +212,21 @@ Result<int> Client::finish()
 void Client::step()
 {
     const Moment at = now();
-    m_lifeline.slept(asleep(), at);
+    m_reconnect.slept(asleep(), at);
     if (is_silent() && m_transport.is_stuck(at)) {
         go_past_shared();
     }
     while (!has_stopped()) {
-        switch (m_lifeline.step(at)) {
-        case Lifeline::Do::nothing:
+        switch (m_reconnect.step(at)) {
+        case ReconnectPolicy::Do::nothing:
             return;
-        case Lifeline::Do::connect:
+        case ReconnectPolicy::Do::connect:
             connect();
             break;
-        case Lifeline::Do::beat:
+        case ReconnectPolicy::Do::beat:
             beat();
             break;
-        case Lifeline::Do::drop:
+        case ReconnectPolicy::Do::drop:
             drop(at);
             break;
         }
@@ -250,7 +250,7 @@ void Client::drop(Moment at)
     m_shared_hung = m_shared_hung || !m_alone;
     m_alone = !m_alone;
     disconnect();
-    m_lifeline.lost(at);
+    m_reconnect.lost(at);
     state_changed();
 }
 
@@ -269,9 +269,9 @@ void Client::connect()
 {
     state_changed();
     m_connection = {};
-    const Attempt attempt = !m_was_live         ? Attempt::first
-                            : m_lifeline.asks() ? Attempt::asked
-                                                : Attempt::again;
+    const Attempt attempt = !m_was_live          ? Attempt::first
+                            : m_reconnect.asks() ? Attempt::asked
+                                                 : Attempt::again;
     const std::string first = first_bytes();
     auto streams = m_transport.connect(attempt, m_alone, first);
     if (!streams) {
@@ -293,7 +293,7 @@ std::string Client::first_bytes()
                      std::chrono::duration_cast<std::chrono::milliseconds>(m_options.pace.beat),
                      ++m_connections});
     if (!m_started) {
-        m_options.start.size = m_person.size().value_or(m_options.start.size);
+        m_options.start.size = m_ui.size().value_or(m_options.start.size);
         bytes += m_options.start.brief ? frames::encode(m_options.start) : "";
     }
     return bytes;
@@ -310,8 +310,8 @@ void Client::go_past_shared()
 {
     disconnect();
     m_alone = m_shared_hung = true;
-    m_person.say(fmt::format("the shared connection to {} does not answer: connecting without it",
-                             m_options.host));
+    m_ui.print_message(fmt::format(
+        "the shared connection to {} does not answer: connecting without it", m_options.host));
     connect();
 }
 
@@ -337,7 +337,7 @@ void Client::end_of_connection()
     if (m_ending.exit) { // everything was received; no need to reconnect
         return;
     }
-    Verdict verdict = m_transport.judge({status, m_ssh.text(), m_connection.greeting.text()});
+    Verdict verdict = m_transport.classify({status, m_ssh.text(), m_connection.greeting.text()});
     if (had_answered) {
         verdict.what = Verdict::What::broken;
     } else if (verdict.what == Verdict::What::stop && m_was_live && std::exchange(m_alone, false)) {
@@ -351,7 +351,7 @@ void Client::end_of_connection()
             return needs_user(std::move(verdict.error));
         }
     }
-    m_lifeline.lost(now());
+    m_reconnect.lost(now());
     state_changed();
 }
 
@@ -360,12 +360,13 @@ Error Client::no_answer() const
 {
     const auto limit =
         std::chrono::duration_cast<std::chrono::seconds>(m_options.pace.first.value_or(Span{}));
-    const std::string errors = last_words(m_ssh.text());
-    const std::string words = errors.empty() ? last_words(m_connection.greeting.text()) : errors;
+    const std::string errors = last_message(m_ssh.text());
+    const std::string message =
+        errors.empty() ? last_message(m_connection.greeting.text()) : errors;
     return fail(Error::Kind::unreachable,
                 fmt::format("{}: no answer within {} s{}: see whether `ssh {} true` comes back",
-                            m_options.host, limit.count(), words.empty() ? "" : " (" + words + ")",
-                            m_options.host));
+                            m_options.host, limit.count(),
+                            message.empty() ? "" : " (" + message + ")", m_options.host));
 }
 
 void Client::stop(Error error)
@@ -373,7 +374,7 @@ void Client::stop(Error error)
     if (m_was_live && m_started) {
         error.text += m_following ? ". " + way_back() : "";
     }
-    m_person.show_state("");
+    m_ui.show_state("");
     end_login();
     m_ending.error = std::move(error);
 }
@@ -390,13 +391,13 @@ std::string Client::way_back() const
                              m_options.called);
 }
 
-void Client::leave(int status, std::string_view words)
+void Client::leave(int status, std::string_view message)
 {
-    m_person.show_state("");
+    m_ui.show_state("");
     end_login();
-    m_person.take_terminal_back();
-    if (!words.empty()) {
-        m_person.say(words);
+    m_ui.take_terminal_back();
+    if (!message.empty()) {
+        m_ui.print_message(message);
     }
     m_ending.left = status;
 }
@@ -409,7 +410,7 @@ std::optional<Span> Client::time_to_wait() const
     if (is_silent()) {
         return k_to_ask_again;
     }
-    if (const auto next = m_lifeline.next()) {
+    if (const auto next = m_reconnect.next()) {
         return std::clamp<Span>(*next - now(), Span{}, k_to_notice_sleep);
     }
     // An attempt without a time limit, or one that is due now.
@@ -421,7 +422,7 @@ void Client::on_network()
     std::array<char, 8192> buffer;
     while (::recv(m_network.get(), buffer.data(), buffer.size(), 0) > 0) {
     }
-    m_lifeline.moved(now());
+    m_reconnect.moved(now());
 }
 
 void Client::on_connection()
@@ -442,7 +443,7 @@ void Client::on_bytes(std::string_view bytes)
         return;
     }
     if (m_connection.hello) {
-        m_lifeline.heard(now());
+        m_reconnect.heard(now());
     }
     while (m_connection.channel && !has_stopped()) {
         auto came = m_connection.decoder.take(bytes);
@@ -480,10 +481,10 @@ bool Client::pass_marker(std::string_view& bytes, std::string& behind_marker)
 /// The host has sent bytes that are not of gpuq.
 void Client::on_strange(const Error& error)
 {
-    const std::string words = last_words(m_connection.greeting.text());
+    const std::string message = last_message(m_connection.greeting.text());
     stop(fail(Error::Kind::internal,
               fmt::format("{}: {}{}", sanitised(m_options.host), error.text,
-                          words.empty() || m_connection.marked ? "" : ": " + words)));
+                          message.empty() || m_connection.marked ? "" : ": " + message)));
 }
 
 void Client::nonsense(std::string_view what)
@@ -538,7 +539,7 @@ void Client::on_session_frame(const frames::Frame& frame)
         on_exit(*exit);
     } else {
         if (std::holds_alternative<frames::StreamBytes>(frame)) {
-            m_lifeline.useful();
+            m_reconnect.useful();
         }
         if (!m_forwards.take(frame)) {
             nonsense("a stream exceeds its window");
@@ -551,7 +552,7 @@ void Client::on_input_taken(const frames::InputTaken& taken)
     if (!m_input.confirm(taken)) {
         return nonsense("acknowledged input that was not sent");
     }
-    m_lifeline.useful();
+    m_reconnect.useful();
     send_input();
 }
 
@@ -572,9 +573,9 @@ void Client::on_output(const frames::OutputBytes& output)
     if (const auto valid = m_output.check(output); !valid) {
         return nonsense(valid.error().text);
     }
-    m_lifeline.useful();
+    m_reconnect.useful();
     if (is_in_front()) {
-        m_person.watch(output.bytes);
+        m_ui.watch(output.bytes);
     }
     m_output.take(output);
 }
@@ -625,8 +626,8 @@ void Client::replace_session(const frames::Hello& hello)
     disconnect();
     new_session();
     m_input.restart(m_options.start.raw);
-    m_lifeline.lost(now());
-    m_lifeline.nudge(now());
+    m_reconnect.lost(now());
+    m_reconnect.nudge(now());
 }
 
 /// False on a protocol violation.
@@ -651,7 +652,7 @@ void Client::begin(const frames::Hello& hello)
     if (m_options.start.brief) { // already sent with Open; the next frame confirms it
         m_connection.channel->send(frames::Beat{++m_beats});
     } else {
-        m_options.start.size = m_person.size().value_or(m_options.start.size);
+        m_options.start.size = m_ui.size().value_or(m_options.start.size);
         m_connection.channel->send(m_options.start);
     }
     m_input.begin(hello.input, hello.room);
@@ -662,13 +663,13 @@ void Client::live()
     const bool again = m_was_live;
     m_was_live = true;
     m_shared_hung = false;
-    m_lifeline.connected(now());
+    m_reconnect.connected(now());
     end_login();
     state_changed();
     if (is_in_front()) {
-        m_person.lend_terminal();
+        m_ui.lend_terminal();
     }
-    if (const auto size = m_person.size(); again && size) {
+    if (const auto size = m_ui.size(); again && size) {
         m_connection.channel->send(frames::Resize{*size, is_in_front()});
     }
     m_signals.send(*m_connection.channel);
@@ -694,7 +695,7 @@ void Client::on_input()
         if (interrupts) {
             return on_interrupt();
         }
-        m_lifeline.nudge(now());
+        m_reconnect.nudge(now());
     }
     m_input.add(bytes);
     send_input();
@@ -713,7 +714,7 @@ bool Client::has_interrupt(std::string_view typed)
 /// The user leaves; the verb's run continues.
 void Client::on_interrupt()
 {
-    if (m_login && m_lifeline.asks()) {
+    if (m_login && m_reconnect.asks()) {
         return cancel_login();
     }
     if (!m_started) {
@@ -739,13 +740,13 @@ void Client::send_input()
 void Client::on_signals()
 {
     while (!has_stopped()) {
-        const auto number = m_person.next_signal();
+        const auto number = m_ui.next_signal();
         if (!number) {
             break;
         }
         on_signal(*number);
     }
-    if (!has_stopped() && m_person.resized()) {
+    if (!has_stopped() && m_ui.resized()) {
         on_resized();
     }
 }
@@ -767,7 +768,7 @@ void Client::on_signal(int number)
         m_signals.send(*m_connection.channel);
         (void)m_connection.channel->write_some();
     }
-    m_lifeline.nudge(now()); // check the connection soon, so that the user learns if it is dead
+    m_reconnect.nudge(now()); // check the connection soon, so that the user learns if it is dead
 }
 
 void Client::on_resized()
@@ -775,7 +776,7 @@ void Client::on_resized()
     if (m_login) {
         show_login();
     }
-    if (const auto size = m_person.size()) {
+    if (const auto size = m_ui.size()) {
         tell(frames::Resize{*size, false});
     }
 }
@@ -785,19 +786,19 @@ void Client::state_changed()
     if (!m_was_live) {
         return;
     }
-    if (m_lifeline.state() == Lifeline::State::needs_user) {
-        return m_lifeline.asks() && m_login ? show_login() : void();
+    if (m_reconnect.state() == ReconnectPolicy::State::needs_user) {
+        return m_reconnect.asks() && m_login ? show_login() : void();
     }
-    if (m_lifeline.state() != Lifeline::State::reconnecting) {
+    if (m_reconnect.state() != ReconnectPolicy::State::reconnecting) {
         m_lost_at.reset();
-        return m_person.show_state("");
+        return m_ui.show_state("");
     }
     if (!m_lost_at) {
         m_lost_at = now();
     }
-    m_person.show_state(fmt::format("reconnecting ({}), shown up to byte {}",
-                                    std::max(1, m_lifeline.attempts()),
-                                    m_options.shown_before + m_output.written()));
+    m_ui.show_state(fmt::format("reconnecting ({}), shown up to byte {}",
+                                std::max(1, m_reconnect.attempts()),
+                                m_options.shown_before + m_output.written()));
 }
 
 } // namespace gpuq::remote

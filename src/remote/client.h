@@ -8,9 +8,9 @@
 #include "remote/client_forwards.h"
 #include "remote/client_input.h"
 #include "remote/client_output.h"
-#include "remote/lifeline.h"
+#include "remote/reconnect_policy.h"
+#include "remote/ssh_arguments.h"
 #include "remote/ssh_messages.h"
-#include "remote/ssh_words.h"
 #include "remote/transport.h"
 #include "term/keys.h"
 
@@ -24,9 +24,9 @@
 namespace gpuq::remote {
 
 /// The user interface of a session: a terminal, or pipes.
-class Person {
+class UserInterface {
 public:
-    virtual ~Person() = default;
+    virtual ~UserInterface() = default;
     /// Descriptor to poll for signals; -1 if none can arrive.
     virtual int signals() const = 0;
     virtual std::optional<int> next_signal() = 0;
@@ -39,12 +39,12 @@ public:
     /// Observes output of the verb on its way to the terminal.
     virtual void watch(std::string_view bytes) = 0;
     /// Prints a message of gpuq.
-    virtual void say(std::string_view words) = 0;
+    virtual void print_message(std::string_view message) = 0;
     /// Shows the state of the connection, replacing the previous one; empty: connected.
-    virtual void show_state(std::string_view words) = 0;
+    virtual void show_state(std::string_view message) = 0;
     /// Shows a request to the user in the same place, immediately and even if messages are
     /// suppressed.
-    virtual void show_request(std::string_view words) = 0;
+    virtual void show_request(std::string_view message) = 0;
     /// Reads the keys for gpuq itself, one by one and without echo.
     virtual void begin_own_keys() = 0;
     virtual void end_own_keys() = 0;
@@ -101,7 +101,7 @@ struct Login {
 /// Runs a verb on another host as if it ran locally. For a single use.
 class Client {
 public:
-    Client(ClientOptions options, Transport& transport, Person& person);
+    Client(ClientOptions options, Transport& transport, UserInterface& ui);
 
     /// Runs until the verb has ended or the user has left; returns the exit status.
     Result<int> run();
@@ -163,7 +163,7 @@ private:
     void send_input();
     void live();
     void state_changed();
-    void leave(int status, std::string_view words);
+    void leave(int status, std::string_view message);
     std::string way_back() const;
     void stop(Error error);
     Error no_answer() const;
@@ -187,9 +187,9 @@ private:
 
     ClientOptions m_options;
     Transport& m_transport;
-    Person& m_person;
+    UserInterface& m_ui;
     EventLoop m_loop;
-    Lifeline m_lifeline;
+    ReconnectPolicy m_reconnect;
     std::string m_session;
     Descriptor m_network; ///< netlink: changes of addresses and routes
 

@@ -34,10 +34,10 @@ void ClientForwards::watch(EventLoop& loop, std::uint32_t forward, int listener)
                m_streams.size() < frames::k_most_streams;
     };
     loop.add([=] { return EventLoop::to_read(listener, takes_visitors()); },
-             [=, this] { on_visitor(forward, listener); });
+             [=, this] { on_accept(forward, listener); });
 }
 
-void ClientForwards::on_visitor(std::uint32_t forward, int listener)
+void ClientForwards::on_accept(std::uint32_t forward, int listener)
 {
     Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
@@ -45,8 +45,9 @@ void ClientForwards::on_visitor(std::uint32_t forward, int listener)
     }
     const auto user = user_of_client(socket.get());
     if (user != ::geteuid()) { // any local user can connect to the port
-        return say(fmt::format("refused a connection from {}",
-                               user ? "user " + user_name(*user) : "a process of unknown user"));
+        return print_message(
+            fmt::format("refused a connection from {}",
+                        user ? "user " + user_name(*user) : "a process of unknown user"));
     }
     const std::uint32_t stream = m_next_stream++;
     m_streams.begin(stream);
@@ -71,8 +72,8 @@ bool ClientForwards::take(const frames::Frame& frame)
     if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
         return m_streams.on_bytes(*bytes);
     }
-    if (const auto* gone = std::get_if<frames::StreamGone>(&frame)) {
-        on_gone(*gone);
+    if (const auto* gone = std::get_if<frames::StreamClosed>(&frame)) {
+        on_closed(*gone);
     } else if (const auto* more = std::get_if<frames::StreamTaken>(&frame)) {
         m_streams.on_taken(*more);
     } else if (const auto* last = std::get_if<frames::StreamEnd>(&frame)) {
@@ -82,20 +83,20 @@ bool ClientForwards::take(const frames::Frame& frame)
 }
 
 /// Prints each reason only once, since browsers retry, and only for connections accepted here.
-void ClientForwards::on_gone(const frames::StreamGone& gone)
+void ClientForwards::on_closed(const frames::StreamClosed& gone)
 {
     const bool was_here = m_streams.has(gone.stream);
-    m_streams.on_gone(gone.stream);
+    m_streams.on_closed(gone.stream);
     if (was_here && !gone.why.empty()) {
-        say(gone.why);
+        print_message(gone.why);
     }
 }
 
-void ClientForwards::say(const std::string& why)
+void ClientForwards::print_message(const std::string& why)
 {
     if (why != m_said) {
         m_said = why;
-        m_events.say(fmt::format("--forward: {}", peer_text(why)));
+        m_events.print_message(fmt::format("--forward: {}", peer_text(why)));
     }
 }
 

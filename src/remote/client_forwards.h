@@ -22,7 +22,7 @@ public:
         /// True while the session shows a run. Until then, connections wait.
         std::function<bool()> has_run;
         /// Prints a message.
-        std::function<void(const std::string&)> say;
+        std::function<void(const std::string&)> print_message;
     };
     /// `listeners`: the sockets of each forward.
     ClientForwards(EventLoop& loop, std::vector<std::vector<Descriptor>> listeners, Events events);
@@ -37,9 +37,9 @@ public:
 
 private:
     void watch(EventLoop& loop, std::uint32_t forward, int listener);
-    void on_visitor(std::uint32_t forward, int listener);
-    void on_gone(const frames::StreamGone& gone);
-    void say(const std::string& why);
+    void on_accept(std::uint32_t forward, int listener);
+    void on_closed(const frames::StreamClosed& gone);
+    void print_message(const std::string& why);
 
     std::vector<std::vector<Descriptor>> m_listeners;
     Events m_events;

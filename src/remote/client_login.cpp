@@ -77,13 +77,13 @@ std::string span_text(std::chrono::seconds span)
 
 void Client::needs_user(Error error)
 {
-    const bool refused = m_lifeline.asks();
-    m_lifeline.denied();
+    const bool refused = m_reconnect.asks();
+    m_reconnect.denied();
     if (!m_login) {
         m_login.emplace();
         m_login->answer.reserve(k_longest_answer);
         if (m_options.asks) {
-            m_person.begin_own_keys();
+            m_ui.begin_own_keys();
             take_typed();
         }
     }
@@ -127,20 +127,21 @@ void Client::show_login()
                                 : std::string();
     if (m_login->question) {
         const std::string text = shown_question(m_login->question->text);
-        return m_person.show_request(fmt::format("{} asks: {}", m_options.host, text));
+        return m_ui.show_request(fmt::format("{} asks: {}", m_options.host, text));
     }
-    if (m_lifeline.asks()) {
-        return m_person.show_request(fmt::format("{}: logging in, Ctrl-C cancels", m_options.host));
+    if (m_reconnect.asks()) {
+        return m_ui.show_request(fmt::format("{}: logging in, Ctrl-C cancels", m_options.host));
     }
     if (m_options.asks) {
-        return m_person.show_request(fmt::format(
+        return m_ui.show_request(fmt::format(
             "{} {}: Enter tries again, Ctrl-C leaves{}", m_options.host,
             m_login->refused ? "refused the login" : "needs an interactive login", run));
     }
     if (!std::exchange(m_login->is_shown, true)) {
-        m_person.say(fmt::format("{} needs an interactive login, but there is no terminal: waiting "
-                                 "up to {} for a key agent, a ticket or a shared connection{}",
-                                 m_options.host, span_text(m_options.start.patience), run));
+        m_ui.print_message(
+            fmt::format("{} needs an interactive login, but there is no terminal: waiting "
+                        "up to {} for a key agent, a ticket or a shared connection{}",
+                        m_options.host, span_text(m_options.start.patience), run));
     }
 }
 
@@ -156,11 +157,11 @@ void Client::look_for_login()
         return stop(std::move(error));
     }
     // A change before attempt_at is detected then.
-    if (m_lifeline.state() == Lifeline::State::needs_user && !m_connection.channel &&
+    if (m_reconnect.state() == ReconnectPolicy::State::needs_user && !m_connection.channel &&
         at >= m_login->attempt_at && may_let_in(m_login->state, m_transport.login_state())) {
         m_login->attempt_at = at + k_between;
         m_alone = m_shared_hung = false; // it may be a new shared connection
-        m_lifeline.attempt(Lifeline::Asking::nobody);
+        m_reconnect.attempt(ReconnectPolicy::Asking::nobody);
     }
 }
 
@@ -180,7 +181,7 @@ void Client::on_question()
     drop_typed();
     m_login->question = std::move(question);
     wipe(m_login->answer);
-    m_lifeline.question();
+    m_reconnect.question();
     show_login();
 }
 
@@ -188,7 +189,7 @@ void Client::on_question()
 void Client::cancel_login()
 {
     disconnect();
-    m_lifeline.denied();
+    m_reconnect.denied();
     if (m_login) {
         m_login->question.reset();
         m_login->refused = false;
@@ -227,7 +228,7 @@ void Client::on_login_key(const KeyEvent& key)
     if (m_login->question) {
         return edit_answer(key);
     }
-    if (key.kind == KeyEvent::Kind::report || m_lifeline.asks()) {
+    if (key.kind == KeyEvent::Kind::report || m_reconnect.asks()) {
         return;
     }
     const Moment at = now();
@@ -236,19 +237,19 @@ void Client::on_login_key(const KeyEvent& key)
         m_login->other_key_at = at;
     } else if (alone) {
         m_login->questions = 0;
-        m_lifeline.attempt(Lifeline::Asking::user);
+        m_reconnect.attempt(ReconnectPolicy::Asking::user);
     }
 }
 
 void Client::edit_answer(const KeyEvent& key)
 {
     std::string& answer = m_login->answer;
-    if (key.is_enter() && m_login->question->wants_answer) {
+    if (key.is_enter() && m_login->question->expects_answer) {
         m_login->other_key_at = {}; // the keys so far were the answer
         m_transport.answer(answer);
         wipe(answer);
         m_login->question.reset();
-        m_lifeline.answered(now());
+        m_reconnect.answered(now());
         show_login();
     } else if (key.is(k_backspace)) {
         remove_last(answer);
@@ -269,7 +270,7 @@ void Client::end_login()
         m_login_timer.stop();
         wipe(m_login->answer);
         m_login.reset();
-        m_person.end_own_keys();
+        m_ui.end_own_keys();
     }
 }
 

@@ -17,8 +17,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::array k_streams = {std::size_t{0}, std::size_t{1}};
-constexpr std::uint64_t k_tell_after = 128 << 10; ///< bytes shown
-constexpr EventLoop::Span k_tell_within = 200ms;
+constexpr std::uint64_t k_report_after = 128 << 10; ///< bytes shown
+constexpr EventLoop::Span k_report_within = 200ms;
 constexpr std::size_t k_pipe_piece = 4096; ///< fits into a pipe that is ready, without blocking
 
 bool is_ready(int descriptor, short events)
@@ -70,7 +70,7 @@ void ClientOutput::restart()
         shown.received = 0;
         shown.settled = shown.settled ? std::optional<std::uint64_t>(0) : std::nullopt;
     }
-    m_told = {};
+    m_reported = {};
     m_confirm_timer.stop();
 }
 
@@ -184,19 +184,19 @@ void ClientOutput::write_waiting(std::size_t stream)
 
 void ClientOutput::confirm_soon()
 {
-    const std::uint64_t news = written() - m_told[0] - m_told[1];
-    if (news >= k_tell_after) {
+    const std::uint64_t news = written() - m_reported[0] - m_reported[1];
+    if (news >= k_report_after) {
         confirm();
     } else if (news > 0 && !m_confirm_timer.is_started()) {
-        m_confirm_timer.start_in(k_tell_within);
+        m_confirm_timer.start_in(k_report_within);
     }
 }
 
 void ClientOutput::confirm()
 {
     const std::array<std::uint64_t, 2> written{m_shown[0].written(), m_shown[1].written()};
-    if (written != m_told && m_events.confirm(frames::Taken{written[0], written[1]})) {
-        m_told = written;
+    if (written != m_reported && m_events.confirm(frames::Taken{written[0], written[1]})) {
+        m_reported = written;
         m_confirm_timer.stop();
     }
 }

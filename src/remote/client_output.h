@@ -73,7 +73,7 @@ private:
 
     Events m_events;
     std::array<Shown, 2> m_shown;
-    std::array<std::uint64_t, 2> m_told{};
+    std::array<std::uint64_t, 2> m_reported{};
     EventLoop::Timer m_confirm_timer;
 };
 

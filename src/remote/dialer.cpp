@@ -33,7 +33,7 @@ constexpr auto k_patience = 30s;
 constexpr auto k_last_look = 500ms;
 
 struct Target {
-    sockaddr_storage words{};
+    sockaddr_storage storage{};
     socklen_t size = 0;
 };
 
@@ -49,8 +49,8 @@ void add_targets(std::vector<Target>& targets, const std::string& host, const st
     }
     for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
         Target target;
-        if (each->ai_addrlen <= sizeof target.words) {
-            std::memcpy(&target.words, each->ai_addr, target.size = each->ai_addrlen);
+        if (each->ai_addrlen <= sizeof target.storage) {
+            std::memcpy(&target.storage, each->ai_addr, target.size = each->ai_addrlen);
             targets.push_back(target);
         }
     }
@@ -143,8 +143,8 @@ private:
             m_streams.on_taken(*taken);
         } else if (const auto* end = std::get_if<frames::StreamEnd>(&frame)) {
             m_streams.on_end(end->stream);
-        } else if (const auto* gone = std::get_if<frames::StreamGone>(&frame)) {
-            m_streams.on_gone(gone->stream);
+        } else if (const auto* gone = std::get_if<frames::StreamClosed>(&frame)) {
+            m_streams.on_closed(gone->stream);
             m_attempts.erase(gone->stream);
         }
     }
@@ -153,12 +153,12 @@ private:
     {
         if (dial.forward >= m_dialer.destinations.size() || m_streams.has(dial.stream) ||
             m_streams.size() >= frames::k_most_streams) {
-            return m_channel.send(frames::StreamGone{dial.stream, "no such destination"});
+            return m_channel.send(frames::StreamClosed{dial.stream, "no such destination"});
         }
         const std::string& destination = m_dialer.destinations[dial.forward];
         std::vector<Target> targets = targets_of(destination);
         if (targets.empty()) {
-            return m_channel.send(frames::StreamGone{
+            return m_channel.send(frames::StreamClosed{
                 dial.stream, fmt::format("{} can't resolve {}", m_dialer.node, destination)});
         }
         std::reverse(targets.begin(), targets.end());
@@ -195,9 +195,9 @@ private:
             const Target target = attempt.left.back();
             attempt.left.pop_back();
             attempt.socket.reset(
-                ::socket(target.words.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+                ::socket(target.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
             if (attempt.socket &&
-                (::connect(attempt.socket.get(), reinterpret_cast<const sockaddr*>(&target.words),
+                (::connect(attempt.socket.get(), reinterpret_cast<const sockaddr*>(&target.storage),
                            target.size) == 0 ||
                  errno == EINPROGRESS)) {
                 return;

@@ -39,7 +39,7 @@ bool is_host(std::string_view text)
 }
 
 struct Address {
-    sockaddr_storage words{};
+    sockaddr_storage storage{};
     socklen_t size = 0;
 };
 
@@ -51,13 +51,13 @@ Address loopback(int family, std::uint16_t port)
         four.sin_family = AF_INET;
         four.sin_port = htons(port);
         four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        std::memcpy(&address.words, &four, address.size = sizeof four);
+        std::memcpy(&address.storage, &four, address.size = sizeof four);
     } else {
         sockaddr_in6 six{};
         six.sin6_family = AF_INET6;
         six.sin6_port = htons(port);
         six.sin6_addr = in6addr_loopback;
-        std::memcpy(&address.words, &six, address.size = sizeof six);
+        std::memcpy(&address.storage, &six, address.size = sizeof six);
     }
     return address;
 }
@@ -69,12 +69,12 @@ Descriptor listener(int family, std::uint16_t port)
     const int yes = 1;
     const Address address = loopback(family, port);
     // Connections of a previous session may still be closing.
-    if (made &&
-        (::setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-         (family == AF_INET6 &&
-          ::setsockopt(made.get(), IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes) != 0) ||
-         ::bind(made.get(), reinterpret_cast<const sockaddr*>(&address.words), address.size) != 0 ||
-         ::listen(made.get(), k_backlog) != 0)) {
+    if (made && (::setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+                 (family == AF_INET6 &&
+                  ::setsockopt(made.get(), IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes) != 0) ||
+                 ::bind(made.get(), reinterpret_cast<const sockaddr*>(&address.storage),
+                        address.size) != 0 ||
+                 ::listen(made.get(), k_backlog) != 0)) {
         const int error = errno;
         made.reset();
         errno = error;

@@ -270,7 +270,7 @@ void Holder::on_open(const frames::Open& open)
     if (!m_verb.output().send_from({open.out, open.err})) {
         return refuse(protocol_error("the requested output is no longer available"));
     }
-    m_verb.input().told();
+    m_verb.input().confirmed_by_hello();
     m_verb.facts().repeat();
 }
 

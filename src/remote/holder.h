@@ -5,7 +5,7 @@
 #include "io/event_loop.h"
 #include "remote/channel.h"
 #include "remote/held_verb.h"
-#include "remote/lifeline.h"
+#include "remote/reconnect_policy.h"
 #include "remote/stream_relay.h"
 
 #include <functional>

@@ -85,7 +85,7 @@ constexpr bool is_of_client =
               frames::Resize, frames::Signal, frames::Bye, frames::Dial>;
 template <typename Frame>
 constexpr bool is_of_both = is_any_of<Frame, frames::Beat, frames::StreamBytes, frames::StreamTaken,
-                                      frames::StreamEnd, frames::StreamGone>;
+                                      frames::StreamEnd, frames::StreamClosed>;
 
 } // namespace
 

@@ -31,15 +31,15 @@
 ///     | Exit: status               | fault_in                | 0 to 255                            |
 ///     | Exit: out, err             | Client::on_exit         | all of it has been received         |
 ///     | Failure: kind              | wire::remote::Decoder   | unknown kinds are `internal`        |
-///     | Failure, StreamGone: text  | peer_text               | one line, k_most_cells              |
+///     | Failure, StreamClosed: text  | peer_text               | one line, k_most_cells              |
 ///     | Beat                       | Client::on_frame        | one that the client sent            |
 ///     | Stream...: stream          | Client::on_frame        | opened by the client                |
 ///     | StreamBytes: size          | Streams::on_bytes       | k_stream_room unread                |
-///     | text before the marker     | Greeting, last_words    | 256 KiB kept, one line printed      |
-///     | stderr of ssh              | peer_text, last_words   | k_most_lines lines                  |
+///     | text before the marker     | Greeting, last_message    | 256 KiB kept, one line printed      |
+///     | stderr of ssh              | peer_text, last_message   | k_most_lines lines                  |
 ///     | question of the host       | client_login, sanitised | one line, k_longest_shown           |
 ///
-///     | argument of serve          | bytes_of_word           | 4096 hexadecimal digits             |
+///     | argument of serve          | unescape_argument           | 4096 hexadecimal digits             |
 ///     | Open: session              | is_session_name         | 32 hexadecimal digits               |
 ///     | Open: connection           | Holder::is_late         | not older than the newest one       |
 ///     | Start: forwards            | is_destination          | HOST:PORT, k_most_forwards          |

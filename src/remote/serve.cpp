@@ -144,12 +144,12 @@ public:
 
     Result<int> run()
     {
-        if (!say(frames::k_marker)) {
+        if (!write_all_bytes(frames::k_marker)) {
             return 0;
         }
         auto open = read_open();
         if (!open) {
-            say(frames::encode(frames::Failure{open.error().kind, open.error().text}));
+            write_all_bytes(frames::encode(frames::Failure{open.error().kind, open.error().text}));
             return std::move(open).error();
         }
         const std::string name = m_options.place + "/" + open->session;
@@ -163,7 +163,7 @@ public:
     }
 
 private:
-    bool say(std::string_view bytes)
+    bool write_all_bytes(std::string_view bytes)
     {
         while (!bytes.empty()) {
             const ssize_t count = ::write(m_out.get(), bytes.data(), bytes.size());
@@ -222,7 +222,7 @@ private:
         frames::Hello hello{
             frames::k_version,   m_options.identity.version, m_options.identity.host, false, 0,
             frames::k_input_room};
-        if (!say(frames::encode(hello))) {
+        if (!write_all_bytes(frames::encode(hello))) {
             return 0;
         }
         TRY_ASSIGN(auto frame, next_frame());
@@ -231,7 +231,8 @@ private:
         }
         auto listener = listen_at(name, k_backlog);
         if (!listener) {
-            say(frames::encode(frames::Failure{listener.error().kind, listener.error().text}));
+            write_all_bytes(
+                frames::encode(frames::Failure{listener.error().kind, listener.error().text}));
             return std::move(listener).error();
         }
         std::array<int, 2> ends{};

@@ -9,9 +9,9 @@ namespace gpuq::remote {
 namespace {
 
 template <std::size_t count>
-bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words)
+bool is_one_of(std::string_view word, const std::array<std::string_view, count>& arguments)
 {
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
 }
 
 /// True if none of the listed files can store keys.

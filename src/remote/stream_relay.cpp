@@ -33,7 +33,7 @@ StreamRelay::StreamRelay(EventLoop& loop, std::function<Channel*()> client)
 
 void StreamRelay::begin(const std::string& program, const frames::Start& start)
 {
-    m_door.emplace(program, start);
+    m_run_channel.emplace(program, start);
 }
 
 Result<void> StreamRelay::dial(const frames::Dial& dial,
@@ -42,7 +42,7 @@ Result<void> StreamRelay::dial(const frames::Dial& dial,
     if (m_streams.contains(dial.stream)) {
         return fail(Error::Kind::internal, "duplicate stream");
     }
-    if (!m_door || dial.forward >= m_door->forwards() || !run) {
+    if (!m_run_channel || dial.forward >= m_run_channel->forwards() || !run) {
         refuse(dial.stream, "there is no run to connect to");
         return {};
     }
@@ -50,7 +50,7 @@ Result<void> StreamRelay::dial(const frames::Dial& dial,
         refuse(dial.stream, "too many connections at once");
         return {};
     }
-    const auto opened = m_door->open(*run);
+    const auto opened = m_run_channel->open(*run);
     if (!opened) {
         refuse(dial.stream, opened.error().text);
         return {};
@@ -68,7 +68,7 @@ Result<void> StreamRelay::dial(const frames::Dial& dial,
 void StreamRelay::refuse(std::uint32_t stream, std::string why)
 {
     if (Channel* const client = m_client()) {
-        client->send(frames::StreamGone{stream, std::move(why)});
+        client->send(frames::StreamClosed{stream, std::move(why)});
     }
 }
 
@@ -83,7 +83,7 @@ void StreamRelay::client_left()
 {
     for (const auto& [stream, ends] : std::exchange(m_streams, {})) {
         if (Channel* const there = dialer()) {
-            there->send(frames::StreamGone{stream, ""});
+            there->send(frames::StreamClosed{stream, ""});
         }
     }
 }
@@ -94,7 +94,7 @@ void StreamRelay::note_end(std::map<std::uint32_t, Ends>::iterator stream,
 {
     Ends& ends = stream->second;
     ends.*side = ends.*side || std::holds_alternative<frames::StreamEnd>(frame);
-    if ((ends.client && ends.run) || std::holds_alternative<frames::StreamGone>(frame)) {
+    if ((ends.client && ends.run) || std::holds_alternative<frames::StreamClosed>(frame)) {
         m_streams.erase(stream);
     }
 }
@@ -129,7 +129,7 @@ void StreamRelay::on_dialer()
     const auto bytes = dialer()->read_some();
     m_decoder.feed(bytes.value_or(""));
     if (!bytes || !take_frames()) {
-        end_streams(m_door->close());
+        end_streams(m_run_channel->close());
     }
 }
 
@@ -141,7 +141,7 @@ bool StreamRelay::take_frames()
         if (!frame || !*frame) {
             return static_cast<bool>(frame);
         }
-        m_door->answered(); // the channel works
+        m_run_channel->answered(); // the channel works
         if (const auto stream = stream_of(**frame)) {
             from_dialer(*stream, **frame);
         }
@@ -150,8 +150,8 @@ bool StreamRelay::take_frames()
 
 void StreamRelay::on_child(pid_t pid)
 {
-    if (m_door) {
-        m_door->on_child(pid);
+    if (m_run_channel) {
+        m_run_channel->on_child(pid);
     }
 }
 
@@ -163,7 +163,7 @@ std::optional<std::uint32_t> stream_of(const frames::Frame& frame)
             if constexpr (std::is_same_v<Kind, frames::StreamBytes> ||
                           std::is_same_v<Kind, frames::StreamTaken> ||
                           std::is_same_v<Kind, frames::StreamEnd> ||
-                          std::is_same_v<Kind, frames::StreamGone>) {
+                          std::is_same_v<Kind, frames::StreamClosed>) {
                 return each.stream;
             }
             return std::nullopt;

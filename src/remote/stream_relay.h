@@ -4,7 +4,7 @@
 #include "core/result.h"
 #include "io/event_loop.h"
 #include "remote/channel.h"
-#include "remote/run_door.h"
+#include "remote/run_channel.h"
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@
 namespace gpuq::remote {
 
 /// Passes the frames of --forward streams between the client of a holder and the dialer on the
-/// run's node (run_door.h).
+/// run's node (run_channel.h).
 class StreamRelay {
 public:
     /// `client`: the client's channel, null if none is connected.
@@ -24,8 +24,8 @@ public:
 
     /// To be called if the session has forwards.
     void begin(const std::string& program, const frames::Start& start);
-    /// A new stream to `run`, which the session shows, or a StreamGone with the reason. `internal`
-    /// for a stream that is open.
+    /// A new stream to `run`, which the session shows, or a StreamClosed with the reason.
+    /// `internal` for a stream that is open.
     Result<void> dial(const frames::Dial& dial, const std::optional<frames::Following>& run);
     /// Passes a frame of a stream to the dialer. Frames for a stream already closed on this side
     /// are ignored.
@@ -37,7 +37,7 @@ public:
     void on_child(pid_t pid);
 
 private:
-    Channel* dialer() { return m_door ? m_door->channel() : nullptr; }
+    Channel* dialer() { return m_run_channel ? m_run_channel->channel() : nullptr; }
     void on_dialer();
     bool take_frames();
     void from_dialer(std::uint32_t stream, const frames::Frame& frame);
@@ -52,7 +52,7 @@ private:
                   bool Ends::*side);
 
     std::function<Channel*()> m_client;
-    std::optional<RunDoor> m_door; ///< set if the session has forwards
+    std::optional<RunChannel> m_run_channel; ///< set if the session has forwards
     frames::Decoder m_decoder;
     std::map<std::uint32_t, Ends> m_streams;
 };

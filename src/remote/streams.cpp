@@ -12,7 +12,7 @@ namespace gpuq::remote {
 namespace {
 
 /// Received bytes are confirmed in batches of this size, not after each write.
-constexpr std::uint32_t k_worth_telling = frames::k_stream_room / 4;
+constexpr std::uint32_t k_worth_reporting = frames::k_stream_room / 4;
 
 } // namespace
 
@@ -48,7 +48,7 @@ void Streams::give(std::uint32_t id, Descriptor socket)
 void Streams::refuse(std::uint32_t id, std::string why)
 {
     m_streams.erase(id);
-    m_channel()->send(frames::StreamGone{id, std::move(why)});
+    m_channel()->send(frames::StreamClosed{id, std::move(why)});
 }
 
 bool Streams::on_bytes(const frames::StreamBytes& bytes)
@@ -142,7 +142,7 @@ bool Streams::write_some(std::uint32_t id, Stream& stream)
         }
         stream.outgoing.erase(0, static_cast<std::size_t>(count));
         stream.taken += static_cast<std::uint32_t>(count);
-        if (stream.taken >= k_worth_telling) {
+        if (stream.taken >= k_worth_reporting) {
             m_channel()->send(frames::StreamTaken{id, std::exchange(stream.taken, 0)});
         }
     }

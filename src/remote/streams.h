@@ -34,7 +34,7 @@ public:
     bool on_bytes(const frames::StreamBytes& bytes);
     void on_taken(const frames::StreamTaken& taken);
     void on_end(std::uint32_t id);
-    void on_gone(std::uint32_t id) { m_streams.erase(id); }
+    void on_closed(std::uint32_t id) { m_streams.erase(id); }
 
 private:
     struct Stream {

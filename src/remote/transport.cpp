@@ -63,11 +63,11 @@ std::vector<std::string> environment_for(const Asking& asking)
 }
 
 /// A child with these streams that ends with this process.
-Subprocess child_plan(std::vector<std::string> words, std::vector<int> streams,
+Subprocess child_plan(std::vector<std::string> arguments, std::vector<int> streams,
                       const Asking& asking)
 {
     const bool by_terminal = asking.by == Asking::By::terminal;
-    return {.argv = std::move(words),
+    return {.argv = std::move(arguments),
             .environment = environment_for(asking),
             .descriptors = std::move(streams),
             .group = by_terminal ? Subprocess::Group::same : Subprocess::Group::session,
@@ -80,10 +80,10 @@ Subprocess child_plan(std::vector<std::string> words, std::vector<int> streams,
 constexpr int k_null = Subprocess::k_null;
 
 /// Output of a command, until it ends or `k_question` has passed.
-std::string printed_by(std::vector<std::string> words)
+std::string printed_by(std::vector<std::string> arguments)
 {
     const auto finished =
-        run(child_plan(std::move(words), {k_null, k_null, k_null}, {}),
+        run(child_plan(std::move(arguments), {k_null, k_null, k_null}, {}),
             {.streams = Capture::Streams::output, .most = k_most_facts, .limit = k_question});
     return finished ? finished->out : "";
 }
@@ -122,8 +122,8 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone,
     TRY(learn());
     m_command.attempt = attempt;
     m_command.alone = alone;
-    m_command.early = wire::remote::word_of(first);
-    if (m_command.early.size() > wire::remote::k_longest_word) {
+    m_command.early = wire::remote::escape_argument(first);
+    if (m_command.early.size() > wire::remote::k_longest_argument) {
         m_command.early.clear();
     }
     TRY_ASSIGN(Pipe to, make_pipe());
@@ -138,7 +138,7 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone,
         asking = {Asking::By::program, m_askpass->program()};
     }
     TRY_ASSIGN(Spawned ssh,
-               spawn(child_plan(ssh_words(m_command),
+               spawn(child_plan(ssh_arguments(m_command),
                                 {to.read.get(), from.write.get(), errors.write.get()}, asking)));
     m_pid = ssh.pid;
     if (const auto failure = failure_of(ssh)) {
@@ -247,9 +247,9 @@ LoginState SshTransport::login_state()
     return state_of(*m_means);
 }
 
-Verdict SshTransport::judge(const SshEnd& end) const
+Verdict SshTransport::classify(const SshEnd& end) const
 {
-    return judge_ssh(end, m_command);
+    return classify_ssh(end, m_command);
 }
 
 } // namespace gpuq::remote

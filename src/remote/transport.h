@@ -4,9 +4,9 @@
 #include "core/result.h"
 #include "io/descriptor.h"
 #include "remote/askpass.h"
-#include "remote/lifeline.h"
 #include "remote/login_means.h"
-#include "remote/ssh_words.h"
+#include "remote/reconnect_policy.h"
+#include "remote/ssh_arguments.h"
 
 #include <chrono>
 #include <optional>
@@ -49,7 +49,7 @@ public:
     /// State of everything that may allow a login without questions.
     virtual LoginState login_state() { return {}; }
     /// Interprets the end of ssh.
-    virtual Verdict judge(const SshEnd& end) const = 0;
+    virtual Verdict classify(const SshEnd& end) const = 0;
 };
 
 /// OpenSSH's client as a child process: it uses ~/.ssh/config and asks the user itself.
@@ -75,7 +75,7 @@ public:
     void answer(std::string_view text) override;
     LoginState login_state() override;
     int end(int milliseconds) override;
-    Verdict judge(const SshEnd& end) const override;
+    Verdict classify(const SshEnd& end) const override;
 
     /// A shared connection is checked after this much silence,
     static constexpr Span k_patience = std::chrono::seconds{2};

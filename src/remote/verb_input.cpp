@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 /// Confirmations are batched: one per key press would wake up every process on the path before the
 /// echo does.
 constexpr EventLoop::Span k_confirm_within = 100ms;
-constexpr std::uint64_t k_worth_telling = 64 << 10;
+constexpr std::uint64_t k_worth_reporting = 64 << 10;
 constexpr char k_end_of_file = '\4';
 
 } // namespace
@@ -95,19 +95,19 @@ void VerbInput::close()
     m_pipe.reset();
 }
 
-void VerbInput::told()
+void VerbInput::confirmed_by_hello()
 {
-    m_told_taken = m_taken;
-    m_told_room = room();
+    m_confirmed_taken = m_taken;
+    m_confirmed_room = room();
     m_confirm_timer.stop();
 }
 
 void VerbInput::confirm_soon()
 {
-    if (m_taken != m_told_taken && !m_confirm_timer.is_started()) {
+    if (m_taken != m_confirmed_taken && !m_confirm_timer.is_started()) {
         m_confirm_timer.start_in(k_confirm_within);
     }
-    if (m_taken - m_told_taken >= k_worth_telling || room() >= m_told_room + k_worth_telling) {
+    if (m_taken - m_confirmed_taken >= k_worth_reporting || room() >= m_confirmed_room + k_worth_reporting) {
         confirm();
     }
 }
@@ -115,7 +115,7 @@ void VerbInput::confirm_soon()
 void VerbInput::confirm()
 {
     if (m_confirm({m_taken, room()})) {
-        told();
+        confirmed_by_hello();
     }
 }
 

@@ -30,7 +30,7 @@ public:
     /// The values for Hello to a new connection, after which nothing is left to confirm.
     std::uint64_t taken() const { return m_taken; }
     std::uint64_t room() const { return wire::remote::k_input_room - m_waiting.size(); }
-    void told();
+    void confirmed_by_hello();
 
 private:
     bool is_closed() const { return m_there < 0; }
@@ -48,7 +48,7 @@ private:
     bool m_over = false; ///< InputEnd received
     std::string m_waiting;
     std::uint64_t m_taken = 0;
-    std::uint64_t m_told_taken = 0, m_told_room = wire::remote::k_input_room;
+    std::uint64_t m_confirmed_taken = 0, m_confirmed_room = wire::remote::k_input_room;
 };
 
 } // namespace gpuq::remote

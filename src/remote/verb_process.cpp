@@ -52,15 +52,15 @@ std::string home()
     return entry == nullptr ? "/" : entry->pw_dir;
 }
 
-std::string path_of(const std::string& folder)
+std::string path_of(const std::string& directory)
 {
-    if (folder.empty() || folder == "~") {
+    if (directory.empty() || directory == "~") {
         return home();
     }
-    if (folder.starts_with("~/")) {
-        return home() + folder.substr(1);
+    if (directory.starts_with("~/")) {
+        return home() + directory.substr(1);
     }
-    return folder.starts_with('/') ? folder : home() + "/" + folder;
+    return directory.starts_with('/') ? directory : home() + "/" + directory;
 }
 
 /// The verb's environment: that of this process and the variables that the client may set.
@@ -170,19 +170,19 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
     verb.facts.reset(ends[0]);
     const Descriptor facts(ends[1]);
 
-    std::vector<std::string> words{"gpuq"};
-    words.insert(words.end(), start.words.begin(), start.words.end());
-    const std::string folder = path_of(start.folder);
+    std::vector<std::string> arguments{"gpuq"};
+    arguments.insert(arguments.end(), start.arguments.begin(), start.arguments.end());
+    const std::string directory = path_of(start.directory);
     std::vector<int> streams;
     for (const Descriptor& stream : theirs) {
         streams.push_back(stream ? stream.get() : slave.get());
     }
     static_assert(k_facts == 3);
     streams.push_back(facts.get());
-    TRY_ASSIGN(Spawned process, spawn({.argv = std::move(words),
+    TRY_ASSIGN(Spawned process, spawn({.argv = std::move(arguments),
                                        .executable = program,
                                        .environment = environment(start),
-                                       .work_dir = folder,
+                                       .work_dir = directory,
                                        .descriptors = std::move(streams),
                                        .group = Subprocess::Group::session,
                                        .terminal = slave.get(),
@@ -191,7 +191,7 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
     if (failure && failure->step == SpawnFailure::Step::change_directory) {
         (void)wait_for(process.pid);
         return fail(Error::Kind::missing,
-                    fmt::format("{}: {}", sanitised(folder), std::strerror(failure->error)));
+                    fmt::format("{}: {}", sanitised(directory), std::strerror(failure->error)));
     }
     verb.pid = process.pid;
     return verb;

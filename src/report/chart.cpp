@@ -87,8 +87,8 @@ private:
                            "y2=\"{:.1f}\"/>\n",
                            kind, from.x, from.y, to.x, to.y);
     }
-    static std::string words(std::string_view anchor, Point at, const std::string& text,
-                             std::string_view kind = "label")
+    static std::string text_element(std::string_view anchor, Point at, const std::string& text,
+                                    std::string_view kind = "label")
     {
         return fmt::format(
             "<text class=\"{}\" text-anchor=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", kind,
@@ -97,11 +97,11 @@ private:
 
     std::string y_axis() const
     {
-        std::string text = words("start", {2, 14}, m_chart.y.title);
+        std::string text = text_element("start", {2, 14}, m_chart.y.title);
         for (const Tick& tick : m_chart.y.ticks) {
             const double height = y(tick.at);
             text += line("grid", {m_left, height}, {m_right, height});
-            text += words("end", {m_left - 8, height + 4}, tick.label);
+            text += text_element("end", {m_left - 8, height + 4}, tick.label);
         }
         return text;
     }
@@ -119,10 +119,10 @@ private:
                 continue;
             }
             taken = middle + width / 2 + k_letter;
-            text += words("middle", {middle, m_floor + 18}, tick.label);
+            text += text_element("middle", {middle, m_floor + 18}, tick.label);
         }
         text += line("axis", {m_left, m_floor}, {m_right, m_floor});
-        return text + words("end", {m_right, m_frame.height - 6}, m_chart.x.title);
+        return text + text_element("end", {m_right, m_frame.height - 6}, m_chart.x.title);
     }
 
     std::string curve(std::size_t number) const
@@ -201,7 +201,7 @@ private:
             // Slightly beside its line rather than over other text.
             const double left = std::max(std::min(at - 3, m_frame.width - width), taken);
             if (left - at < 30 && left + width <= m_frame.width) {
-                text += words("start", {left, k_top - 9}, begin.label, "mark-text");
+                text += text_element("start", {left, k_top - 9}, begin.label, "mark-text");
                 taken = left + width + k_letter;
             }
         }
@@ -218,15 +218,16 @@ private:
             const double at = x(m_chart.upright->at);
             const bool fits = at + 6 + width_of(m_chart.upright->label) < m_right;
             text += line("mark", {at, k_top}, {at, m_floor});
-            text += words(fits ? "start" : "end", {at + (fits ? 6 : -6), m_floor - 8},
-                          m_chart.upright->label, "mark-text");
+            text += text_element(fits ? "start" : "end", {at + (fits ? 6 : -6), m_floor - 8},
+                                 m_chart.upright->label, "mark-text");
         }
         if (m_chart.level) {
             const double at = y(m_chart.level->at);
             text += line("mark", {m_left, at}, {m_right, at});
             // Names of boundaries are above the chart.
-            const double words_at = m_chart.boundaries.empty() ? at - 5 : at + 15;
-            text += words("end", {m_right - 4, words_at}, m_chart.level->label, "mark-text");
+            const double strings_at = m_chart.boundaries.empty() ? at - 5 : at + 15;
+            text +=
+                text_element("end", {m_right - 4, strings_at}, m_chart.level->label, "mark-text");
         }
         return text;
     }

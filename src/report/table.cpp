@@ -29,11 +29,11 @@ Table with_clean_texts(Table table)
     return table;
 }
 
-Widths natural_widths(const Table& table, const Look& look)
+Widths natural_widths(const Table& table, const TableStyle& style)
 {
     Widths widths;
     for (const Column& column : table.columns) {
-        widths.push_back(look.header ? cells(column.title) : 0);
+        widths.push_back(style.header ? cells(column.title) : 0);
     }
     for (const auto& row : table.rows) {
         for (std::size_t i = 0; i < widths.size(); ++i) {
@@ -72,7 +72,7 @@ std::size_t* next_to_shrink(const Table& table, Widths& widths)
 }
 
 /// The column to drop first if the table can't be made narrow enough, or none.
-std::optional<std::size_t> to_drop(const Table& table, Widths widths, const Look& look)
+std::optional<std::size_t> to_drop(const Table& table, Widths widths, const TableStyle& style)
 {
     std::size_t first = 0;
     for (std::size_t i = 0; i < widths.size(); ++i) {
@@ -81,7 +81,7 @@ std::optional<std::size_t> to_drop(const Table& table, Widths widths, const Look
         }
         first = table.columns[i].drop > table.columns[first].drop ? i : first;
     }
-    const bool too_wide = look.width && total(widths) > *look.width;
+    const bool too_wide = style.width && total(widths) > *style.width;
     return too_wide && table.columns[first].drop > 0 ? std::optional(first) : std::nullopt;
 }
 
@@ -94,17 +94,17 @@ void drop(Table& table, std::size_t column)
     }
 }
 
-Table with_what_fits(Table table, const Look& look)
+Table fit_columns(Table table, const TableStyle& style)
 {
-    while (const auto column = to_drop(table, natural_widths(table, look), look)) {
+    while (const auto column = to_drop(table, natural_widths(table, style), style)) {
         drop(table, *column);
     }
     return table;
 }
 
-Widths fitted(const Table& table, Widths widths, const Look& look)
+Widths fitted(const Table& table, Widths widths, const TableStyle& style)
 {
-    while (look.width && total(widths) > *look.width) {
+    while (style.width && total(widths) > *style.width) {
         std::size_t* const next = next_to_shrink(table, widths);
         if (next == nullptr) {
             break;
@@ -156,24 +156,24 @@ std::string line(const Table& table, const Widths& widths, const std::vector<std
     return line + "\n";
 }
 
-std::string header_line(const Table& table, const Widths& widths, const Look& look)
+std::string header_line(const Table& table, const Widths& widths, const TableStyle& style)
 {
     std::vector<std::string> titles;
     for (const Column& column : table.columns) {
         titles.push_back(column.title);
     }
     return line(table, widths, titles,
-                std::vector<std::string_view>(titles.size(), look.color ? "\033[1m" : ""));
+                std::vector<std::string_view>(titles.size(), style.color ? "\033[1m" : ""));
 }
 
 std::string row_line(const Table& table, const std::vector<Cell>& row, const Widths& widths,
-                     const Look& look)
+                     const TableStyle& style)
 {
     std::vector<std::string> texts;
     std::vector<std::string_view> escapes;
     for (const Cell& cell : row) {
         texts.push_back(cell.text);
-        escapes.push_back(look.color ? escape_of(cell.tone, look.light) : std::string_view{});
+        escapes.push_back(style.color ? escape_of(cell.tone, style.light) : std::string_view{});
     }
     return line(table, widths, texts, escapes);
 }
@@ -245,13 +245,13 @@ Result<Table> only(const Table& table, std::string_view names)
     return chosen;
 }
 
-std::string to_text(const Table& table, const Look& look)
+std::string to_text(const Table& table, const TableStyle& style)
 {
-    const Table clean = with_what_fits(with_clean_texts(table), look);
-    const Widths widths = fitted(clean, natural_widths(clean, look), look);
-    std::string text = look.header ? header_line(clean, widths, look) : "";
+    const Table clean = fit_columns(with_clean_texts(table), style);
+    const Widths widths = fitted(clean, natural_widths(clean, style), style);
+    std::string text = style.header ? header_line(clean, widths, style) : "";
     for (const auto& row : clean.rows) {
-        text += row_line(clean, row, widths, look);
+        text += row_line(clean, row, widths, style);
     }
     return text;
 }

@@ -31,13 +31,13 @@ struct Cell {
     std::string text;
     Tone tone = Tone::plain;
 
-    Cell(std::string words, Tone meaning = Tone::plain)
-        : text(std::move(words))
+    Cell(std::string content, Tone meaning = Tone::plain)
+        : text(std::move(content))
         , tone(meaning)
     {
     }
-    Cell(const char* words)
-        : text(words)
+    Cell(const char* content)
+        : text(content)
     {
     }
 };
@@ -49,7 +49,7 @@ struct Table {
 };
 
 /// How to draw a table.
-struct Look {
+struct TableStyle {
     bool header = true;
     bool color = false;
     bool light = false;               ///< background, on which yellow is unreadable: bold instead
@@ -68,6 +68,6 @@ Result<Table> only(const Table& table, std::string_view names);
 /// Lines of aligned columns, two blanks between them, none at their ends. If they are too wide for
 /// the screen, columns that may shrink are cut, first those marked `first`, then the widest; if
 /// that is not enough, those that may be dropped are; the others never are.
-std::string to_text(const Table& table, const Look& look);
+std::string to_text(const Table& table, const TableStyle& style);
 
 } // namespace gpuq::report

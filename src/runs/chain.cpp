@@ -29,7 +29,7 @@ constexpr std::pair<Restart, std::string_view> k_restarts[] = {
 /// The meaning of a link's end for its chain.
 enum class Kind { over, planned, preempted, node, crash };
 
-bool left_as_told(const LinkPast& link)
+bool left_after_notice(const LinkPast& link)
 {
     return link.noticed_at && link.saved_after_notice;
 }
@@ -54,7 +54,7 @@ Kind kind_by_ending(const LinkPast& link)
         if (ending.status == k_status_do_not_continue) {
             return Kind::over;
         }
-        if (ending.status == k_status_continue_me || left_as_told(link)) {
+        if (ending.status == k_status_continue_me || left_after_notice(link)) {
             return Kind::planned;
         }
         return ending.status == 0 ? Kind::over : Kind::crash;
@@ -63,7 +63,7 @@ Kind kind_by_ending(const LinkPast& link)
     case Cause::gpu_memory:
         break;
     }
-    return left_as_told(link) ? Kind::planned : Kind::crash;
+    return left_after_notice(link) ? Kind::planned : Kind::crash;
 }
 
 /// A preempted program that exits during the grace period, with any status, counts as preempted:
@@ -71,8 +71,8 @@ Kind kind_by_ending(const LinkPast& link)
 Kind kind_of(const LinkPast& link)
 {
     const Kind kind = kind_by_ending(link);
-    const bool goes_on = kind == Kind::planned || kind == Kind::crash;
-    return link.preempted && goes_on ? Kind::preempted : kind;
+    const bool may_continue = kind == Kind::planned || kind == Kind::crash;
+    return link.preempted && may_continue ? Kind::preempted : kind;
 }
 
 using Links = std::vector<LinkPast>;
@@ -118,7 +118,7 @@ bool ever_saved(const Links& links)
 Verdict over(const LinkPast& last, const std::string& why)
 {
     Verdict verdict;
-    verdict.go = Verdict::Go::over;
+    verdict.decision = Verdict::Decision::over;
     verdict.why = why;
     verdict.ending = last.ending;
     verdict.ending->continues = false;
@@ -142,7 +142,7 @@ Verdict used_up(const LinkPast& last, const std::string& what)
 Verdict on(Restart restart, std::string why)
 {
     Verdict verdict;
-    verdict.go = Verdict::Go::on;
+    verdict.decision = Verdict::Decision::next_link;
     verdict.restart = restart;
     verdict.why = std::move(why);
     return verdict;
@@ -310,7 +310,7 @@ std::optional<Ending> ending_before(const std::vector<Event>& journal)
     return std::nullopt;
 }
 
-Verdict judge(const Request& request, const std::vector<LinkPast>& links, Time now)
+Verdict decide_next(const Request& request, const std::vector<LinkPast>& links, Time now)
 {
     if (links.empty()) {
         return on(Restart::first, "");
@@ -325,7 +325,7 @@ Verdict judge(const Request& request, const std::vector<LinkPast>& links, Time n
         return over(last, "");
     }
     Verdict verdict = by_kind(*request.chain, links);
-    if (verdict.go == Verdict::Go::on) {
+    if (verdict.decision == Verdict::Decision::next_link) {
         if (const auto what = budget_used_up(request, links, now)) {
             return used_up(last, *what);
         }

@@ -48,12 +48,12 @@ std::optional<Restart> restart_from_word(std::string_view text);
 
 /// Whether a chain continues after its newest link.
 struct Verdict {
-    enum class Go {
-        on,   ///< another link follows
-        over, ///< the run has ended: `ending`
-        wait, ///< it is not yet known how the newest link ended
+    enum class Decision {
+        next_link, ///< another link follows
+        over,      ///< the run has ended: `ending`
+        wait,      ///< it is not yet known how the newest link ended
     };
-    Go go = Go::wait;
+    Decision decision = Decision::wait;
     Restart restart = Restart::first; ///< why the next link starts
     std::chrono::seconds pause{0};    ///< before the next link starts
     std::vector<std::string> exclude; ///< nodes that the next link should avoid
@@ -75,7 +75,7 @@ struct Verdict {
 ///   checkpoint and may not start from scratch.
 /// - stopped, cancelled, not startable, input lost: over.
 /// - over as well when the request's time, links, GPU time or end date are used up.
-Verdict judge(const Request& request, const std::vector<LinkPast>& links, Time now);
+Verdict decide_next(const Request& request, const std::vector<LinkPast>& links, Time now);
 
 /// The requested length of a link, not yet limited by the run's remaining time.
 std::chrono::seconds length_of(const Chain& chain, LinkNumber link);

@@ -91,9 +91,9 @@ std::optional<CredentialPlan> plan_of(Store& store, const RunKey& key)
     return plan ? std::optional(*std::move(plan)) : std::nullopt;
 }
 
-std::optional<credentials::Token> stored_token(SecretFiles& files, const std::string& folder)
+std::optional<credentials::Token> stored_token(SecretFiles& files, const std::string& directory)
 {
-    const auto text = files.read(folder, k_token);
+    const auto text = files.read(directory, k_token);
     return text ? std::optional(credentials::token_facts(*text)) : std::nullopt;
 }
 
@@ -128,7 +128,7 @@ std::optional<credentials::Token> known_token(SecretFiles& files, const Credenti
                                               const std::optional<CredentialState>& state)
 {
     return better_of(state ? state->token : std::nullopt,
-                     plan.token ? stored_token(files, plan.folder) : std::nullopt);
+                     plan.token ? stored_token(files, plan.directory) : std::nullopt);
 }
 
 /// When the token on the node was obtained, or else when the one in the store was written.
@@ -138,7 +138,7 @@ Time token_got(SecretFiles& files, const CredentialPlan& plan,
     if (state && state->token) {
         return std::min(state->token_got.value_or(state->at), now);
     }
-    const auto written = files.written_at(plan.folder, k_token);
+    const auto written = files.written_at(plan.directory, k_token);
     return written ? std::min(*written, now) : now;
 }
 
@@ -167,7 +167,7 @@ std::string credential_plan_json(const RunKey& key)
 std::string to_json(const CredentialPlan& plan)
 {
     return document_of({{"principal", plan.principal},
-                        {"folder", plan.folder},
+                        {"folder", plan.directory},
                         {"when_short", word(plan.when_short)},
                         {"aklog", plan.aklog},
                         {"keytab", plan.keytab},
@@ -185,7 +185,7 @@ Result<CredentialPlan> credential_plan_from_json(std::string_view text)
                         flag_in(document, "token")};
     plan.when_short = when_short_from_word(text_in(document, "when_short").value_or(""))
                           .value_or(WhenShort::hold);
-    if ((plan.principal.empty() && !plan.token) || !plan.folder.starts_with('/')) {
+    if ((plan.principal.empty() && !plan.token) || !plan.directory.starts_with('/')) {
         return fail(Error::Kind::usage, fmt::format("{} contains no directory", k_credential_plan));
     }
     return plan;
@@ -193,10 +193,10 @@ Result<CredentialPlan> credential_plan_from_json(std::string_view text)
 
 bool is_of(const CredentialPlan& plan, const RunKey& key)
 {
-    return plan.folder.find(key.text()) != std::string::npos;
+    return plan.directory.find(key.text()) != std::string::npos;
 }
 
-std::string usual_credential_folder(const std::string& state_dir, const RunKey& key)
+std::string usual_credential_directory(const std::string& state_dir, const RunKey& key)
 {
     return fmt::format("{}/{}/credentials", state_dir, layout::run_dir(key));
 }
@@ -212,7 +212,7 @@ std::string to_json(const CredentialState& state)
                         {"ticket", json_of(state.ticket)},
                         {"next", json_of(state.next)},
                         {"trouble", word(state.trouble)},
-                        {"words", state.words},
+                        {"words", state.message},
                         {"renewals", state.renewals},
                         {"afs", state.has_afs},
                         {"token", json_of(state.token)},
@@ -231,7 +231,7 @@ Result<CredentialState> credential_state_from_json(std::string_view text)
     state.ticket = ticket_of(document, "ticket");
     state.next = time_in(document, "next");
     state.trouble = trouble_of(text_in(document, "trouble").value_or(""));
-    state.words = text_in(document, "words").value_or("");
+    state.message = text_in(document, "words").value_or("");
     const auto renewals = document.find("renewals");
     if (renewals != document.end() && renewals->is_number_unsigned()) {
         state.renewals = static_cast<int>(
@@ -243,11 +243,11 @@ Result<CredentialState> credential_state_from_json(std::string_view text)
     return state;
 }
 
-Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& folder, Time now)
+Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& directory, Time now)
 {
     std::optional<StoredTicket> best;
     for (const char* name : {k_delivered, k_renewed}) {
-        auto cache = files.read(folder, name);
+        auto cache = files.read(directory, name);
         const auto ticket = cache ? credentials::ticket_in(*cache) : Result<Ticket>(cache.error());
         if (!ticket) {
             if (ticket.error().kind != Error::Kind::missing && !best &&
@@ -297,7 +297,7 @@ std::optional<WhenShort> short_of_ticket(Store& store, SecretFiles& files, const
     if (!plan || plan->principal.empty() || plan->when_short == WhenShort::run) {
         return std::nullopt;
     }
-    const auto stored = stored_ticket(files, plan->folder, now);
+    const auto stored = stored_ticket(files, plan->directory, now);
     const bool enough =
         stored && (plan->keytab.empty() ? credentials::may_begin(stored->ticket, length, now)
                                         : stored->ticket.end > now);
@@ -323,12 +323,12 @@ std::vector<RunKey> deliver(Store& store, SecretFiles& files, const std::string&
             continue;
         }
         const auto state = newest_state(store, key);
-        const auto waiting = stored_ticket(files, plan->folder, now);
+        const auto waiting = stored_ticket(files, plan->directory, now);
         const bool has_as_good =
             (state && state->ticket && !is_better(*login, *state->ticket, now)) ||
             (waiting && !is_better(*login, waiting->ticket, now));
-        if (!has_as_good && files.make_folder(plan->folder) &&
-            files.write(plan->folder, k_delivered, login_cache)) {
+        if (!has_as_good && files.make_directory(plan->directory) &&
+            files.write(plan->directory, k_delivered, login_cache)) {
             served.push_back(key);
         }
     }
@@ -346,9 +346,9 @@ std::vector<RunKey> deliver_token(Store& store, SecretFiles& files, const std::s
             continue;
         }
         const auto known = known_token(files, *plan, newest_state(store, key));
-        const auto text = files.read(plan->folder, k_token);
+        const auto text = files.read(plan->directory, k_token);
         if ((!known || is_better(facts, *known)) && !(text && *text == token) &&
-            files.make_folder(plan->folder) && files.write(plan->folder, k_token, token)) {
+            files.make_directory(plan->directory) && files.write(plan->directory, k_token, token)) {
             served.push_back(key);
         }
     }
@@ -376,7 +376,7 @@ void forget_credentials(Store& store, SecretFiles& files, const RunKey& key)
 {
     const auto plan = plan_of(store, key);
     if (plan && is_of(*plan, key)) {
-        (void)files.remove_folder(plan->folder); // `gpuq clean` tries again
+        (void)files.remove_directory(plan->directory); // `gpuq clean` tries again
     }
 }
 
@@ -409,7 +409,7 @@ std::optional<CredentialRecords> credential_records(Store& store, SecretFiles& f
             text ? credential_state_from_json(*text) : Result<CredentialState>(text.error())) {
         records.state = *state;
     }
-    if (const auto waiting = stored_ticket(files, records.plan.folder, now)) {
+    if (const auto waiting = stored_ticket(files, records.plan.directory, now)) {
         records.waiting = waiting->ticket;
     }
     records.token = known_token(files, records.plan, records.state);

@@ -30,7 +30,7 @@ std::optional<WhenShort> when_short_from_word(std::string_view text);
 /// tickets.
 struct CredentialPlan {
     std::string principal; ///< the tickets' principal; empty: no tickets
-    std::string folder;    ///< the run's store: absolute, visible to the nodes
+    std::string directory; ///< the run's store: absolute, visible to the nodes
     WhenShort when_short = WhenShort::hold;
     std::string aklog;  ///< executed after each renewal; empty: only if there is AFS
     std::string keytab; ///< for new tickets if renewal does not suffice; empty: none
@@ -47,7 +47,7 @@ Result<CredentialPlan> credential_plan_from_json(std::string_view text);
 bool is_of(const CredentialPlan& plan, const RunKey& key);
 
 /// The run's store, unless another one is configured: runs/KEY/credentials.
-std::string usual_credential_folder(const std::string& state_dir, const RunKey& key);
+std::string usual_credential_directory(const std::string& state_dir, const RunKey& key);
 
 /// File names in the store; each file has one writer.
 constexpr const char* k_delivered = "delivered"; ///< by gpuq, from a login
@@ -61,7 +61,7 @@ struct CredentialState {
     std::optional<credentials::Ticket> ticket; ///< unset: none
     std::optional<Time> next;                  ///< next renewal; unset: a login is needed
     credentials::Trouble trouble = credentials::Trouble::none;
-    std::string words; ///< message of the last failure
+    std::string message; ///< message of the last failure
     int renewals = 0;
     bool has_afs = false;                    ///< AFS tokens are obtained as well
     std::optional<credentials::Token> token; ///< the bearer token; unset: none
@@ -79,7 +79,7 @@ struct StoredTicket {
 };
 
 /// The best ticket in a run's store. `missing` if there is none.
-Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& folder, Time now);
+Result<StoredTicket> stored_ticket(SecretFiles& files, const std::string& directory, Time now);
 
 /// Used in place of Slurm's reason: the link is held.
 constexpr const char* k_no_ticket = "Ticket";

@@ -8,17 +8,17 @@
 namespace gpuq {
 namespace {
 
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 constexpr std::string_view k_image = "{image}";
 
 /// `bash -c SCRIPT gpuq FIRST...`: FIRST becomes "$1", "$2", ...
-Words bash(std::string script, Words first)
+Strings bash(std::string script, Strings first)
 {
-    Words words = {"bash", "--noprofile", "--norc", "-c", std::move(script), "gpuq"};
-    words.insert(words.end(), std::make_move_iterator(first.begin()),
-                 std::make_move_iterator(first.end()));
-    return words;
+    Strings arguments = {"bash", "--noprofile", "--norc", "-c", std::move(script), "gpuq"};
+    arguments.insert(arguments.end(), std::make_move_iterator(first.begin()),
+                     std::make_move_iterator(first.end()));
+    return arguments;
 }
 
 // "$1": the file; then the command. The file may exit the shell (exit, set -e) and change its
@@ -88,17 +88,17 @@ shift
 exec -- "$@"
 )";
 
-Words module_words(const Words& modules)
+Strings module_arguments(const Strings& modules)
 {
     if (modules.empty()) {
         return {};
     }
-    Words first = {fmt::format("{}", modules.size())};
+    Strings first = {fmt::format("{}", modules.size())};
     first.insert(first.end(), modules.begin(), modules.end());
     return bash(fmt::format(k_module_wrapper, k_find_module), first);
 }
 
-Words conda_words(const std::optional<std::string>& conda)
+Strings conda_arguments(const std::optional<std::string>& conda)
 {
     if (!conda) {
         return {};
@@ -106,14 +106,14 @@ Words conda_words(const std::optional<std::string>& conda)
     return bash(fmt::format(k_conda_wrapper, k_find_conda), {*conda});
 }
 
-Words venv_words(const std::optional<std::string>& venv)
+Strings venv_arguments(const std::optional<std::string>& venv)
 {
-    return venv ? bash(k_venv_wrapper, {*venv}) : Words{};
+    return venv ? bash(k_venv_wrapper, {*venv}) : Strings{};
 }
 
-void append(Words& words, const Words& more)
+void append(Strings& arguments, const Strings& more)
 {
-    words.insert(words.end(), more.begin(), more.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
 }
 
 } // namespace
@@ -151,10 +151,10 @@ std::vector<std::string> default_container_command()
     return {"apptainer", "exec", "--nv", std::string(k_image)};
 }
 
-std::vector<std::string> container_words(const std::vector<std::string>& command,
-                                         const std::string& image)
+std::vector<std::string> container_arguments(const std::vector<std::string>& command,
+                                             const std::string& image)
 {
-    Words words;
+    Strings arguments;
     bool placed = false;
     for (std::string word : command) {
         for (std::size_t at = word.find(k_image); at != std::string::npos;
@@ -162,30 +162,31 @@ std::vector<std::string> container_words(const std::vector<std::string>& command
             word.replace(at, k_image.size(), image);
             placed = true;
         }
-        words.push_back(std::move(word));
+        arguments.push_back(std::move(word));
     }
     if (!placed) {
-        words.push_back(image);
+        arguments.push_back(image);
     }
-    return words;
+    return arguments;
 }
 
 std::vector<std::string> program_argv(const Request& request)
 {
-    Words words;
+    Strings arguments;
     for (const std::string& file : request.sources) {
-        append(words, bash(k_source_wrapper, {file}));
+        append(arguments, bash(k_source_wrapper, {file}));
     }
-    append(words, module_words(request.modules));
-    append(words, conda_words(request.conda));
-    append(words, venv_words(request.venv));
+    append(arguments, module_arguments(request.modules));
+    append(arguments, conda_arguments(request.conda));
+    append(arguments, venv_arguments(request.venv));
     if (request.container) {
-        const Words& command = request.container_command;
-        append(words, container_words(command.empty() ? default_container_command() : command,
-                                      *request.container));
+        const Strings& command = request.container_command;
+        append(arguments,
+               container_arguments(command.empty() ? default_container_command() : command,
+                                   *request.container));
     }
-    append(words, request.program);
-    return words;
+    append(arguments, request.program);
+    return arguments;
 }
 
 } // namespace gpuq

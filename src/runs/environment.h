@@ -19,8 +19,8 @@ std::vector<std::string> program_argv(const Request& request);
 std::vector<std::string> default_container_command();
 
 /// `command` with every `{image}` replaced by the image; without `{image}`, the image is appended.
-std::vector<std::string> container_words(const std::vector<std::string>& command,
-                                         const std::string& image);
+std::vector<std::string> container_arguments(const std::vector<std::string>& command,
+                                             const std::string& image);
 
 /// Bash code that defines the command `module`, or exits with 125; the second one does the same for
 /// conda. They do not use the positional parameters. sbatch_script writes the same code.

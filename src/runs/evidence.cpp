@@ -89,18 +89,20 @@ Current current_of(Store& store, const RunKey& key, LinkNumber newest)
 
 /// The job that the supervisor recorded, or the one in job.json. They differ if a lost response led
 /// to two jobs: the one that runs counts.
-void find_job(Store& store, Evidence& seen)
+void find_job(Store& store, Evidence& evidence)
 {
-    seen.job = read_as(store, layout::job_json(seen.key, seen.link), link_job_from_json);
-    seen.job_recorded = seen.job.has_value();
-    for (const Event& event : seen.journal) {
+    evidence.job =
+        read_as(store, layout::job_json(evidence.key, evidence.link), link_job_from_json);
+    evidence.job_recorded = evidence.job.has_value();
+    for (const Event& event : evidence.journal) {
         if (event.kind != Event::Kind::supervisor_started || !event.job || *event.job == 0) {
             continue;
         }
-        if (seen.job) {
-            seen.job->job = JobId{*event.job};
-        } else if (seen.run) {
-            seen.job = LinkJob{seen.run->cluster, JobId{*event.job}, event.at, /*batch=*/true};
+        if (evidence.job) {
+            evidence.job->job = JobId{*event.job};
+        } else if (evidence.run) {
+            evidence.job =
+                LinkJob{evidence.run->cluster, JobId{*event.job}, event.at, /*batch=*/true};
         }
     }
 }
@@ -114,9 +116,9 @@ void take_walltime(Store& store, Run& run)
     }
 }
 
-Result<std::vector<RunKey>> keys_in(Store& store, const std::string& folder)
+Result<std::vector<RunKey>> keys_in(Store& store, const std::string& directory)
 {
-    const auto names = store.list(folder);
+    const auto names = store.list(directory);
     if (!names && names.error().kind != Error::Kind::missing) {
         return names.error();
     }
@@ -134,38 +136,39 @@ Result<std::vector<RunKey>> keys_in(Store& store, const std::string& folder)
 
 Evidence read_evidence(Store& store, const RunKey& key)
 {
-    Evidence seen{key};
+    Evidence evidence{key};
     const auto names = store.list(layout::run_dir(key));
     if (!names) {
-        return seen;
+        return evidence;
     }
     const LinkNumber newest = newest_link_of(*names);
     Current current = current_of(store, key, newest);
-    seen.link = current.link;
-    seen.journal = std::move(current.journal);
-    if (newest > seen.link) {
-        seen.next = read_as(store, layout::job_json(key, newest), link_job_from_json);
+    evidence.link = current.link;
+    evidence.journal = std::move(current.journal);
+    if (newest > evidence.link) {
+        evidence.next = read_as(store, layout::job_json(key, newest), link_job_from_json);
     }
-    if (seen.link > LinkNumber{1}) {
-        seen.first_job = read_as(store, layout::job_json(key, LinkNumber{1}), link_job_from_json);
-        seen.links = read_links(store, key, seen.link);
+    if (evidence.link > LinkNumber{1}) {
+        evidence.first_job =
+            read_as(store, layout::job_json(key, LinkNumber{1}), link_job_from_json);
+        evidence.links = read_links(store, key, evidence.link);
     }
-    seen.run = read_as(store, layout::run_json(key), run_from_json);
-    if (seen.run && contains(*names, "walltime.json")) {
-        take_walltime(store, *seen.run);
+    evidence.run = read_as(store, layout::run_json(key), run_from_json);
+    if (evidence.run && contains(*names, "walltime.json")) {
+        take_walltime(store, *evidence.run);
     }
     if (contains(*names, "ended.json")) {
-        seen.ended = read_as(store, layout::ended_json(key), ending_from_json);
+        evidence.ended = read_as(store, layout::ended_json(key), ending_from_json);
     }
-    seen.stop =
+    evidence.stop =
         read_as(store, layout::inbox(key) + "/" + layout::k_stop_request, stop_request_from_json);
-    if (!seen.stop) {
-        seen.stop = read_as(store, layout::inbox(key) + "/" + layout::k_save_and_stop_request,
-                            stop_request_from_json);
+    if (!evidence.stop) {
+        evidence.stop = read_as(store, layout::inbox(key) + "/" + layout::k_save_and_stop_request,
+                                stop_request_from_json);
     }
-    seen.heartbeat = read_as(store, layout::heartbeat(key, seen.link), parse_heartbeat);
-    find_job(store, seen);
-    return seen;
+    evidence.heartbeat = read_as(store, layout::heartbeat(key, evidence.link), parse_heartbeat);
+    find_job(store, evidence);
+    return evidence;
 }
 
 std::optional<Ending> read_ending(Store& store, const RunKey& key)
@@ -174,14 +177,14 @@ std::optional<Ending> read_ending(Store& store, const RunKey& key)
     if (!names) {
         return std::nullopt;
     }
-    Evidence seen{key};
+    Evidence evidence{key};
     Current current = current_of(store, key, newest_link_of(*names));
-    seen.link = current.link;
-    seen.journal = std::move(current.journal);
+    evidence.link = current.link;
+    evidence.journal = std::move(current.journal);
     if (contains(*names, "ended.json")) {
-        seen.ended = read_as(store, layout::ended_json(key), ending_from_json);
+        evidence.ended = read_as(store, layout::ended_json(key), ending_from_json);
     }
-    return conclude(seen, key.made_at()).ending;
+    return conclude(evidence, key.made_at()).ending;
 }
 
 Result<std::vector<RunKey>> all_runs(Store& store)

@@ -207,7 +207,7 @@ private:
     static int most_nodes(const Job& job)
     {
         int gpus = 0;
-        for (const AskedGpus& asked : job.size.gpus) {
+        for (const RequestedGpus& asked : job.size.gpus) {
             gpus += asked.count;
         }
         return job.size.spreads ? std::max(job.size.nodes, gpus) : job.size.nodes;
@@ -262,7 +262,7 @@ private:
         if (share.cpus > free.cpus || share.memory_mib > free.memory_mib) {
             return std::nullopt;
         }
-        for (const AskedGpus& asked : job.size.gpus) {
+        for (const RequestedGpus& asked : job.size.gpus) {
             int missing = up(asked.count, nodes);
             for (const auto& [model, count] : free.gpus) {
                 const bool fits = asked.model.empty() || asked.model == model;
@@ -472,7 +472,7 @@ bool wants_estimate(const Job& job)
     return could_start(job) && !job.started_at;
 }
 
-std::string basis_in_words(const StartEstimate& estimate)
+std::string basis_text(const StartEstimate& estimate)
 {
     if (!estimate.after) {
         return "Slurm next schedules: there is room for it";

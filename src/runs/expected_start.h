@@ -37,6 +37,6 @@ bool wants_estimate(const Job& job);
 
 /// The basis of an estimate with a time, as a clause after "when": `job 12 reaches its time limit`,
 /// `job 17, which goes first, reaches its time limit`.
-std::string basis_in_words(const StartEstimate& estimate);
+std::string basis_text(const StartEstimate& estimate);
 
 } // namespace gpuq

@@ -66,8 +66,8 @@ Result<std::vector<RunKey>> with_job(Store& store, JobId id)
         return clusters.error();
     }
     std::vector<RunKey> keys;
-    for (const std::string& folder : clusters ? *clusters : std::vector<std::string>()) {
-        const auto text = store.read(layout::job_index_in(folder, id));
+    for (const std::string& directory : clusters ? *clusters : std::vector<std::string>()) {
+        const auto text = store.read(layout::job_index_in(directory, id));
         auto key = RunKey::parse(text ? std::string_view(*text).substr(0, text->find('\n')) : "");
         if (key && is_recorded(store, *key)) {
             keys.push_back(*std::move(key));

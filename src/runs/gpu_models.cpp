@@ -55,9 +55,9 @@ std::optional<std::uint64_t> size_in_name(const std::string& name)
         const std::string_view after = std::string_view(name).substr(at + 1);
         const bool ends = after.empty() || after == "b" || after == "ib" || after[0] == '-' ||
                           after[0] == '_' || after.starts_with("b-") || after.starts_with("b_");
-        const bool own_word = begin > 0 && (name[begin - 1] == '-' || name[begin - 1] == '_' ||
-                                            name[begin - 1] == '.');
-        if (ends && own_word && begin < at) {
+        const bool is_own_part = begin > 0 && (name[begin - 1] == '-' || name[begin - 1] == '_' ||
+                                               name[begin - 1] == '.');
+        if (ends && is_own_part && begin < at) {
             return whole_number(std::string_view(name).substr(begin, at - begin));
         }
     }
@@ -66,13 +66,13 @@ std::optional<std::uint64_t> size_in_name(const std::string& name)
 
 std::string text_of(const std::vector<OfferedGpus>& offered)
 {
-    std::vector<std::string> words;
+    std::vector<std::string> parts;
     for (const OfferedGpus& gpus : offered) {
-        words.push_back(
+        parts.push_back(
             fmt::format("{} ({})", gpus.model.empty() ? "no model named" : gpus.model,
                         gpus.memory_mib ? memory_text(*gpus.memory_mib) : "memory not known"));
     }
-    return words.empty() ? "no GPU" : fmt::format("{}", fmt::join(words, ", "));
+    return parts.empty() ? "no GPU" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 } // namespace

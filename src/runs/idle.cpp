@@ -242,13 +242,13 @@ std::string idle_warning(const IdleFinding& finding, const std::string& run)
                        span_text(idle_for(finding)), span_text(finding.left), run);
 }
 
-std::string in_words(const Exemption& exemption)
+std::string describe(const Exemption& exemption)
 {
     return fmt::format("its idle GPUs are not released: exempted by {} ({})", exemption.by,
                        exemption.reason);
 }
 
-std::string in_words(const IdleFinding& finding, std::optional<Time> now)
+std::string describe(const IdleFinding& finding, std::optional<Time> now)
 {
     if (finding.state == State::warned && now) {
         return countdown(finding, *now);
@@ -256,7 +256,7 @@ std::string in_words(const IdleFinding& finding, std::optional<Time> now)
     const std::string unused =
         fmt::format("its GPUs were unused for {}", span_text(idle_for(finding)));
     const IdleEvidence& evidence = finding.evidence;
-    const std::string seen =
+    const std::string printed =
         fmt::format("{} samples, {} of {} without one, {:.1f} s of CPU", evidence.samples,
                     span_text(evidence.missing), span_text(finding.rule.after),
                     static_cast<double>(evidence.cpu_ms) / 1000);
@@ -267,7 +267,7 @@ std::string in_words(const IdleFinding& finding, std::optional<Time> now)
         return "works again after a warning";
     case State::released:
         return fmt::format("released by the rule of queue {}: {} ({})", finding.partition, unused,
-                           seen);
+                           printed);
     case State::put_off:
         return fmt::format("{}, but {} runs were released within the hour: it keeps running",
                            unused, finding.rule.max_per_hour);

@@ -67,8 +67,8 @@ std::string released_detail(std::chrono::milliseconds unused);
 std::string idle_warning(const IdleFinding& finding, const std::string& run);
 /// One line for `show`. The remaining time of a warned run counts down to `now`, as far as the
 /// clocks of its node and of this host agree; unset: the run has ended, no countdown.
-std::string in_words(const IdleFinding& finding, std::optional<Time> now);
-std::string in_words(const Exemption& exemption);
+std::string describe(const IdleFinding& finding, std::optional<Time> now);
+std::string describe(const Exemption& exemption);
 
 /// The records of a run. Unset if a file is missing or can't be read.
 struct IdleRecords {

@@ -22,16 +22,16 @@ struct Patience {
 /// Repeats a query once a second while it fails with `unreachable` and the limit is not reached.
 /// Only for queries without side effects. Calls `notice` once, after the first failure.
 template <typename Question>
-auto ask_patiently(Clock& clock, const Patience& patience, Question question)
+auto query_with_retries(Clock& clock, const Patience& patience, Question question)
 {
     const auto begin = clock.steady();
     auto answer = question();
-    bool told = false;
+    bool reported = false;
     while (!answer && answer.error().kind == Error::Kind::unreachable &&
            clock.steady() - begin < patience.limit) {
-        if (!told) {
+        if (!reported) {
             patience.notice(answer.error().text);
-            told = true;
+            reported = true;
         }
         if (!patience.pause(std::chrono::seconds(1))) {
             break;

@@ -20,20 +20,21 @@ using Partitions = std::vector<Partition>;
 constexpr std::size_t k_longest_name = 200;
 
 /// How a program cooperates with gpuq, according to its text.
-struct Knowledge {
+struct CheckpointSupport {
     bool saves = false;   ///< saves to, or resumes from, the paths that gpuq sets
     bool listens = false; ///< checks on its own whether its link is about to end
 };
 
-Knowledge knowledge_of(const std::vector<std::string>& program, const Surroundings& surroundings)
+CheckpointSupport checkpoint_support_of(const std::vector<std::string>& program,
+                                        const SiteContext& site_context)
 {
     constexpr std::string_view k_module[] = {"import gpuq", "from gpuq"};
     constexpr std::string_view k_listens[] = {"GPUQ_STOP_FILE", "GPUQ_DEADLINE"};
     constexpr std::string_view k_saves[] = {"GPUQ_CHECKPOINT_DIR", "GPUQ_RESUME_FROM"};
-    Knowledge known;
+    CheckpointSupport known;
     for (const std::string& word : program) {
-        const std::string path = word.starts_with('/') ? word : surroundings.work_dir + "/" + word;
-        const std::string text = surroundings.text ? surroundings.text(path) : "";
+        const std::string path = word.starts_with('/') ? word : site_context.work_dir + "/" + word;
+        const std::string text = site_context.text ? site_context.text(path) : "";
         const auto has = [&](std::string_view part) {
             return text.find(part) != std::string::npos;
         };
@@ -46,108 +47,109 @@ Knowledge knowledge_of(const std::vector<std::string>& program, const Surroundin
     return known;
 }
 
-bool may_be_chained(const AskedFor& asked, const Knowledge& known)
+bool may_be_chained(const RunParameters& parameters, const CheckpointSupport& known)
 {
-    return asked.checkpoint || asked.from_scratch || known.saves;
+    return parameters.checkpoint || parameters.from_scratch || known.saves;
 }
 
 /// The requested value if the policy allows it; the policy's own limit if no value was requested.
 template <typename T>
-Result<std::optional<T>> within(const std::optional<T>& asked, const std::optional<T>& most,
+Result<std::optional<T>> within(const std::optional<T>& parameters, const std::optional<T>& most,
                                 const Partition& queue, const std::string& refusal)
 {
-    if (asked && most && *asked > *most) {
+    if (parameters && most && *parameters > *most) {
         return fail(Error::Kind::denied,
                     fmt::format("{} in queue {} (its policy)", refusal, queue.name));
     }
-    return asked ? asked : most;
+    return parameters ? parameters : most;
 }
 
 /// The queue in which a run without `-t` continues until it is finished (plan.h), or null.
-const Partition* open_ended(const AskedFor& asked, const Partition& first,
-                            const Partitions& partitions, const Surroundings& surroundings,
+const Partition* open_ended(const RunParameters& parameters, const Partition& first,
+                            const Partitions& partitions, const SiteContext& site_context,
                             bool chainable)
 {
-    const Partition* const goes_on = longest_with_chains(partitions, surroundings);
-    const bool possible = !asked.walltime && !asked.queue && chainable && !asked.pty &&
-                          asked.input != Input::pipe && first.ruled && goes_on != nullptr;
-    return possible && chain_limits(surroundings, *goes_on) != nullptr && goes_on->max_time
-               ? goes_on
+    const Partition* const continues = longest_with_chains(partitions, site_context);
+    const bool possible = !parameters.walltime && !parameters.queue && chainable &&
+                          !parameters.pty && parameters.input != Input::pipe && first.ruled &&
+                          continues != nullptr;
+    return possible && chain_limits(site_context, *continues) != nullptr && continues->max_time
+               ? continues
                : nullptr;
 }
 
 /// The total time limit of an open-ended run.
-minutes time_of_all_links(minutes first, const Partition& goes_on, const ChainLimits& limits)
+minutes time_of_all_links(minutes first, const Partition& continues, const ChainLimits& limits)
 {
     constexpr int k_links = 30; // if the policy sets no number
-    const minutes link = std::min(limits.link.value_or(*goes_on.max_time), *goes_on.max_time);
+    const minutes link = std::min(limits.link.value_or(*continues.max_time), *continues.max_time);
     return first + (limits.links.value_or(k_links) - 1) * link;
 }
 
 /// The chain of a run, if it needs or requests one.
-Result<std::optional<Chain>> choose_chain(const AskedFor& asked, const Partition& queue,
-                                          minutes walltime, const Knowledge& known,
-                                          const Surroundings& surroundings)
+Result<std::optional<Chain>> choose_chain(const RunParameters& parameters, const Partition& queue,
+                                          minutes walltime, const CheckpointSupport& known,
+                                          const SiteContext& site_context)
 {
-    if (holds(queue, walltime) && !asked.wants_chain()) {
+    if (holds(queue, walltime) && !parameters.wants_chain()) {
         return std::optional<Chain>{};
     }
-    if (!may_be_chained(asked, known)) {
+    if (!may_be_chained(parameters, known)) {
         return fail(
             Error::Kind::usage,
             "the program shows no sign of saving checkpoints, without which each link would start "
             "from the beginning: give their location (--checkpoint 'out/*.pt'), use gpuq.py in it "
             "(man gpuq-chain), or allow this with --restart-from-scratch");
     }
-    if (asked.pty) {
+    if (parameters.pty) {
         return fail(Error::Kind::usage, "a program on a terminal can't continue in another job: "
                                         "omit --pty, or the options for a chain");
     }
-    if (asked.input == Input::pipe) {
+    if (parameters.input == Input::pipe) {
         return fail(Error::Kind::usage, "a run of several links can't be fed from a pipe: its "
                                         "later links have no input; add </dev/null");
     }
-    if (asked.link && queue.max_time && *asked.link > *queue.max_time) {
+    if (parameters.link && queue.max_time && *parameters.link > *queue.max_time) {
         return fail(Error::Kind::denied, fmt::format("--link: queue {} takes at most {}",
                                                      queue.name, to_text(*queue.max_time)));
     }
     Chain chain;
-    const ChainLimits* found = chain_limits(surroundings, queue);
+    const ChainLimits* found = chain_limits(site_context, queue);
     const ChainLimits limits = found == nullptr ? ChainLimits{} : *found;
     const minutes longest =
         std::min({walltime, queue.max_time.value_or(walltime), limits.link.value_or(walltime)});
-    if (asked.link && limits.link && *asked.link > *limits.link) {
+    if (parameters.link && limits.link && *parameters.link > *limits.link) {
         return fail(Error::Kind::denied, fmt::format("--link: at most {} in queue {} (its policy)",
                                                      to_text(*limits.link), queue.name));
     }
-    chain.link = std::min<std::chrono::seconds>(asked.link.value_or(longest), walltime);
+    chain.link = std::min<std::chrono::seconds>(parameters.link.value_or(longest), walltime);
     TRY_ASSIGN(chain.max_links,
-               within(asked.max_links, limits.links, queue,
+               within(parameters.max_links, limits.links, queue,
                       fmt::format("--max-links: at most {}", limits.links.value_or(0))));
     TRY_ASSIGN(chain.gpu_time,
-               within(asked.gpu_time, limits.gpu_time, queue,
+               within(parameters.gpu_time, limits.gpu_time, queue,
                       fmt::format("--gpu-hours: at most {}",
                                   limits.gpu_time.value_or(minutes{0}).count() / 60)));
-    chain.checkpoint = asked.checkpoint.value_or("");
-    chain.resume_args = asked.resume_args;
-    chain.valid = asked.valid;
-    chain.notice = asked.notice.value_or(Notice::automatic);
+    chain.checkpoint = parameters.checkpoint.value_or("");
+    chain.resume_args = parameters.resume_args;
+    chain.valid = parameters.valid;
+    chain.notice = parameters.notice.value_or(Notice::automatic);
     chain.aware = known.listens;
-    chain.from_scratch = asked.from_scratch;
-    chain.until = asked.until;
+    chain.from_scratch = parameters.from_scratch;
+    chain.until = parameters.until;
     return std::optional{chain};
 }
 
 /// How to handle a link whose ticket does not last. A policy that demands `hold` or `fail` saves
 /// GPU time: a run can't override it with `run`.
-Result<WhenShort> choose_when_short(const AskedFor& asked, const Partition& queue,
+Result<WhenShort> choose_when_short(const RunParameters& parameters, const Partition& queue,
                                     const std::optional<Chain>& chain,
-                                    const Surroundings& surroundings)
+                                    const SiteContext& site_context)
 {
-    const ChainLimits* limits = chain ? chain_limits(surroundings, queue) : nullptr;
+    const ChainLimits* limits = chain ? chain_limits(site_context, queue) : nullptr;
     const bool spares =
         limits != nullptr && limits->when_short && *limits->when_short != WhenShort::run;
-    if (spares && asked.when_short == WhenShort::run) {
+    if (spares && parameters.when_short == WhenShort::run) {
         return fail(Error::Kind::denied,
                     fmt::format("--credentials: hold or fail in queue {} (its policy); a program "
                                 "that needs no ticket is started without: KRB5CCNAME=MEMORY: "
@@ -156,13 +158,13 @@ Result<WhenShort> choose_when_short(const AskedFor& asked, const Partition& queu
     }
     const WhenShort unless_asked =
         limits != nullptr ? limits->when_short.value_or(WhenShort::hold) : WhenShort::hold;
-    return asked.when_short.value_or(unless_asked);
+    return parameters.when_short.value_or(unless_asked);
 }
 
-Result<minutes> choose_walltime(const AskedFor& asked, const Partition& queue)
+Result<minutes> choose_walltime(const RunParameters& parameters, const Partition& queue)
 {
-    if (asked.walltime) {
-        return *asked.walltime;
+    if (parameters.walltime) {
+        return *parameters.walltime;
     }
     if (queue.default_time || queue.max_time) {
         return queue.default_time ? *queue.default_time : *queue.max_time;
@@ -173,17 +175,17 @@ Result<minutes> choose_walltime(const AskedFor& asked, const Partition& queue)
 
 /// Sets the GPUs and tasks of each node; values that were not requested are derived from the
 /// others.
-Result<void> choose_tasks(const AskedFor& asked, Request& request)
+Result<void> choose_tasks(const RunParameters& parameters, Request& request)
 {
-    request.tasks_per_node = asked.tasks_per_node;
-    request.gpus_per_task = asked.gpus_per_task;
-    if (asked.gpus_per_task) {
-        const int each = *asked.gpus_per_task;
-        if (!asked.gpus) {
-            request.gpus.count = each * asked.tasks_per_node.value_or(1);
+    request.tasks_per_node = parameters.tasks_per_node;
+    request.gpus_per_task = parameters.gpus_per_task;
+    if (parameters.gpus_per_task) {
+        const int each = *parameters.gpus_per_task;
+        if (!parameters.gpus) {
+            request.gpus.count = each * parameters.tasks_per_node.value_or(1);
         }
         request.tasks_per_node =
-            asked.tasks_per_node.value_or(std::max(request.gpus.count / each, 1));
+            parameters.tasks_per_node.value_or(std::max(request.gpus.count / each, 1));
         if (const int all = *request.tasks_per_node * each; all > request.gpus.count) {
             return fail(Error::Kind::usage,
                         fmt::format("--gpus-per-task: {} with {} each need {} GPUs on each node, "
@@ -208,21 +210,21 @@ std::string absolute(const std::string& work_dir, const std::string& path)
 }
 
 /// The program as it will be executed (plan.h).
-std::vector<std::string> resolved(const AskedFor& asked, const Surroundings& surroundings)
+std::vector<std::string> resolved(const RunParameters& parameters, const SiteContext& site_context)
 {
-    using File = Surroundings::File;
-    std::vector<std::string> words = asked.program;
-    const std::string& program = words.front();
+    using File = SiteContext::File;
+    std::vector<std::string> arguments = parameters.program;
+    const std::string& program = arguments.front();
     const bool bare = program.find('/') == std::string::npos;
-    const File file = surroundings.file(absolute(surroundings.work_dir, program));
+    const File file = site_context.file(absolute(site_context.work_dir, program));
     if ((file == File::plain || file == File::unreadable) && program.ends_with(".py")) {
         // Python takes a script name that begins with a dash for an option.
-        words.front() = program.starts_with('-') ? "./" + program : program;
-        words.insert(words.begin(), "python3");
+        arguments.front() = program.starts_with('-') ? "./" + program : program;
+        arguments.insert(arguments.begin(), "python3");
     } else if (file == File::executable && bare) {
-        words.front() = "./" + program;
+        arguments.front() = "./" + program;
     }
-    return words;
+    return arguments;
 }
 
 /// At most `size` bytes, without splitting a character.
@@ -250,11 +252,11 @@ std::string default_name(const std::string& program)
 }
 
 Result<std::vector<std::pair<std::string, std::string>>>
-resolved_env(const AskedFor& asked, const Surroundings& surroundings)
+resolved_env(const RunParameters& parameters, const SiteContext& site_context)
 {
     std::vector<std::pair<std::string, std::string>> env;
-    for (const auto& [name, value] : asked.env) {
-        const auto found = value ? value : surroundings.variable(name);
+    for (const auto& [name, value] : parameters.env) {
+        const auto found = value ? value : site_context.variable(name);
         if (!found) {
             return fail(Error::Kind::usage,
                         fmt::format("--env {0}: {0} is not set here; write --env {0}=VALUE", name));
@@ -267,18 +269,18 @@ resolved_env(const AskedFor& asked, const Surroundings& surroundings)
 } // namespace
 
 Result<Chain> chain_to_resume(const Request& request, const std::vector<Partition>& partitions,
-                              const Surroundings& surroundings)
+                              const SiteContext& site_context)
 {
     const auto found = std::find_if(partitions.begin(), partitions.end(),
                                     [&](const auto& one) { return one.name == request.queue; });
-    AskedFor asked;
-    asked.pty = request.pty;
-    asked.input = request.input;
-    asked.notice = Notice::automatic; // makes it a chain, however short
+    RunParameters parameters;
+    parameters.pty = request.pty;
+    parameters.input = request.input;
+    parameters.notice = Notice::automatic; // makes it a chain, however short
     TRY_ASSIGN(const auto chain,
-               choose_chain(asked, found == partitions.end() ? Partition{} : *found,
-                            request.walltime, knowledge_of(request.program, surroundings),
-                            surroundings));
+               choose_chain(parameters, found == partitions.end() ? Partition{} : *found,
+                            request.walltime, checkpoint_support_of(request.program, site_context),
+                            site_context));
     return *chain;
 }
 
@@ -338,17 +340,17 @@ std::string links_text(const Request& request)
                       : fmt::format(", in {} links of {}", links, length_text(request.chain->link));
 }
 
-std::string summary_of(const AskedFor& asked, const Request& request, const JobSpec& spec)
+std::string summary_of(const RunParameters& parameters, const Request& request, const JobSpec& spec)
 {
     const std::string gpus = gpus_text(spec);
     const bool open_ended = request.chain && request.chain->first.count() > 0;
     const std::string time =
         open_ended ? length_text(request.chain->first) : to_text(request.walltime);
     std::vector<std::string> defaults;
-    if (!asked.gpus && !asked.gpus_per_task) {
+    if (!parameters.gpus && !parameters.gpus_per_task) {
         defaults.push_back(gpus);
     }
-    if (!asked.walltime) {
+    if (!parameters.walltime) {
         defaults.push_back(time);
     }
     const std::string nodes =
@@ -361,89 +363,92 @@ std::string summary_of(const AskedFor& asked, const Request& request, const JobS
                                   : "";
     const bool several = spec.partition.find(',') != std::string::npos;
     return fmt::format("{}{}{} for {} in {} {}{}{}", gpus, nodes, tasks, time,
-                       several && !asked.queue ? "the first available of" : "queue", spec.partition,
-                       links_text(request), tail);
+                       several && !parameters.queue ? "the first available of" : "queue",
+                       spec.partition, links_text(request), tail);
 }
 
 /// The GPU model for `-g 16G+`.
 Result<std::string> model_for(const GpuRequest& gpus, const std::vector<std::string>& queues,
-                              const Partition& first, const Surroundings& surroundings)
+                              const Partition& first, const SiteContext& site_context)
 {
-    TRY_ASSIGN(auto model, model_among(gpus, queues, surroundings.gpus));
+    TRY_ASSIGN(auto model, model_among(gpus, queues, site_context.gpus));
     return model ? Result<std::string>(*std::move(model))
-                 : model_with_memory(gpus, first.name, offered_gpus(first, surroundings.nodes));
+                 : model_with_memory(gpus, first.name, offered_gpus(first, site_context.nodes));
 }
 
 } // namespace
 
-bool needs_nodes(const AskedFor& asked)
+bool needs_nodes(const RunParameters& parameters)
 {
-    return asked.gpus && asked.gpus->min_memory_mib;
+    return parameters.gpus && parameters.gpus->min_memory_mib;
 }
 
-Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
-                  const Surroundings& surroundings)
+Result<Plan> plan(const RunParameters& parameters, const Partitions& partitions,
+                  const SiteContext& site_context)
 {
-    const std::vector<std::string> program = resolved(asked, surroundings);
-    const Knowledge known = knowledge_of(program, surroundings);
-    TRY_ASSIGN(const Partition* queue,
-               choose_queue(asked, partitions, may_be_chained(asked, known), surroundings));
-    const bool chosen_by_policy = queue->ruled && !asked.queue;
-    if (const int nodes = asked.nodes.value_or(1); !has_nodes(*queue, nodes) && !chosen_by_policy) {
+    const std::vector<std::string> program = resolved(parameters, site_context);
+    const CheckpointSupport known = checkpoint_support_of(program, site_context);
+    TRY_ASSIGN(
+        const Partition* queue,
+        choose_queue(parameters, partitions, may_be_chained(parameters, known), site_context));
+    const bool chosen_by_policy = queue->ruled && !parameters.queue;
+    if (const int nodes = parameters.nodes.value_or(1);
+        !has_nodes(*queue, nodes) && !chosen_by_policy) {
         return too_many_nodes(partitions, *queue, nodes);
     }
     Request request;
-    TRY_ASSIGN(request.walltime, choose_walltime(asked, *queue));
-    const Partition* const goes_on =
-        open_ended(asked, *queue, partitions, surroundings, may_be_chained(asked, known));
-    if (goes_on != nullptr) {
+    TRY_ASSIGN(request.walltime, choose_walltime(parameters, *queue));
+    const Partition* const continues =
+        open_ended(parameters, *queue, partitions, site_context, may_be_chained(parameters, known));
+    if (continues != nullptr) {
         const minutes first = request.walltime;
         request.walltime =
-            time_of_all_links(first, *goes_on, *chain_limits(surroundings, *goes_on));
+            time_of_all_links(first, *continues, *chain_limits(site_context, *continues));
         TRY_ASSIGN(request.chain,
-                   choose_chain(asked, *goes_on, request.walltime, known, surroundings));
+                   choose_chain(parameters, *continues, request.walltime, known, site_context));
         if (request.chain) {
             request.chain->first = std::min<std::chrono::seconds>(first, request.chain->link);
         }
     } else {
         TRY_ASSIGN(request.chain,
-                   choose_chain(asked, *queue, request.walltime, known, surroundings));
+                   choose_chain(parameters, *queue, request.walltime, known, site_context));
     }
     TRY_ASSIGN(const WhenShort when_short,
-               choose_when_short(asked, goes_on != nullptr ? *goes_on : *queue, request.chain,
-                                 surroundings));
-    TRY_ASSIGN(request.env, resolved_env(asked, surroundings));
+               choose_when_short(parameters, continues != nullptr ? *continues : *queue,
+                                 request.chain, site_context));
+    TRY_ASSIGN(request.env, resolved_env(parameters, site_context));
     request.program = program;
-    request.name = asked.name ? *asked.name : default_name(asked.program.front());
-    request.work_dir = surroundings.work_dir;
-    const std::vector<std::string> queues = queue_names(asked, partitions, *queue, surroundings);
+    request.name = parameters.name ? *parameters.name : default_name(parameters.program.front());
+    request.work_dir = site_context.work_dir;
+    const std::vector<std::string> queues =
+        queue_names(parameters, partitions, *queue, site_context);
     request.queue = fmt::format("{}", fmt::join(queues, ","));
-    request.gpus = asked.gpus.value_or(GpuRequest{});
-    request.nodes = asked.nodes.value_or(1);
-    request.cpus = asked.cpus;
-    request.memory_mib = asked.memory_mib;
-    TRY(choose_tasks(asked, request));
-    request.account = asked.account;
-    request.qos = asked.qos;
-    request.after = asked.after;
-    request.input = asked.input;
-    request.pty = asked.pty;
-    for (const std::string& file : asked.sources) {
-        request.sources.push_back(absolute(surroundings.work_dir, file));
+    request.gpus = parameters.gpus.value_or(GpuRequest{});
+    request.nodes = parameters.nodes.value_or(1);
+    request.cpus = parameters.cpus;
+    request.memory_mib = parameters.memory_mib;
+    TRY(choose_tasks(parameters, request));
+    request.account = parameters.account;
+    request.qos = parameters.qos;
+    request.after = parameters.after;
+    request.input = parameters.input;
+    request.pty = parameters.pty;
+    for (const std::string& file : parameters.sources) {
+        request.sources.push_back(absolute(site_context.work_dir, file));
     }
-    if (asked.venv) {
-        request.venv = absolute(surroundings.work_dir, *asked.venv);
+    if (parameters.venv) {
+        request.venv = absolute(site_context.work_dir, *parameters.venv);
     }
-    request.modules = asked.modules;
-    request.conda = asked.conda;
-    request.container = asked.container;
+    request.modules = parameters.modules;
+    request.conda = parameters.conda;
+    request.container = parameters.container;
     request.container_command =
-        asked.container ? surroundings.container_command : std::vector<std::string>{};
-    request.slurm_options = asked.slurm_options;
+        parameters.container ? site_context.container_command : std::vector<std::string>{};
+    request.slurm_options = parameters.slurm_options;
 
     std::optional<std::string> model = request.gpus.model;
     if (request.gpus.min_memory_mib) {
-        TRY_ASSIGN(model, model_for(request.gpus, queues, *queue, surroundings));
+        TRY_ASSIGN(model, model_for(request.gpus, queues, *queue, site_context));
     }
     if (request.chain) { // later links get the same model, without another query of the nodes
         request.gpus.model = model;
@@ -451,7 +456,7 @@ Result<Plan> plan(const AskedFor& asked, const Partitions& partitions,
     }
     JobSpec spec = job_spec(request);
     spec.gpu_model = model;
-    return Plan{request, spec, summary_of(asked, request, spec), when_short};
+    return Plan{request, spec, summary_of(parameters, request, spec), when_short};
 }
 
 } // namespace gpuq

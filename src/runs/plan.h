@@ -4,8 +4,8 @@
 #include "core/result.h"
 #include "core/run.h"
 #include "ports/cluster.h"
-#include "runs/asked_for.h"
 #include "runs/gpu_models.h"
+#include "runs/run_parameters.h"
 
 #include <functional>
 #include <map>
@@ -25,7 +25,7 @@ struct ChainLimits {
 };
 
 /// Facts about this host and the site that a plan needs.
-struct Surroundings {
+struct SiteContext {
     /// `plain` and `unreadable` are regular files without execute permission.
     enum class File { missing, plain, unreadable, executable, directory, other };
     enum class Entry { open, unknown, closed };
@@ -62,7 +62,7 @@ struct Plan {
 };
 
 /// True if the plan depends on the cluster's nodes: `-g 16G+`.
-bool needs_nodes(const AskedFor& asked);
+bool needs_nodes(const RunParameters& parameters);
 
 /// Fills in all defaults.
 ///
@@ -90,15 +90,15 @@ bool needs_nodes(const AskedFor& asked);
 /// `denied`: the time exceeds the limit of the named queue (the message names a queue that allows
 /// it) or of all queues; `missing`: no such queue; `usage`: no time can be derived, a variable of
 /// --env is not set, or options contradict each other.
-Result<Plan> plan(const AskedFor& asked, const std::vector<Partition>& partitions,
-                  const Surroundings& surroundings);
+Result<Plan> plan(const RunParameters& parameters, const std::vector<Partition>& partitions,
+                  const SiteContext& site_context);
 
 /// The chain that `gpuq resume` makes of a run that was not one: the chain that `plan` would make
 /// for a time beyond the queue's limit, with the checkpoints that the program writes. `supervisor`
 /// is not set. `usage`: the program is not known to save checkpoints, or it can't have a second
 /// link.
 Result<Chain> chain_to_resume(const Request& request, const std::vector<Partition>& partitions,
-                              const Surroundings& surroundings);
+                              const SiteContext& site_context);
 
 /// The request as a Slurm job, without a comment. The GPU model is the request's own.
 JobSpec job_spec(const Request& request);

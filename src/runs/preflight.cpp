@@ -10,7 +10,7 @@
 namespace gpuq {
 namespace {
 
-using File = Surroundings::File;
+using File = SiteContext::File;
 
 /// Endings of script names. Users keep scripts in their own directories; a node has none in
 /// /usr/bin.
@@ -48,10 +48,10 @@ bool is_python(const std::string& program)
 
 class Check {
 public:
-    Check(const AskedFor& asked, const Surroundings& surroundings)
-        : m_asked(asked)
-        , m_here(surroundings)
-        , m_name(asked.program.front())
+    Check(const RunParameters& parameters, const SiteContext& site_context)
+        : m_asked(parameters)
+        , m_here(site_context)
+        , m_name(parameters.program.front())
     {
     }
 
@@ -272,16 +272,16 @@ private:
         return {};
     }
 
-    const AskedFor& m_asked;
-    const Surroundings& m_here;
+    const RunParameters& m_asked;
+    const SiteContext& m_here;
     const std::string& m_name;
 };
 
 } // namespace
 
-Result<std::string> check_program(const AskedFor& asked, const Surroundings& surroundings)
+Result<std::string> check_program(const RunParameters& parameters, const SiteContext& site_context)
 {
-    return Check(asked, surroundings).run();
+    return Check(parameters, site_context).run();
 }
 
 } // namespace gpuq

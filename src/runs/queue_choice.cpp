@@ -52,20 +52,20 @@ const Partition* longest_of(const Partitions& partitions)
     return best;
 }
 
-using Entry = Surroundings::Entry;
+using Entry = SiteContext::Entry;
 
-Entry entry_of(const Surroundings& surroundings, const Partition& queue)
+Entry entry_of(const SiteContext& site_context, const Partition& queue)
 {
-    const auto found = surroundings.entry.find(queue.name);
-    return found == surroundings.entry.end() ? Entry::open : found->second;
+    const auto found = site_context.entry.find(queue.name);
+    return found == site_context.entry.end() ? Entry::open : found->second;
 }
 
 /// The queues whose access for this user is `at_worst` or better.
-Partitions open_to(const Partitions& partitions, const Surroundings& surroundings, Entry at_worst)
+Partitions open_to(const Partitions& partitions, const SiteContext& site_context, Entry at_worst)
 {
     Partitions open;
     std::copy_if(partitions.begin(), partitions.end(), std::back_inserter(open),
-                 [&](const Partition& queue) { return entry_of(surroundings, queue) <= at_worst; });
+                 [&](const Partition& queue) { return entry_of(site_context, queue) <= at_worst; });
     return open;
 }
 
@@ -130,12 +130,12 @@ Error without_checkpoints(Error error)
     return error;
 }
 
-Error without_chains(Error error, const Partition* goes_on)
+Error without_chains(Error error, const Partition* continues)
 {
     error.text +=
-        goes_on == nullptr
+        continues == nullptr
             ? "; no queue lets runs continue beyond its limit (the policy has no chain for any)"
-            : fmt::format("; in {0} a run can continue beyond that: -p {0}", goes_on->name);
+            : fmt::format("; in {0} a run can continue beyond that: -p {0}", continues->name);
     return error;
 }
 
@@ -165,22 +165,22 @@ Error too_many_nodes(const Partitions& partitions, const Partition& queue, int n
                             *queue.most_nodes, *queue.most_nodes == 1 ? "" : "s", best));
 }
 
-const ChainLimits* chain_limits(const Surroundings& surroundings, const Partition& queue)
+const ChainLimits* chain_limits(const SiteContext& site_context, const Partition& queue)
 {
-    const auto found = surroundings.chains.find(queue.name);
-    return found == surroundings.chains.end() ? nullptr : &found->second;
+    const auto found = site_context.chains.find(queue.name);
+    return found == site_context.chains.end() ? nullptr : &found->second;
 }
 
-const Partition* longest_with_chains(const Partitions& partitions, const Surroundings& surroundings)
+const Partition* longest_with_chains(const Partitions& partitions, const SiteContext& site_context)
 {
     const auto makes_chains = [&](const Partition& queue) {
-        const ChainLimits* limits = chain_limits(surroundings, queue);
+        const ChainLimits* limits = chain_limits(site_context, queue);
         return queue.up && (limits == nullptr || limits->allowed);
     };
     for (const Entry entry : {Entry::open, Entry::unknown}) {
         const Partition* best = nullptr;
         for (const Partition& queue : partitions) {
-            if (entry_of(surroundings, queue) == entry && makes_chains(queue) &&
+            if (entry_of(site_context, queue) == entry && makes_chains(queue) &&
                 (best == nullptr || goes_before(*best, queue))) {
                 best = &queue;
             }
@@ -194,59 +194,61 @@ const Partition* longest_with_chains(const Partitions& partitions, const Surroun
 
 namespace {
 
-Result<const Partition*> check_queue(const AskedFor& asked, const Partitions& partitions,
-                                     bool chainable, const Surroundings& surroundings)
+Result<const Partition*> check_queue(const RunParameters& parameters, const Partitions& partitions,
+                                     bool chainable, const SiteContext& site_context)
 {
-    TRY_ASSIGN(const Partition* queue, queue_named(partitions, *asked.queue));
-    const ChainLimits* limits = chain_limits(surroundings, *queue);
+    TRY_ASSIGN(const Partition* queue, queue_named(partitions, *parameters.queue));
+    const ChainLimits* limits = chain_limits(site_context, *queue);
     const bool makes_chains = limits == nullptr || limits->allowed;
-    if (!asked.walltime || holds(*queue, *asked.walltime) || (chainable && makes_chains)) {
+    if (!parameters.walltime || holds(*queue, *parameters.walltime) ||
+        (chainable && makes_chains)) {
         return queue;
     }
-    const Partitions open = open_to(partitions, surroundings, Entry::open);
+    const Partitions open = open_to(partitions, site_context, Entry::open);
     const bool in_vain =
-        smallest_for(open, *asked.walltime) == nullptr && longest_of(open) != nullptr;
-    const Error error = beyond_this_queue(open, *queue, *asked.walltime);
+        smallest_for(open, *parameters.walltime) == nullptr && longest_of(open) != nullptr;
+    const Error error = beyond_this_queue(open, *queue, *parameters.walltime);
     return !in_vain       ? error
            : makes_chains ? without_checkpoints(error)
-                          : without_chains(error, longest_with_chains(partitions, surroundings));
+                          : without_chains(error, longest_with_chains(partitions, site_context));
 }
 
-Result<const Partition*> choose_among(const AskedFor& asked, const Partitions& partitions,
-                                      bool chainable, const Surroundings& surroundings)
+Result<const Partition*> choose_among(const RunParameters& parameters, const Partitions& partitions,
+                                      bool chainable, const SiteContext& site_context)
 {
-    const Partition* const goes_on = longest_with_chains(partitions, surroundings);
-    const bool chained = asked.wants_chain();
-    if (!asked.walltime) {
+    const Partition* const continues = longest_with_chains(partitions, site_context);
+    const bool chained = parameters.wants_chain();
+    if (!parameters.walltime) {
         return default_queue(partitions);
     }
-    const minutes link = asked.link ? std::chrono::ceil<minutes>(*asked.link) : *asked.walltime;
-    if (const Partition* queue = smallest_for(partitions, chained ? link : *asked.walltime)) {
+    const minutes link =
+        parameters.link ? std::chrono::ceil<minutes>(*parameters.link) : *parameters.walltime;
+    if (const Partition* queue = smallest_for(partitions, chained ? link : *parameters.walltime)) {
         return queue;
     }
-    if (chainable && goes_on != nullptr) {
-        return goes_on;
+    if (chainable && continues != nullptr) {
+        return continues;
     }
-    const Error error = beyond_every_queue(partitions, *asked.walltime);
+    const Error error = beyond_every_queue(partitions, *parameters.walltime);
     return longest_of(partitions) == nullptr ? error
-           : goes_on == nullptr              ? without_chains(error, nullptr)
+           : continues == nullptr            ? without_chains(error, nullptr)
                                              : without_checkpoints(error);
 }
 
 } // namespace
 
-Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& partitions,
-                                      bool chainable, const Surroundings& surroundings)
+Result<const Partition*> choose_queue(const RunParameters& parameters, const Partitions& partitions,
+                                      bool chainable, const SiteContext& site_context)
 {
-    if (asked.queue) {
-        return check_queue(asked, partitions, chainable, surroundings);
+    if (parameters.queue) {
+        return check_queue(parameters, partitions, chainable, site_context);
     }
     // A queue that may be closed to this user is used only if no other fits: Slurm decides.
-    const Partitions open = open_to(partitions, surroundings, Entry::open);
-    const Partitions possible = open_to(partitions, surroundings, Entry::unknown);
-    auto chosen = choose_among(asked, open, chainable, surroundings);
+    const Partitions open = open_to(partitions, site_context, Entry::open);
+    const Partitions possible = open_to(partitions, site_context, Entry::unknown);
+    auto chosen = choose_among(parameters, open, chainable, site_context);
     if (!chosen) {
-        const auto other = choose_among(asked, possible, chainable, surroundings);
+        const auto other = choose_among(parameters, possible, chainable, site_context);
         if (!other) {
             return open.empty() ? other.error() : chosen.error();
         }
@@ -255,16 +257,16 @@ Result<const Partition*> choose_queue(const AskedFor& asked, const Partitions& p
     return queue_named(partitions, (*chosen)->name);
 }
 
-std::vector<std::string> queue_names(const AskedFor& asked, const Partitions& partitions,
-                                     const Partition& queue, const Surroundings& surroundings)
+std::vector<std::string> queue_names(const RunParameters& parameters, const Partitions& partitions,
+                                     const Partition& queue, const SiteContext& site_context)
 {
-    if (asked.queue || !queue.ruled) {
+    if (parameters.queue || !queue.ruled) {
         return {queue.name};
     }
     std::vector<const Partition*> fitting;
     for (const Partition& other : partitions) {
         if (other.ruled && other.up && !goes_before(other, queue) &&
-            entry_of(surroundings, other) != Entry::closed) {
+            entry_of(site_context, other) != Entry::closed) {
             fitting.push_back(&other);
         }
     }

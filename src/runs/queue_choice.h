@@ -3,8 +3,8 @@
 
 #include "core/result.h"
 #include "ports/cluster.h"
-#include "runs/asked_for.h"
 #include "runs/plan.h"
+#include "runs/run_parameters.h"
 
 #include <chrono>
 #include <string>
@@ -21,23 +21,23 @@ bool has_nodes(const Partition& queue, int nodes);
 Error too_many_nodes(const std::vector<Partition>& partitions, const Partition& queue, int nodes);
 
 /// The policy's chain limits of a queue, or null.
-const ChainLimits* chain_limits(const Surroundings& surroundings, const Partition& queue);
+const ChainLimits* chain_limits(const SiteContext& site_context, const Partition& queue);
 
 /// The queue with the largest limit beyond which runs may continue as chains, or null.
 const Partition* longest_with_chains(const std::vector<Partition>& partitions,
-                                     const Surroundings& surroundings);
+                                     const SiteContext& site_context);
 
 /// Chooses the queue. `chainable`: the program is known to save checkpoints. Never a queue that is
 /// closed to this user, unless it was requested by name.
-Result<const Partition*> choose_queue(const AskedFor& asked,
+Result<const Partition*> choose_queue(const RunParameters& parameters,
                                       const std::vector<Partition>& partitions, bool chainable,
-                                      const Surroundings& surroundings);
+                                      const SiteContext& site_context);
 
 /// The queues to name in the request to Slurm. Under a policy: all of its queues that allow the
 /// run, smallest first; the policy decides about access and puts the run into the first one that
 /// accepts it.
-std::vector<std::string> queue_names(const AskedFor& asked,
+std::vector<std::string> queue_names(const RunParameters& parameters,
                                      const std::vector<Partition>& partitions,
-                                     const Partition& queue, const Surroundings& surroundings);
+                                     const Partition& queue, const SiteContext& site_context);
 
 } // namespace gpuq

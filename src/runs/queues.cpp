@@ -103,10 +103,10 @@ Result<Queues> find_queues(Store& store, Cluster& cluster, Clock& clock)
     if (auto queues = kept(store, name, clock.now())) {
         return *std::move(queues);
     }
-    return ask_for_queues(cluster);
+    return query_queues(cluster);
 }
 
-Result<Queues> ask_for_queues(Cluster& cluster)
+Result<Queues> query_queues(Cluster& cluster)
 {
     TRY_ASSIGN(auto partitions, cluster.partitions());
     return Queues{std::move(partitions), false};

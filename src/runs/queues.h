@@ -34,7 +34,7 @@ constexpr std::chrono::seconds k_queues_are_fresh{60};
 Result<Queues> find_queues(Store& store, Cluster& cluster, Clock& clock);
 
 /// Queries Slurm, ignoring the cache.
-Result<Queues> ask_for_queues(Cluster& cluster);
+Result<Queues> query_queues(Cluster& cluster);
 
 /// Caches the queues for this user's next runs. Not called before the first output byte; a failure
 /// only costs another query.

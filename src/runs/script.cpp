@@ -2,8 +2,8 @@
 #include "runs/script.h"
 
 #include "core/quote.h"
+#include "core/split_arguments.h"
 #include "core/walltime.h"
-#include "core/words.h"
 #include "runs/environment.h"
 
 #include <fmt/format.h>
@@ -91,12 +91,12 @@ void write_resources(Script& script, const JobSpec& spec)
 
 void write_slurm_options(Script& script, const std::optional<std::string>& options)
 {
-    const auto words = options ? split_words(*options) : std::vector<std::string>{};
-    if (!words || words->empty()) {
+    const auto arguments = options ? split_arguments(*options) : std::vector<std::string>{};
+    if (!arguments || arguments->empty()) {
         return;
     }
     std::string line = "#SBATCH";
-    for (const std::string& word : *words) {
+    for (const std::string& word : *arguments) {
         line += " " + directive_word(word);
     }
     script.line(line);
@@ -138,7 +138,7 @@ void write_venv(Script& script, const Request& request)
 }
 
 /// The container and the program; the script itself sets up everything else.
-std::vector<std::string> inner_words(const Request& request)
+std::vector<std::string> inner_arguments(const Request& request)
 {
     Request inner = request;
     inner.sources.clear();
@@ -194,21 +194,22 @@ std::string rank_script(const Request& request)
     return text + "exec -- \"$@\"";
 }
 
-std::vector<std::string> command_words(const Request& request, const JobSpec& spec)
+std::vector<std::string> command_arguments(const Request& request, const JobSpec& spec)
 {
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     if (spec.nodes > 1 || request.tasks_per_node) {
-        words = {"srun", fmt::format("--nodes={}", spec.nodes),
-                 fmt::format("--ntasks-per-node={}", spec.tasks_per_node), "--kill-on-bad-exit=1"};
+        arguments = {"srun", fmt::format("--nodes={}", spec.nodes),
+                     fmt::format("--ntasks-per-node={}", spec.tasks_per_node),
+                     "--kill-on-bad-exit=1"};
         if (spec.cpus_per_node) {
-            words.push_back(fmt::format("--cpus-per-task={}", cpus_per_task(spec)));
+            arguments.push_back(fmt::format("--cpus-per-task={}", cpus_per_task(spec)));
         }
-        words.insert(words.end(), {"--", "bash", "-c", rank_script(request), "rank"});
+        arguments.insert(arguments.end(), {"--", "bash", "-c", rank_script(request), "rank"});
     }
-    for (std::string& word : inner_words(request)) {
-        words.push_back(std::move(word));
+    for (std::string& word : inner_arguments(request)) {
+        arguments.push_back(std::move(word));
     }
-    return words;
+    return arguments;
 }
 
 } // namespace
@@ -227,7 +228,7 @@ std::string sbatch_script(const Request& request, const JobSpec& spec)
     write_venv(script, request);
     script.line("");
     write_meeting(script, request, spec);
-    script.line("exec -- " + shell_command(command_words(request, spec)) + " </dev/null");
+    script.line("exec -- " + shell_command(command_arguments(request, spec)) + " </dev/null");
     return script.text();
 }
 

@@ -20,35 +20,35 @@ int number(ExitStatus status)
     return static_cast<int>(status);
 }
 
-const Event* last_event(const Evidence& seen, Event::Kind kind)
+const Event* last_event(const Evidence& evidence, Event::Kind kind)
 {
-    const auto found = std::find_if(seen.journal.rbegin(), seen.journal.rend(),
+    const auto found = std::find_if(evidence.journal.rbegin(), evidence.journal.rend(),
                                     [&](const Event& event) { return event.kind == kind; });
-    return found == seen.journal.rend() ? nullptr : &*found;
+    return found == evidence.journal.rend() ? nullptr : &*found;
 }
 
-bool had_supervisor(const Evidence& seen)
+bool had_supervisor(const Evidence& evidence)
 {
-    return seen.heartbeat || last_event(seen, Event::Kind::supervisor_started) != nullptr;
+    return evidence.heartbeat || last_event(evidence, Event::Kind::supervisor_started) != nullptr;
 }
 
-bool is_running_allocation(const Evidence& seen)
+bool is_running_allocation(const Evidence& evidence)
 {
-    const auto* job = std::get_if<Job>(&seen.slurm);
+    const auto* job = std::get_if<Job>(&evidence.slurm);
     return job != nullptr && job->state == JobState::running && !job->batch;
 }
 
 /// The last time at which the run is known to have been alive.
-Time last_sign_of_life(const Evidence& seen)
+Time last_sign_of_life(const Evidence& evidence)
 {
-    Time last = seen.key.made_at();
-    if (seen.job) {
-        last = std::max(last, seen.job->submitted_at);
+    Time last = evidence.key.made_at();
+    if (evidence.job) {
+        last = std::max(last, evidence.job->submitted_at);
     }
-    if (seen.heartbeat) {
-        last = std::max(last, seen.heartbeat->at);
+    if (evidence.heartbeat) {
+        last = std::max(last, evidence.heartbeat->at);
     }
-    for (const Event& event : seen.journal) {
+    for (const Event& event : evidence.journal) {
         last = std::max(last, event.at);
     }
     return last;
@@ -61,21 +61,22 @@ std::string by_whom(const StopRequest& stop)
 
 /// Slurm cancels a job that depends on a run (`--after`) which did not end well; accounting then
 /// has neither a user nor a reason.
-bool could_never_start(const Evidence& seen, std::optional<std::uint32_t> cancelled_by)
+bool could_never_start(const Evidence& evidence, std::optional<std::uint32_t> cancelled_by)
 {
-    if (const auto* job = std::get_if<Job>(&seen.slurm)) {
+    if (const auto* job = std::get_if<Job>(&evidence.slurm)) {
         return job->reason == "DependencyNeverSatisfied";
     }
-    return seen.run && seen.run->request.after && !cancelled_by && !had_supervisor(seen);
+    return evidence.run && evidence.run->request.after && !cancelled_by &&
+           !had_supervisor(evidence);
 }
 
-Ending stopped_or_cancelled(const Evidence& seen, std::optional<std::uint32_t> by, Time at)
+Ending stopped_or_cancelled(const Evidence& evidence, std::optional<std::uint32_t> by, Time at)
 {
-    if (seen.stop && seen.stop->at <= at + k_clock_slack) {
-        return {number(ExitStatus::stopped), Cause::stopped, by_whom(*seen.stop), at};
+    if (evidence.stop && evidence.stop->at <= at + k_clock_slack) {
+        return {number(ExitStatus::stopped), Cause::stopped, by_whom(*evidence.stop), at};
     }
-    if (could_never_start(seen, by)) {
-        const auto after = seen.run ? seen.run->request.after : std::nullopt;
+    if (could_never_start(evidence, by)) {
+        const auto after = evidence.run ? evidence.run->request.after : std::nullopt;
         return {number(ExitStatus::internal), Cause::not_started,
                 fmt::format("{}, which it was to follow, did not succeed",
                             after ? fmt::format("run {}", after->value) : "the run"),
@@ -94,19 +95,22 @@ std::string last_line_of(std::string_view text)
 }
 
 /// For FAILED jobs. The job's exit status is the program's if the supervisor lived to pass it on.
-Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
+Ending failed(const Evidence& evidence, std::optional<int> exit_status, Time at)
 {
     const int status = exit_status.value_or(number(ExitStatus::lost));
-    const std::string said = last_line_of(seen.slurm_log);
-    if (!had_supervisor(seen) && seen.link > LinkNumber{1}) { // the previous links could start
+    const std::string last_line = last_line_of(evidence.slurm_log);
+    if (!had_supervisor(evidence) &&
+        evidence.link > LinkNumber{1}) { // the previous links could start
         return {number(ExitStatus::lost), Cause::lost,
-                "its job failed without a record" + (said.empty() ? said : ": " + said), at};
+                "its job failed without a record" +
+                    (last_line.empty() ? last_line : ": " + last_line),
+                at};
     }
-    if (!had_supervisor(seen) && !said.empty()) {
+    if (!had_supervisor(evidence) && !last_line.empty()) {
         return {number(ExitStatus::internal), Cause::not_started,
-                "its supervisor left no record, but its job printed: " + said, at};
+                "its supervisor left no record, but its job printed: " + last_line, at};
     }
-    if (!had_supervisor(seen)) {
+    if (!had_supervisor(evidence)) {
         // "Signal 53": Slurm could not start the script.
         return {status > 128 ? number(ExitStatus::internal) : status, Cause::not_started,
                 "its supervisor left no record; do the nodes see the state directory?", at};
@@ -118,12 +122,12 @@ Ending failed(const Evidence& seen, std::optional<int> exit_status, Time at)
 }
 
 /// As counted by the supervisor.
-std::optional<std::uint64_t> memory_kills_in(const Evidence& seen)
+std::optional<std::uint64_t> memory_kills_in(const Evidence& evidence)
 {
-    const Event* end = last_event(seen, Event::Kind::ended);
+    const Event* end = last_event(evidence, Event::Kind::ended);
     std::optional<std::uint64_t> kills = end != nullptr ? end->to : std::nullopt;
     if (!kills) {
-        for (const Event& event : seen.journal) {
+        for (const Event& event : evidence.journal) {
             if (event.kind == Event::Kind::memory_kill) {
                 kills = kills.value_or(0) + event.to.value_or(1);
             }
@@ -143,26 +147,26 @@ void set_queue(RunStatus& status, const std::string& partition)
     }
 }
 
-RunStatus blank(const Evidence& seen)
+RunStatus blank(const Evidence& evidence)
 {
-    RunStatus status{seen.key};
-    status.run = seen.run;
-    status.queue = seen.run ? seen.run->request.queue : "";
-    if (const auto* job = std::get_if<Job>(&seen.slurm);
+    RunStatus status{evidence.key};
+    status.run = evidence.run;
+    status.queue = evidence.run ? evidence.run->request.queue : "";
+    if (const auto* job = std::get_if<Job>(&evidence.slurm);
         status.run && !status.run->request.chain && job != nullptr && job->walltime) {
         status.run->request.walltime = *job->walltime; // it may have been changed since
     }
-    status.memory_kills = memory_kills_in(seen);
-    status.link = seen.link;
-    status.job = seen.job;
-    status.stop = seen.stop;
-    status.next_job = seen.next ? std::optional(seen.next->job) : std::nullopt;
-    status.first_job = seen.first_job ? std::optional(seen.first_job->job) : std::nullopt;
-    status.links = seen.links;
+    status.memory_kills = memory_kills_in(evidence);
+    status.link = evidence.link;
+    status.job = evidence.job;
+    status.stop = evidence.stop;
+    status.next_job = evidence.next ? std::optional(evidence.next->job) : std::nullopt;
+    status.first_job = evidence.first_job ? std::optional(evidence.first_job->job) : std::nullopt;
+    status.links = evidence.links;
     if (status.links.empty()) {
-        status.links.push_back(link_past(seen.link, seen.journal));
+        status.links.push_back(link_past(evidence.link, evidence.journal));
     }
-    if (const Event* event = last_event(seen, Event::Kind::supervisor_started)) {
+    if (const Event* event = last_event(evidence, Event::Kind::supervisor_started)) {
         status.started_at = event->at;
         status.host = event->host.value_or("");
         set_queue(status, event->detail.value_or(""));
@@ -180,101 +184,103 @@ RunStatus blank(const Evidence& seen)
     return status;
 }
 
-RunStatus ended(const Evidence& seen, std::optional<Ending> ending)
+RunStatus ended(const Evidence& evidence, std::optional<Ending> ending)
 {
-    RunStatus status = blank(seen);
+    RunStatus status = blank(evidence);
     status.state = RunState::ended;
     status.ending = std::move(ending);
     return status;
 }
 
-RunStatus unknown(const Evidence& seen, std::string why)
+RunStatus unknown(const Evidence& evidence, std::string why)
 {
-    RunStatus status = blank(seen);
+    RunStatus status = blank(evidence);
     status.state = RunState::unknown;
     status.why_unknown = std::move(why);
     return status;
 }
 
-RunStatus running(const Evidence& seen)
+RunStatus running(const Evidence& evidence)
 {
-    RunStatus status = blank(seen);
+    RunStatus status = blank(evidence);
     status.state = RunState::running;
     return status;
 }
 
-RunStatus ended_by_journal(const Evidence& seen, const Event& event)
+RunStatus ended_by_journal(const Evidence& evidence, const Event& event)
 {
     Ending ending{event.status.value_or(number(ExitStatus::lost)),
                   event.cause.value_or(Cause::lost), event.detail.value_or(""), event.at};
-    RunStatus status = ended(seen, std::move(ending));
+    RunStatus status = ended(evidence, std::move(ending));
     status.last_lines = event.tail.value_or("");
     return status;
 }
 
 /// No source could be queried.
-RunStatus without_answer(const Evidence& seen, Time now, const std::string& why)
+RunStatus without_answer(const Evidence& evidence, Time now, const std::string& why)
 {
-    if (!seen.job && now - seen.key.made_at() < k_never_submitted) {
-        RunStatus status = blank(seen);
+    if (!evidence.job && now - evidence.key.made_at() < k_never_submitted) {
+        RunStatus status = blank(evidence);
         status.state = RunState::submitting;
         return status;
     }
-    return unknown(seen, why);
+    return unknown(evidence, why);
 }
 
-RunStatus from_accounting(const Evidence& seen, Time now)
+RunStatus from_accounting(const Evidence& evidence, Time now)
 {
     const Ending lost{number(ExitStatus::lost), Cause::lost,
                       "neither Slurm nor its accounting knows the job", now};
-    if (const auto* past = std::get_if<PastJob>(&seen.past); past && is_over(past->state)) {
+    if (const auto* past = std::get_if<PastJob>(&evidence.past); past && is_over(past->state)) {
         RunStatus status =
-            ended(seen, ending_from_slurm(seen, past->state, past->exit_status, past->cancelled_by,
-                                          past->ended_at.value_or(now)));
+            ended(evidence, ending_from_slurm(evidence, past->state, past->exit_status,
+                                              past->cancelled_by, past->ended_at.value_or(now)));
         if (!status.started_at && past->started_at < past->ended_at) {
             status.started_at = past->started_at;
         }
         return status;
     }
-    if (std::holds_alternative<NoSuchJob>(seen.past)) {
-        return ended(seen, lost);
+    if (std::holds_alternative<NoSuchJob>(evidence.past)) {
+        return ended(evidence, lost);
     }
     // The job is gone, but accounting, which may be late or not responding, may still have the
     // cause.
-    const std::chrono::seconds patience =
-        std::holds_alternative<PastJob>(seen.past) ? k_forgotten_patience : k_accounting_patience;
-    const bool waited_enough =
-        !std::holds_alternative<NotAsked>(seen.past) && now - last_sign_of_life(seen) > patience;
-    return ended(seen, waited_enough ? std::optional(lost) : std::nullopt);
+    const std::chrono::seconds patience = std::holds_alternative<PastJob>(evidence.past)
+                                              ? k_forgotten_patience
+                                              : k_accounting_patience;
+    const bool waited_enough = !std::holds_alternative<NotAsked>(evidence.past) &&
+                               now - last_sign_of_life(evidence) > patience;
+    return ended(evidence, waited_enough ? std::optional(lost) : std::nullopt);
 }
 
-RunStatus not_in_slurm(const Evidence& seen, Time now)
+RunStatus not_in_slurm(const Evidence& evidence, Time now)
 {
-    if (seen.job) {
-        return from_accounting(seen, now);
+    if (evidence.job) {
+        return from_accounting(evidence, now);
     }
-    if (now - seen.key.made_at() < k_never_submitted) {
-        return without_answer(seen, now, "");
+    if (now - evidence.key.made_at() < k_never_submitted) {
+        return without_answer(evidence, now, "");
     }
-    if (seen.stop) {
-        return ended(seen, Ending{number(ExitStatus::stopped), Cause::stopped, by_whom(*seen.stop),
-                                  seen.stop->at});
+    if (evidence.stop) {
+        return ended(evidence, Ending{number(ExitStatus::stopped), Cause::stopped,
+                                      by_whom(*evidence.stop), evidence.stop->at});
     }
-    return ended(seen, Ending{number(ExitStatus::lost), Cause::lost, "never reached Slurm", now});
+    return ended(evidence,
+                 Ending{number(ExitStatus::lost), Cause::lost, "never reached Slurm", now});
 }
 
-RunStatus waiting(const Evidence& seen, const Job& job)
+RunStatus waiting(const Evidence& evidence, const Job& job)
 {
-    RunStatus status = blank(seen);
+    RunStatus status = blank(evidence);
     status.state = RunState::waiting;
     status.reason = job.reason;
     status.expected_start = job.started_at;
     return status;
 }
 
-RunStatus running_by_slurm(const Evidence& seen, const Job& job)
+RunStatus running_by_slurm(const Evidence& evidence, const Job& job)
 {
-    RunStatus status = running(seen);
+    RunStatus status = running(evidence);
     set_queue(status, job.partition);
     status.started_at = status.started_at ? status.started_at : job.started_at;
     status.ends_at = job.ends_at ? job.ends_at : status.ends_at;
@@ -283,33 +289,34 @@ RunStatus running_by_slurm(const Evidence& seen, const Job& job)
     return status;
 }
 
-RunStatus submitting(const Evidence& seen)
+RunStatus submitting(const Evidence& evidence)
 {
-    RunStatus status = blank(seen);
+    RunStatus status = blank(evidence);
     status.state = RunState::submitting;
     status.job.reset();
     return status;
 }
 
-RunStatus from_job(const Evidence& seen, const Job& job, Time now)
+RunStatus from_job(const Evidence& evidence, const Job& job, Time now)
 {
     if (job.state == JobState::pending) {
-        return waiting(seen, job);
+        return waiting(evidence, job);
     }
     if (job.state == JobState::unknown) {
-        return unknown(seen, "Slurm reports a state that this gpuq does not know");
+        return unknown(evidence, "Slurm reports a state that this gpuq does not know");
     }
     if (!is_over(job.state)) {
-        return running_by_slurm(seen, job);
+        return running_by_slurm(evidence, job);
     }
-    if (may_be_asked_for_again(seen, now)) {
-        return submitting(seen);
+    if (may_be_asked_for_again(evidence, now)) {
+        return submitting(evidence);
     }
-    if (const auto* past = std::get_if<PastJob>(&seen.past); past && is_over(past->state)) {
-        return from_accounting(seen, now);
+    if (const auto* past = std::get_if<PastJob>(&evidence.past); past && is_over(past->state)) {
+        return from_accounting(evidence, now);
     }
-    RunStatus status = ended(seen, ending_from_slurm(seen, job.state, job.exit_status, std::nullopt,
-                                                     std::min(job.ends_at.value_or(now), now)));
+    RunStatus status =
+        ended(evidence, ending_from_slurm(evidence, job.state, job.exit_status, std::nullopt,
+                                          std::min(job.ends_at.value_or(now), now)));
     if (!status.started_at && !job.nodes.empty()) { // otherwise it never left the queue
         status.started_at = job.started_at;
     }
@@ -325,123 +332,128 @@ Overload(Cases...) -> Overload<Cases...>;
 
 /// For a link that ended according to Slurm without recording how: the next link determines that
 /// when it starts. Nothing if there is no next link, or no longer.
-std::optional<RunStatus> handed_on(const Evidence& seen)
+std::optional<RunStatus> handed_on(const Evidence& evidence)
 {
-    const auto* next = std::get_if<Job>(&seen.next_slurm);
-    const auto* job = std::get_if<Job>(&seen.slurm);
-    const bool is_gone = std::holds_alternative<NoSuchJob>(seen.slurm);
-    const auto* past = std::get_if<PastJob>(&seen.past);
+    const auto* next = std::get_if<Job>(&evidence.next_slurm);
+    const auto* job = std::get_if<Job>(&evidence.slurm);
+    const bool is_gone = std::holds_alternative<NoSuchJob>(evidence.slurm);
+    const auto* past = std::get_if<PastJob>(&evidence.past);
     const bool was_cancelled = past != nullptr && past->state == JobState::cancelled;
     const bool lost = (is_gone && !was_cancelled) ||
                       (job != nullptr && is_over(job->state) && job->state != JobState::cancelled);
-    if (const auto* none = std::get_if<NoAnswer>(&seen.next_slurm); none && lost) {
-        return unknown(seen, none->why);
+    if (const auto* none = std::get_if<NoAnswer>(&evidence.next_slurm); none && lost) {
+        return unknown(evidence, none->why);
     }
     if (next == nullptr || is_over(next->state) || !lost) {
         return std::nullopt;
     }
-    return next->state == JobState::pending ? waiting(seen, *next) : running_by_slurm(seen, *next);
+    return next->state == JobState::pending ? waiting(evidence, *next)
+                                            : running_by_slurm(evidence, *next);
 }
 
 } // namespace
 
-RunStatus conclude(const Evidence& seen, Time now)
+RunStatus conclude(const Evidence& evidence, Time now)
 {
-    const Event* const end = last_event(seen, Event::Kind::ended);
-    if (end == nullptr && !seen.ended && seen.next &&
-        !(seen.heartbeat && is_fresh(*seen.heartbeat, now))) {
-        if (auto status = handed_on(seen)) {
+    const Event* const end = last_event(evidence, Event::Kind::ended);
+    if (end == nullptr && !evidence.ended && evidence.next &&
+        !(evidence.heartbeat && is_fresh(*evidence.heartbeat, now))) {
+        if (auto status = handed_on(evidence)) {
             return *std::move(status);
         }
     }
     if (end != nullptr && !end->continues) {
-        return ended_by_journal(seen, *end);
+        return ended_by_journal(evidence, *end);
     }
-    if (end != nullptr && !seen.ended) { // the next link could not be submitted
-        if (seen.stop) {
-            return ended(seen, Ending{number(ExitStatus::stopped), Cause::stopped,
-                                      by_whom(*seen.stop), seen.stop->at});
+    if (end != nullptr && !evidence.ended) { // the next link could not be submitted
+        if (evidence.stop) {
+            return ended(evidence, Ending{number(ExitStatus::stopped), Cause::stopped,
+                                          by_whom(*evidence.stop), evidence.stop->at});
         }
-        RunStatus status = blank(seen);
+        RunStatus status = blank(evidence);
         status.state = RunState::waiting;
         status.reason = k_no_next_link;
         return status;
     }
-    if (seen.ended) {
-        return ended(seen, seen.ended);
+    if (evidence.ended) {
+        return ended(evidence, evidence.ended);
     }
-    if (seen.heartbeat && is_fresh(*seen.heartbeat, now)) {
-        return running(seen);
+    if (evidence.heartbeat && is_fresh(*evidence.heartbeat, now)) {
+        return running(evidence);
     }
     return std::visit(
         Overload{
-            [&](const NotAsked&) { return without_answer(seen, now, "Slurm was not asked"); },
-            [&](const NoAnswer& none) { return without_answer(seen, now, none.why); },
-            [&](const NoSuchJob&) { return not_in_slurm(seen, now); },
-            [&](const Job& job) { return from_job(seen, job, now); },
+            [&](const NotAsked&) { return without_answer(evidence, now, "Slurm was not asked"); },
+            [&](const NoAnswer& none) { return without_answer(evidence, now, none.why); },
+            [&](const NoSuchJob&) { return not_in_slurm(evidence, now); },
+            [&](const Job& job) { return from_job(evidence, job, now); },
         },
-        seen.slurm);
+        evidence.slurm);
 }
 
-bool may_be_asked_for_again(const Evidence& seen, Time now)
+bool may_be_asked_for_again(const Evidence& evidence, Time now)
 {
-    const auto* job = std::get_if<Job>(&seen.slurm);
-    return job != nullptr && job->state == JobState::failed && !seen.job_recorded &&
-           !had_supervisor(seen) && !seen.stop && now - seen.key.made_at() < k_never_submitted;
+    const auto* job = std::get_if<Job>(&evidence.slurm);
+    return job != nullptr && job->state == JobState::failed && !evidence.job_recorded &&
+           !had_supervisor(evidence) && !evidence.stop &&
+           now - evidence.key.made_at() < k_never_submitted;
 }
 
-bool has_ended_on_disk(const Evidence& seen)
+bool has_ended_on_disk(const Evidence& evidence)
 {
-    const Event* const end = last_event(seen, Event::Kind::ended);
-    return seen.ended || (end != nullptr && !end->continues);
+    const Event* const end = last_event(evidence, Event::Kind::ended);
+    return evidence.ended || (end != nullptr && !end->continues);
 }
 
-bool needs_slurm(const Evidence& seen, Time now)
+bool needs_slurm(const Evidence& evidence, Time now)
 {
-    return !has_ended_on_disk(seen) && !(seen.heartbeat && is_fresh(*seen.heartbeat, now));
+    return !has_ended_on_disk(evidence) &&
+           !(evidence.heartbeat && is_fresh(*evidence.heartbeat, now));
 }
 
-bool needs_accounting(const Evidence& seen)
+bool needs_accounting(const Evidence& evidence)
 {
-    if (has_ended_on_disk(seen) || !seen.job) {
+    if (has_ended_on_disk(evidence) || !evidence.job) {
         return false;
     }
-    if (const auto* job = std::get_if<Job>(&seen.slurm)) {
+    if (const auto* job = std::get_if<Job>(&evidence.slurm)) {
         // Slurm itself reports every cause except who cancelled a job.
-        return job->state == JobState::cancelled && !seen.stop;
+        return job->state == JobState::cancelled && !evidence.stop;
     }
-    return std::holds_alternative<NoSuchJob>(seen.slurm);
+    return std::holds_alternative<NoSuchJob>(evidence.slurm);
 }
 
-bool needs_step(const Evidence& seen, Time now)
+bool needs_step(const Evidence& evidence, Time now)
 {
-    return is_running_allocation(seen) && had_supervisor(seen) && needs_slurm(seen, now);
+    return is_running_allocation(evidence) && had_supervisor(evidence) &&
+           needs_slurm(evidence, now);
 }
 
-bool is_abandoned(const Evidence& seen, Time now)
+bool is_abandoned(const Evidence& evidence, Time now)
 {
-    if (needs_step(seen, now)) {
-        return seen.step_is_over;
+    if (needs_step(evidence, now)) {
+        return evidence.step_is_over;
     }
-    const auto* job = std::get_if<Job>(&seen.slurm);
-    return is_running_allocation(seen) && !had_supervisor(seen) && !has_ended_on_disk(seen) &&
-           job->started_at && now - *job->started_at > k_no_supervisor &&
-           now - seen.key.made_at() > k_no_supervisor;
+    const auto* job = std::get_if<Job>(&evidence.slurm);
+    return is_running_allocation(evidence) && !had_supervisor(evidence) &&
+           !has_ended_on_disk(evidence) && job->started_at &&
+           now - *job->started_at > k_no_supervisor &&
+           now - evidence.key.made_at() > k_no_supervisor;
 }
 
-Ending ending_from_slurm(const Evidence& seen, JobState state, std::optional<int> exit_status,
+Ending ending_from_slurm(const Evidence& evidence, JobState state, std::optional<int> exit_status,
                          std::optional<std::uint32_t> cancelled_by, Time at)
 {
     switch (state) {
     case JobState::completed:
-        if (!had_supervisor(seen) && seen.link > LinkNumber{1}) {
+        if (!had_supervisor(evidence) && evidence.link > LinkNumber{1}) {
             return {number(ExitStatus::lost), Cause::lost, "its job ended without a record", at};
         }
         return {exit_status.value_or(0), Cause::finished, "", at};
     case JobState::failed:
-        return failed(seen, exit_status, at);
+        return failed(evidence, exit_status, at);
     case JobState::cancelled:
-        return stopped_or_cancelled(seen, cancelled_by, at);
+        return stopped_or_cancelled(evidence, cancelled_by, at);
     case JobState::timeout:
     case JobState::deadline:
         return {number(ExitStatus::time_limit), Cause::time_limit, "", at};

@@ -111,7 +111,7 @@ constexpr const char* k_no_next_link = "NextLink";
 RunStatus conclude(const Evidence& evidence, Time now);
 
 /// The number of GPUs requested on each node; 1 if the run's record can't be read.
-inline int gpus_asked(const RunStatus& status)
+inline int gpu_totals(const RunStatus& status)
 {
     return status.run ? status.run->request.gpus.count : 1;
 }

@@ -106,7 +106,7 @@ public:
                 return answer;
             }
             m_patience.notice(answer.error().text);
-            TRY_ASSIGN(auto found, what_came_of_it(answer.error()));
+            TRY_ASSIGN(auto found, find_submitted(answer.error()));
             if (found) {
                 return *std::move(found);
             }
@@ -116,7 +116,7 @@ public:
 private:
     /// Polls the user's jobs for the key. Returns the job if it was made after all, or nothing once
     /// it is certain that none was.
-    Result<std::optional<Submitted>> what_came_of_it(const Error& lost)
+    Result<std::optional<Submitted>> find_submitted(const Error& lost)
     {
         std::optional<std::chrono::steady_clock::time_point> first_answer;
         while (m_clock.steady() - m_begin < m_patience.limit) {

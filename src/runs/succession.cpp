@@ -51,39 +51,39 @@ std::optional<StopRequest> stop_request(Store& store, const RunKey& key)
 }
 
 /// If several jobs were made for a link, the one that ran it counts.
-std::optional<JobId> job_that_ran(Store& store, const Evidence& seen)
+std::optional<JobId> job_that_ran(Store& store, const Evidence& evidence)
 {
-    for (const Event& event : seen.journal) {
+    for (const Event& event : evidence.journal) {
         if (event.kind == Event::Kind::supervisor_started && event.job && *event.job != 0) {
             return JobId{*event.job};
         }
     }
-    const auto job = job_of_link(store, seen.key, seen.link);
+    const auto job = job_of_link(store, evidence.key, evidence.link);
     return job ? std::optional(job->job) : std::nullopt;
 }
 
 Evidence evidence_of(Store& store, const Run& run, LinkNumber link)
 {
-    Evidence seen{run.key};
-    seen.run = run;
-    seen.link = link;
+    Evidence evidence{run.key};
+    evidence.run = run;
+    evidence.link = link;
     const auto journal = store.read(layout::journal(run.key, link));
-    seen.journal = journal ? parse_journal(*journal) : std::vector<Event>{};
+    evidence.journal = journal ? parse_journal(*journal) : std::vector<Event>{};
     const auto beat = store.read(layout::heartbeat(run.key, link));
-    seen.heartbeat = beat ? parse_heartbeat(*beat) : std::nullopt;
-    seen.stop = stop_request(store, run.key);
-    return seen;
+    evidence.heartbeat = beat ? parse_heartbeat(*beat) : std::nullopt;
+    evidence.stop = stop_request(store, run.key);
+    return evidence;
 }
 
 /// How a link ended that recorded no ending; nothing while that is unknown.
-std::optional<Ending> ending_without_word(Store& store, Cluster* cluster, const Run& run,
-                                          LinkNumber link, Time now)
+std::optional<Ending> inferred_ending(Store& store, Cluster* cluster, const Run& run,
+                                      LinkNumber link, Time now)
 {
-    Evidence seen = evidence_of(store, run, link);
-    if (seen.heartbeat && is_fresh(*seen.heartbeat, now)) {
+    Evidence evidence = evidence_of(store, run, link);
+    if (evidence.heartbeat && is_fresh(*evidence.heartbeat, now)) {
         return std::nullopt; // its node may be cut off and its program still alive
     }
-    const auto job = job_that_ran(store, seen);
+    const auto job = job_that_ran(store, evidence);
     if (cluster == nullptr || !job) {
         return std::nullopt;
     }
@@ -92,11 +92,11 @@ std::optional<Ending> ending_without_word(Store& store, Cluster* cluster, const 
         return std::nullopt;
     }
     if (found) {
-        seen.slurm = *found;
-        return ending_from_slurm(seen, found->state, found->exit_status, std::nullopt,
+        evidence.slurm = *found;
+        return ending_from_slurm(evidence, found->state, found->exit_status, std::nullopt,
                                  std::min(found->ends_at.value_or(now), now));
     }
-    const bool silent = !seen.heartbeat || now - seen.heartbeat->at > k_silence;
+    const bool silent = !evidence.heartbeat || now - evidence.heartbeat->at > k_silence;
     if (found.error().kind == Error::Kind::missing && silent) {
         return Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
                       "Slurm no longer knows its job", last_life(store, run.key, link, now)};
@@ -107,14 +107,14 @@ std::optional<Ending> ending_without_word(Store& store, Cluster* cluster, const 
 std::optional<Ending> cancelled_job(Store& store, Cluster& cluster, const Run& run, LinkNumber link,
                                     Time now)
 {
-    Evidence seen = evidence_of(store, run, link);
-    const auto job = job_that_ran(store, seen);
+    Evidence evidence = evidence_of(store, run, link);
+    const auto job = job_that_ran(store, evidence);
     const auto found = job ? cluster.job(*job) : Result<Job>(fail(Error::Kind::missing, ""));
     if (!found || found->state != JobState::cancelled) {
         return std::nullopt;
     }
-    seen.slurm = *found;
-    return ending_from_slurm(seen, found->state, std::nullopt, std::nullopt,
+    evidence.slurm = *found;
+    return ending_from_slurm(evidence, found->state, std::nullopt, std::nullopt,
                              std::min(found->ends_at.value_or(now), now));
 }
 
@@ -157,7 +157,7 @@ bool is_claimed_by_another(Store& store, const RunKey& key, LinkNumber link,
 }
 
 /// The end of the run as recorded by a link, since the user last resumed it.
-std::optional<Ending> said_end(const std::vector<LinkPast>& links)
+std::optional<Ending> recorded_end(const std::vector<LinkPast>& links)
 {
     for (auto link = links.rbegin(); link != links.rend(); ++link) {
         if (link->ending && !link->ending->continues) {
@@ -202,7 +202,7 @@ bool is_withdrawn(Cluster& cluster, JobId job)
 void end_for(Verdict& verdict, const std::string& why, Time at)
 {
     verdict = Verdict{};
-    verdict.go = Verdict::Go::over;
+    verdict.decision = Verdict::Decision::over;
     verdict.ending = Ending{static_cast<int>(ExitStatus::stopped), Cause::cancelled, why, at};
 }
 
@@ -222,15 +222,15 @@ Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber li
     LinkPast& last = found.links.back();
     const auto own = job_of_link(store, run.key, link);
     const bool resumed = own && own->resumed;
-    found.had_word = last.ending.has_value();
+    found.has_own_ending = last.ending.has_value();
     if (!resumed && store.size(layout::ended_json(run.key))) {
         return leaving(std::move(found));
     }
-    if (const auto end = resumed ? std::nullopt : said_end(found.links)) {
+    if (const auto end = resumed ? std::nullopt : recorded_end(found.links)) {
         return ended(store, run.key, std::move(found), *end);
     }
-    if (!found.had_word) {
-        last.ending = ending_without_word(store, cluster, run, before, now);
+    if (!found.has_own_ending) {
+        last.ending = inferred_ending(store, cluster, run, before, now);
     }
     if (auto cancelled =
             resumed ? std::nullopt : cancelled_meanwhile(store, cluster, run, found.links, now)) {
@@ -246,15 +246,15 @@ Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber li
                      Ending{static_cast<int>(ExitStatus::stopped), Cause::stopped,
                             stop->by.empty() ? "" : "by " + stop->by, now});
     }
-    if (!found.had_word) {
+    if (!found.has_own_ending) {
         take_saved(last);
     }
-    found.verdict = resumed ? Verdict{Verdict::Go::on, Restart::user, 0s, {}, "", {}}
-                            : judge(run.request, found.links, now);
+    found.verdict = resumed ? Verdict{Verdict::Decision::next_link, Restart::user, 0s, {}, "", {}}
+                            : decide_next(run.request, found.links, now);
     if (resumed && last.ending) {
         found.verdict.why = "a user resumed it";
     }
-    if (found.verdict.go == Verdict::Go::over) {
+    if (found.verdict.decision == Verdict::Decision::over) {
         const Ending ending = *found.verdict.ending;
         return ended(store, run.key, std::move(found), ending);
     }
@@ -269,10 +269,11 @@ Succession succeed(Store& store, Cluster* cluster, const Run& run, LinkNumber li
         fence(store, run.key, link, *self);
     }
     // A node that was cut off may have come back in the meantime and recorded an ending.
-    if (const auto end = resumed ? std::nullopt : said_end(read_links(store, run.key, before))) {
+    if (const auto end =
+            resumed ? std::nullopt : recorded_end(read_links(store, run.key, before))) {
         return ended(store, run.key, std::move(found), *end);
     }
-    found.is = Succession::Is::turn;
+    found.is = Succession::Is::link_start;
     return found;
 }
 

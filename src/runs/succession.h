@@ -20,15 +20,15 @@ namespace gpuq {
 /// The decision for a later link when its job starts.
 struct Succession {
     enum class Is {
-        turn,  ///< run its program: this job has claimed the link
-        leave, ///< exit: the run is over, as recorded on disk, or another job runs the link
-        wait,  ///< wait: it is not yet known how the previous link ended
-        hold,  ///< `lacks` returned true: the program may not start yet; nothing is claimed
+        link_start, ///< run its program: this job has claimed the link
+        leave,      ///< exit: the run is over, as recorded on disk, or another job runs the link
+        wait,       ///< wait: it is not yet known how the previous link ended
+        hold,       ///< `lacks` returned true: the program may not start yet; nothing is claimed
     };
     Is is = Is::wait;
     Verdict verdict;
     std::vector<LinkPast> links; ///< all previous links, oldest first
-    bool had_word = false;       ///< the previous link recorded its own ending
+    bool has_own_ending = false; ///< the previous link recorded its own ending
     std::string why;             ///< why it must wait
 };
 

@@ -87,8 +87,8 @@ Result<AccountedWaits> parse_waits(std::string_view text, const std::string& nam
     AccountedWaits found;
     std::optional<Columns> columns;
     const auto second = std::chrono::floor<Seconds>(now.time_since_epoch());
-    TRY(each_line(text, name, [&](const Line& line, std::string_view words) -> Result<void> {
-        const Fields row = split(words, '|');
+    TRY(each_line(text, name, [&](const Line& line, std::string_view column_names) -> Result<void> {
+        const Fields row = split(column_names, '|');
         if (!columns) {
             columns.emplace(row);
             for (const char* needed : {"JobID", "Submit", "Eligible", "Start", "State", "Partition",
@@ -122,12 +122,12 @@ std::vector<QueueWaits> waits_by_queue(const policy::Rules& rules,
     }
     std::vector<QueueWaits> queues;
     for (const policy::Queue& queue : rules.policy().queues) {
-        QueueWaits told{queue.name, figures_of(all[&queue]), {}, {}};
+        QueueWaits result{queue.name, figures_of(all[&queue]), {}, {}};
         for (auto& [model, group] : models[&queue]) {
-            told.models.emplace_back(model, figures_of(std::move(group)));
+            result.models.emplace_back(model, figures_of(std::move(group)));
         }
-        told.targets = kept(queue.wait, told.all);
-        queues.push_back(std::move(told));
+        result.targets = kept(queue.wait, result.all);
+        queues.push_back(std::move(result));
     }
     return queues;
 }

@@ -24,7 +24,7 @@ public:
 
     std::optional<Slot> ask(const Need& need, const NodeSet& allowed, bool only_now)
     {
-        const NodeSet nodes = m_world.placer.choose(need, allowed, m_world.rooms);
+        const NodeSet nodes = m_world.placer.choose(need, allowed, m_world.spaces);
         if (nodes.any()) {
             return Slot{m_world.now, nodes};
         }
@@ -34,7 +34,7 @@ public:
 private:
     std::optional<Slot> after_others(const Need& need, const NodeSet& allowed)
     {
-        m_rooms = m_world.rooms;
+        m_spaces = m_world.spaces;
         const auto& running = m_world.running;
         const bool old = m_world.machine.settings.release < 2011; // every window has its own start
         Seconds window{30};
@@ -50,7 +50,7 @@ private:
                 if (from == k_never) {
                     from = old ? link.ends_by : next_on_clock(link.ends_by, window);
                 }
-                change(m_rooms, link.need, link.nodes, 1);
+                change(m_spaces, link.need, link.nodes, 1);
                 last = &link;
                 if (i < running.size() && m_world.links[running[i]].ends_by > from + window) {
                     break;
@@ -63,7 +63,7 @@ private:
                 window *= 2;
             } while (!old && i < running.size() &&
                      m_world.links[running[i]].ends_by > from + window);
-            const NodeSet nodes = m_world.placer.choose(need, allowed, m_rooms);
+            const NodeSet nodes = m_world.placer.choose(need, allowed, m_spaces);
             if (nodes.any()) {
                 return Slot{std::max(last->ends_by, m_world.now + Seconds{1}), nodes};
             }
@@ -78,7 +78,7 @@ private:
     }
 
     const World& m_world;
-    std::vector<Room> m_rooms;
+    std::vector<FreeSpace> m_spaces;
 };
 
 /// One backfill cycle.
@@ -149,7 +149,7 @@ private:
     bool might_fit(const Entry& entry) const
     {
         const Shape& shape = m_world.shapes[entry.shape];
-        if (m_world.placer.possible(shape.need, shape.nodes, m_world.rooms)) {
+        if (m_world.placer.possible(shape.need, shape.nodes, m_world.spaces)) {
             return true;
         }
         NodeSet nodes;
@@ -201,14 +201,14 @@ private:
     bool start(const Entry& entry, const Slot& slot)
     {
         const Need& need = m_world.shapes[entry.shape].need;
-        if (m_world.placer.possible(need, slot.nodes, m_world.rooms)) {
+        if (m_world.placer.possible(need, slot.nodes, m_world.spaces)) {
             m_world.start(entry, slot.nodes);
             m_passed.started.push_back(entry.link);
             return true;
         }
         NodeSet nodes;
-        const auto told = evict(m_world, victims(m_world, entry, slot.nodes, nodes));
-        m_passed.evicted.insert(m_passed.evicted.end(), told.begin(), told.end());
+        const auto notified = evict(m_world, victims(m_world, entry, slot.nodes, nodes));
+        m_passed.evicted.insert(m_passed.evicted.end(), notified.begin(), notified.end());
         return false;
     }
 
@@ -251,7 +251,7 @@ private:
         }
         if (m_world.machine.settings.preempts) {
             NodeSet nodes;
-            if (!m_world.placer.possible(need, allowed, m_world.rooms) &&
+            if (!m_world.placer.possible(need, allowed, m_world.spaces) &&
                 !victims(m_world, entry, allowed, nodes).empty()) {
                 return Slot{m_world.now, nodes};
             }

@@ -5,12 +5,12 @@ namespace gpuq::sim {
 namespace {
 
 /// The partitions that a pass has closed so far.
-struct Doors {
+struct OpenPartitions {
     std::vector<bool> shut; ///< by partition
     std::size_t open;       ///< number of partitions not closed
     NodeSet nodes;          ///< not in any closed partition
 
-    explicit Doors(const World& world)
+    explicit OpenPartitions(const World& world)
         : shut(world.machine.partitions.size(), false)
         , open(shut.size())
     {
@@ -29,7 +29,8 @@ struct Doors {
 };
 
 /// Starts the entry or preempts jobs for it. Returns whether its partition stays open.
-bool try_entry(World& world, const Entry& entry, const Doors& doors, Passed& passed)
+bool try_entry(World& world, const Entry& entry, const OpenPartitions& open_partitions,
+               Passed& passed)
 {
     const Shape& shape = world.shapes[entry.shape];
     const Link& link = world.links[entry.link];
@@ -38,16 +39,16 @@ bool try_entry(World& world, const Entry& entry, const Doors& doors, Passed& pas
         (!open.any() || open.count() < static_cast<std::size_t>(shape.need.nodes))) {
         return true; // reserved: skipped, without blocking later jobs
     }
-    const NodeSet allowed = open & doors.nodes;
-    NodeSet nodes = world.placer.choose(shape.need, allowed, world.rooms);
+    const NodeSet allowed = open & open_partitions.nodes;
+    NodeSet nodes = world.placer.choose(shape.need, allowed, world.spaces);
     if (nodes.any()) {
         world.start(entry, nodes);
         passed.started.push_back(entry.link);
         return true;
     }
     if (world.machine.settings.preempts) {
-        const auto told = evict(world, victims(world, entry, allowed, nodes));
-        passed.evicted.insert(passed.evicted.end(), told.begin(), told.end());
+        const auto notified = evict(world, victims(world, entry, allowed, nodes));
+        passed.evicted.insert(passed.evicted.end(), notified.begin(), notified.end());
     }
     return false;
 }
@@ -57,26 +58,26 @@ bool try_entry(World& world, const Entry& entry, const Doors& doors, Passed& pas
 Passed main_pass(World& world, std::optional<int> depth)
 {
     Passed passed;
-    Doors doors(world);
-    int looked_at = 0;
+    OpenPartitions open_partitions(world);
+    int queried = 0;
     ++world.course.effort.main_passes;
     for (const Entry& entry : world.queue) {
-        if (doors.open == 0) {
+        if (open_partitions.open == 0) {
             break;
         }
         if (world.links[entry.link].state != State::pending) {
             continue; // started in another partition
         }
-        if (depth && looked_at++ > *depth) {
+        if (depth && queried++ > *depth) {
             passed.stopped_early = true;
             break;
         }
         const int partition = world.shapes[entry.shape].partition;
-        if (doors.shut[static_cast<std::size_t>(partition)] || !world.may_start(entry)) {
+        if (open_partitions.shut[static_cast<std::size_t>(partition)] || !world.may_start(entry)) {
             continue; // over a limit: it does not block other jobs
         }
-        if (!try_entry(world, entry, doors, passed)) {
-            doors.close(world, partition);
+        if (!try_entry(world, entry, open_partitions, passed)) {
+            open_partitions.close(world, partition);
         }
     }
     world.drop_started();

@@ -20,15 +20,15 @@ struct Run {
 };
 
 /// Slurm compares CPUs; if they are not counted, GPUs are used instead.
-int size_of(const Room& room)
+int size_of(const FreeSpace& space)
 {
-    return room.cpus >= k_endless / 2 ? room.gpus : room.cpus;
+    return space.cpus >= k_endless / 2 ? space.gpus : space.cpus;
 }
 
 /// The value by which nodes are compared for a job.
-int counted(const Need& need, const Room& room)
+int counted(const Need& need, const FreeSpace& space)
 {
-    return need.counted > 0 ? std::min(need.counted, size_of(room)) : size_of(room);
+    return need.counted > 0 ? std::min(need.counted, size_of(space)) : size_of(space);
 }
 
 bool is_better(const Run& run, const Run& best, int nodes)
@@ -44,11 +44,11 @@ bool is_better(const Run& run, const Run& best, int nodes)
     return enough ? run.size < best.size : run.size > best.size;
 }
 
-std::size_t tightest(const Run& run, const std::vector<Room>& rooms)
+std::size_t tightest(const Run& run, const std::vector<FreeSpace>& spaces)
 {
     std::size_t best = run.first;
     for (std::size_t node = run.first + 1; node < run.last; ++node) {
-        if (size_of(rooms[node]) < size_of(rooms[best])) {
+        if (size_of(spaces[node]) < size_of(spaces[best])) {
             best = node;
         }
     }
@@ -57,15 +57,15 @@ std::size_t tightest(const Run& run, const std::vector<Room>& rooms)
 
 } // namespace
 
-std::vector<Room> empty_rooms(const std::vector<Node>& nodes)
+std::vector<FreeSpace> empty_spaces(const std::vector<Node>& nodes)
 {
-    std::vector<Room> rooms;
-    rooms.reserve(nodes.size());
+    std::vector<FreeSpace> spaces;
+    spaces.reserve(nodes.size());
     for (const Node& node : nodes) {
-        rooms.push_back({node.gpus, node.cpus > 0 ? node.cpus : k_endless,
-                         node.memory_mib > 0 ? node.memory_mib : k_endless});
+        spaces.push_back({node.gpus, node.cpus > 0 ? node.cpus : k_endless,
+                          node.memory_mib > 0 ? node.memory_mib : k_endless});
     }
-    return rooms;
+    return spaces;
 }
 
 std::optional<Need> need_of(const Job& job, int gpus_per_node)
@@ -94,19 +94,19 @@ std::optional<Need> need_of(const Job& job, int gpus_per_node)
     return need;
 }
 
-void change(std::vector<Room>& rooms, const Need& need, const NodeSet& chosen, int sign)
+void change(std::vector<FreeSpace>& spaces, const Need& need, const NodeSet& chosen, int sign)
 {
     int left = need.gpus_in_all;
     int nodes = need.nodes;
-    for (std::size_t node = 0; node < rooms.size() && nodes > 0; ++node) {
+    for (std::size_t node = 0; node < spaces.size() && nodes > 0; ++node) {
         if (!chosen.test(node)) {
             continue;
         }
         --nodes;
         const int gpus = std::min(left, need.gpus);
-        rooms[node].gpus += sign * gpus;
-        rooms[node].cpus += sign * need.cpus;
-        rooms[node].memory_mib += sign * need.memory_mib;
+        spaces[node].gpus += sign * gpus;
+        spaces[node].cpus += sign * need.cpus;
+        spaces[node].memory_mib += sign * need.memory_mib;
         left -= gpus;
     }
 }
@@ -128,11 +128,11 @@ Placer::Placer(const std::vector<Node>& nodes)
 }
 
 bool Placer::possible(const Need& need, const NodeSet& allowed,
-                      const std::vector<Room>& rooms) const
+                      const std::vector<FreeSpace>& spaces) const
 {
     int usable = 0;
     for (std::size_t node = 0; node < m_size; ++node) {
-        if (allowed.test(node) && fits(need, rooms[node]) && ++usable >= need.nodes) {
+        if (allowed.test(node) && fits(need, spaces[node]) && ++usable >= need.nodes) {
             return true;
         }
     }
@@ -140,18 +140,18 @@ bool Placer::possible(const Need& need, const NodeSet& allowed,
 }
 
 NodeSet Placer::choose(const Need& need, const NodeSet& allowed,
-                       const std::vector<Room>& rooms) const
+                       const std::vector<FreeSpace>& spaces) const
 {
     NodeSet chosen;
-    if (!possible(need, allowed, rooms)) {
+    if (!possible(need, allowed, spaces)) {
         return chosen;
     }
     NodeSet usable = allowed;
     for (std::size_t node = 0; node < m_size; ++node) {
-        usable.set(node, allowed.test(node) && fits(need, rooms[node]));
+        usable.set(node, allowed.test(node) && fits(need, spaces[node]));
     }
     if (!m_leaves.empty()) {
-        return choose_by_leaf(need, usable, rooms);
+        return choose_by_leaf(need, usable, spaces);
     }
     for (int wanted = need.nodes; wanted > 0;) {
         Run best;
@@ -163,7 +163,7 @@ NodeSet Placer::choose(const Need& need, const NodeSet& allowed,
             Run run{node, node, m_weights[node], 0};
             while (run.last < m_size && usable.test(run.last) &&
                    m_weights[run.last] == run.weight) {
-                run.size += size_of(rooms[run.last]);
+                run.size += size_of(spaces[run.last]);
                 ++run.last;
             }
             node = run.last;
@@ -172,7 +172,7 @@ NodeSet Placer::choose(const Need& need, const NodeSet& allowed,
             }
         }
         if (wanted == 1) {
-            chosen.set(need.counted > 0 ? best.first : tightest(best, rooms));
+            chosen.set(need.counted > 0 ? best.first : tightest(best, spaces));
             break;
         }
         for (std::size_t node = best.first; node < best.last && wanted > 0; ++node, --wanted) {
@@ -211,7 +211,7 @@ NodeSet Placer::lightest(const Need& need, const NodeSet& usable) const
 /// fewest; if there is none, one leaf after another, each time the tightest one that is enough for
 /// the rest, else the largest.
 NodeSet Placer::choose_by_leaf(const Need& need, const NodeSet& usable,
-                               const std::vector<Room>& rooms) const
+                               const std::vector<FreeSpace>& spaces) const
 {
     const NodeSet allowed = lightest(need, usable);
     std::vector<NodeSet> leaves;
@@ -227,7 +227,7 @@ NodeSet Placer::choose_by_leaf(const Need& need, const NodeSet& usable,
     }
     NodeSet chosen;
     if (fewest) {
-        take_from_leaf(need, rooms, *fewest, chosen);
+        take_from_leaf(need, spaces, *fewest, chosen);
         return chosen;
     }
     while (chosen.count() < static_cast<std::size_t>(need.nodes)) {
@@ -238,7 +238,7 @@ NodeSet Placer::choose_by_leaf(const Need& need, const NodeSet& usable,
         for (NodeSet& leaf : leaves) {
             std::int64_t size = 0;
             for (std::size_t node = 0; node < m_size; ++node) {
-                size += leaf.test(node) ? counted(need, rooms[node]) : 0;
+                size += leaf.test(node) ? counted(need, spaces[node]) : 0;
             }
             const bool enough = leaf.count() >= wanted;
             if (leaf.any() && (!best || (enough && (!best_is_enough || size < best_size)) ||
@@ -251,7 +251,7 @@ NodeSet Placer::choose_by_leaf(const Need& need, const NodeSet& usable,
         if (!best) {
             return {}; // nodes without a leaf
         }
-        take_from_leaf(need, rooms, *best, chosen);
+        take_from_leaf(need, spaces, *best, chosen);
         best->reset();
     }
     return chosen;
@@ -259,7 +259,7 @@ NodeSet Placer::choose_by_leaf(const Need& need, const NodeSet& usable,
 
 /// Takes nodes of a leaf one after another, each time the tightest one that is enough for the rest,
 /// else the largest.
-void Placer::take_from_leaf(const Need& need, const std::vector<Room>& rooms, NodeSet leaf,
+void Placer::take_from_leaf(const Need& need, const std::vector<FreeSpace>& spaces, NodeSet leaf,
                             NodeSet& chosen) const
 {
     int left = need.nodes - static_cast<int>(chosen.count());
@@ -270,8 +270,8 @@ void Placer::take_from_leaf(const Need& need, const std::vector<Room>& rooms, No
             if (!leaf.test(node)) {
                 continue;
             }
-            const int size = counted(need, rooms[node]);
-            const int best_size = best ? counted(need, rooms[*best]) : 0;
+            const int size = counted(need, spaces[node]);
+            const int best_size = best ? counted(need, spaces[*best]) : 0;
             if (!best || (size >= rest && (best_size < rest || size < best_size)) ||
                 (size < rest && size > best_size)) {
                 best = node;

@@ -11,7 +11,7 @@
 namespace gpuq::sim {
 
 /// The free resources of a node. Resources that are not counted are practically unlimited.
-struct Room {
+struct FreeSpace {
     int gpus = 0;
     int cpus = 0;
     int memory_mib = 0;
@@ -31,20 +31,21 @@ struct Need {
 };
 
 /// The resources of each node when no job runs.
-std::vector<Room> empty_rooms(const std::vector<Node>& nodes);
+std::vector<FreeSpace> empty_spaces(const std::vector<Node>& nodes);
 
 /// How `job` is divided over nodes with at most `gpus_per_node` GPUs; nullopt if that is
 /// impossible.
 std::optional<Need> need_of(const Job& job, int gpus_per_node);
 
-inline bool fits(const Need& need, const Room& room)
+inline bool fits(const Need& need, const FreeSpace& space)
 {
-    return room.gpus >= need.gpus && room.cpus >= need.cpus && room.memory_mib >= need.memory_mib;
+    return space.gpus >= need.gpus && space.cpus >= need.cpus &&
+           space.memory_mib >= need.memory_mib;
 }
 
 /// Takes the resources of `need` from the nodes in `chosen` if `sign` is -1, returns them if it is
 /// 1.
-void change(std::vector<Room>& rooms, const Need& need, const NodeSet& chosen, int sign);
+void change(std::vector<FreeSpace>& spaces, const Need& need, const NodeSet& chosen, int sign);
 
 /// Chooses nodes like select/cons_tres: of the sequences of adjacent usable nodes of one weight,
 /// the lightest, then the tightest; in it the tightest node, or the first ones. Empty: not enough
@@ -53,13 +54,15 @@ class Placer {
 public:
     explicit Placer(const std::vector<Node>& nodes);
 
-    NodeSet choose(const Need& need, const NodeSet& allowed, const std::vector<Room>& rooms) const;
-    bool possible(const Need& need, const NodeSet& allowed, const std::vector<Room>& rooms) const;
+    NodeSet choose(const Need& need, const NodeSet& allowed,
+                   const std::vector<FreeSpace>& spaces) const;
+    bool possible(const Need& need, const NodeSet& allowed,
+                  const std::vector<FreeSpace>& spaces) const;
 
 private:
     NodeSet choose_by_leaf(const Need& need, const NodeSet& usable,
-                           const std::vector<Room>& rooms) const;
-    void take_from_leaf(const Need& need, const std::vector<Room>& rooms, NodeSet leaf,
+                           const std::vector<FreeSpace>& spaces) const;
+    void take_from_leaf(const Need& need, const std::vector<FreeSpace>& spaces, NodeSet leaf,
                         NodeSet& chosen) const;
     NodeSet lightest(const Need& need, const NodeSet& usable) const;
 

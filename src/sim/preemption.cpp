@@ -50,12 +50,12 @@ std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const
         return {};
     }
     const Need& need = world.shapes[entry.shape].need;
-    std::vector<Room> rooms = world.rooms;
+    std::vector<FreeSpace> spaces = world.spaces;
     std::vector<std::uint32_t> leaving;
     for (const std::uint32_t link : guests) {
-        change(rooms, world.links[link].need, world.links[link].nodes, 1);
+        change(spaces, world.links[link].need, world.links[link].nodes, 1);
         leaving.push_back(link);
-        nodes = world.placer.choose(need, allowed, rooms);
+        nodes = world.placer.choose(need, allowed, spaces);
         if (nodes.any()) {
             break;
         }
@@ -67,10 +67,10 @@ std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const
     // first candidates are tested first.
     std::erase_if(leaving, [&](std::uint32_t link) {
         const Link& other = world.links[link];
-        change(rooms, other.need, other.nodes, -1);
-        const bool needed = !world.placer.possible(need, nodes, rooms);
+        change(spaces, other.need, other.nodes, -1);
+        const bool needed = !world.placer.possible(need, nodes, spaces);
         if (needed) {
-            change(rooms, other.need, other.nodes, 1);
+            change(spaces, other.need, other.nodes, 1);
         }
         return !needed;
     });
@@ -81,7 +81,7 @@ std::vector<std::uint32_t> evict(World& world, const std::vector<std::uint32_t>&
 {
     constexpr Seconds to_clean_up{2}; // measured: nodes are free KillWait plus this later
     const Timing& timing = world.machine.settings.timing;
-    std::vector<std::uint32_t> told;
+    std::vector<std::uint32_t> notified;
     for (const std::uint32_t index : links) {
         Link& link = world.links[index];
         if (link.preempted) {
@@ -95,10 +95,10 @@ std::vector<std::uint32_t> evict(World& world, const std::vector<std::uint32_t>&
         if (gone < link.finish) {
             link.finish = gone;
             link.cut = true;
-            told.push_back(index);
+            notified.push_back(index);
         }
     }
-    return told;
+    return notified;
 }
 
 } // namespace gpuq::sim

@@ -7,7 +7,7 @@
 
 namespace gpuq::sim {
 
-std::uint32_t World::priority_of(const Link& link, const Shape& shape, Looked looked)
+std::uint32_t World::priority_of(const Link& link, const Shape& shape, Considered considered)
 {
     const Weights& weights = machine.settings.weights;
     const double age = static_cast<double>((m_last_calc - link.eligible).count()) /
@@ -17,9 +17,9 @@ std::uint32_t World::priority_of(const Link& link, const Shape& shape, Looked lo
     const double nodes = min_nodes / static_cast<double>(machine.nodes.size());
     // Before select/cons_tres has processed it, a job counts with the CPUs that it specifies, or
     // with one. If CPUs are not counted, GPUs are used instead.
-    const int taken = looked == Looked::never ? std::max(1, need.counted * need.nodes)
-                      : need.cpus > 0         ? need.cpus * need.nodes
-                                              : need.gpus_in_all;
+    const int taken = considered == Considered::never ? std::max(1, need.counted * need.nodes)
+                      : need.cpus > 0                 ? need.cpus * need.nodes
+                                                      : need.gpus_in_all;
     const double cpus = taken / static_cast<double>(std::max(1, m_cluster_cpus));
     const int factor = machine.partitions[at(shape.partition)].job_factor;
     const int qos = link.claim.qos ? machine.qos[at(*link.claim.qos)].priority : 0;
@@ -86,7 +86,8 @@ bool World::reprioritise()
         if (entry.aged && !fair.moved(entry.share)) {
             continue;
         }
-        const auto priority = priority_of(links[entry.link], shapes[entry.shape], Looked::before);
+        const auto priority =
+            priority_of(links[entry.link], shapes[entry.shape], Considered::before);
         ++course.effort.priorities;
         changed = changed || priority != entry.priority;
         entry.priority = priority;

@@ -14,8 +14,8 @@
 namespace gpuq::sim {
 namespace {
 
-using policy::Door;
 using policy::Policy;
+using policy::QueuePartition;
 using policy::Rules;
 using policy::Submission;
 using policy::Verdict;
@@ -77,19 +77,19 @@ void add_queues(const Rules& rules, const PoolNodes& nodes, Machine& machine)
         soft.gpus_per_account = number_of(queue.queue->limits.account.soft_gpus);
         machine.qos.push_back(soft);
         const int soft_index = static_cast<int>(machine.qos.size()) - 1;
-        for (const Door& door : queue.doors) {
+        for (const QueuePartition& queue_partition : queue.queue_partitions) {
             Partition partition;
-            partition.name = door.partition;
-            partition.nodes = nodes.at(door.pool->name);
+            partition.name = queue_partition.partition;
+            partition.nodes = nodes.at(queue_partition.pool->name);
             partition.max_time = queue.queue->max_time.value;
             partition.default_time = queue.queue->default_time.value;
-            partition.tier = door.tier;
-            if (door.kind == Door::Kind::own) {
+            partition.tier = queue_partition.tier;
+            if (queue_partition.kind == QueuePartition::Kind::own) {
                 partition.qos = soft_index;
             }
-            if (door.guest) {
+            if (queue_partition.guest) {
                 partition.preempt = Preempt::requeue;
-                partition.grace = door.pool->lend->grace.value;
+                partition.grace = queue_partition.pool->lend->grace.value;
                 machine.settings.preempts = true;
             }
             machine.partitions.push_back(std::move(partition));
@@ -138,10 +138,10 @@ std::optional<Seconds> stated_time(const TraceJob& job, std::size_t index, Decla
 }
 
 /// Whether a run that fits into one job can continue from a checkpoint; by its position, as above.
-bool goes_on(const TraceJob& job, std::size_t index, const People& people)
+bool continues(const TraceJob& job, std::size_t index, const UserModel& user_model)
 {
     return job.duration > k_short_run &&
-           static_cast<int>(index * 6007 % 100) < people.checkpointed_percent;
+           static_cast<int>(index * 6007 % 100) < user_model.checkpointed_percent;
 }
 
 int most_gpus_on_a_node(const Machine& machine)
@@ -207,9 +207,9 @@ public:
     }
 
     /// Returns the policy's message if it refuses the run, else nullopt. A run that no queue
-    /// accepts as a whole is submitted as its first link, if a queue has chains. With `goes_on`, it
-    /// is a chain even if it fits into one link.
-    std::optional<std::string> route(Job& job, std::optional<Seconds> time, bool goes_on) const
+    /// accepts as a whole is submitted as its first link, if a queue has chains. With `continues`,
+    /// it is a chain even if it fits into one link.
+    std::optional<std::string> route(Job& job, std::optional<Seconds> time, bool continues) const
     {
         const Verdict whole = decide(m_rules, submission_of(job, time), {});
         if (whole.outcome == Verdict::Outcome::accept) {
@@ -217,7 +217,7 @@ public:
             job.limit = time ? *time : Seconds{std::chrono::minutes{whole.time_limit.value_or(1)}};
             if (job.duration > job.limit) {
                 job.chain = further_links(job, time.value_or(Seconds{0}));
-            } else if (goes_on) {
+            } else if (continues) {
                 const policy::Queue& queue = *m_rules.of_partition(whole.partitions.front())->queue;
                 job.chain = Chain{queue.max_time.value, time.value_or(Seconds{0}), job.partitions,
                                   k_gap, k_start};
@@ -230,7 +230,7 @@ public:
             job.chain = Chain{first->length, *time, job.partitions, k_gap, k_start};
             return std::nullopt;
         }
-        return fmt::format("{}", fmt::join(words_against(whole, job, time), "; "));
+        return fmt::format("{}", fmt::join(refusal_messages(whole, job, time), "; "));
     }
 
 private:
@@ -271,7 +271,7 @@ private:
     {
         for (const Chained& chained : m_chains) {
             Submission submission = submission_of(job, std::min(most, chained.link));
-            submission.partition = chained.queue->doors.front().partition;
+            submission.partition = chained.queue->queue_partitions.front().partition;
             Verdict verdict = decide(m_rules, submission, {});
             if (verdict.outcome == Verdict::Outcome::accept) {
                 return Link{std::move(verdict), chained.link};
@@ -291,16 +291,16 @@ private:
 
     /// The reasons for a refusal; for a run that would continue as a chain, those for refusing a
     /// link of it.
-    std::vector<std::string> words_against(const Verdict& whole, const Job& job,
-                                           std::optional<Seconds> time) const
+    std::vector<std::string> refusal_messages(const Verdict& whole, const Job& job,
+                                              std::optional<Seconds> time) const
     {
         if (time && !m_chains.empty() && *time > m_chains.front().link) {
             Verdict link = decide(m_rules, submission_of(job, m_chains.front().link), {});
             if (link.outcome == Verdict::Outcome::refuse) {
-                return std::move(link.words);
+                return std::move(link.messages);
             }
         }
-        return whole.words;
+        return whole.messages;
     }
 
     const Rules& m_rules;
@@ -321,7 +321,7 @@ void lift_user_limits(Machine& machine)
 
 } // namespace
 
-Result<Scenario> under_policy(const Rules& rules, const Trace& trace, const People& people)
+Result<Scenario> under_policy(const Rules& rules, const Trace& trace, const UserModel& user_model)
 {
     Scenario scenario;
     TRY_ASSIGN(const PoolNodes nodes, add_nodes(rules.policy(), scenario.machine));
@@ -336,8 +336,8 @@ Result<Scenario> under_policy(const Rules& rules, const Trace& trace, const Peop
     const int most = most_gpus_on_a_node(scenario.machine);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         Job job = job_of(trace.jobs[i], i, most);
-        auto refused = router.route(job, stated_time(trace.jobs[i], i, people.declared),
-                                    goes_on(trace.jobs[i], i, people));
+        auto refused = router.route(job, stated_time(trace.jobs[i], i, user_model.declared),
+                                    continues(trace.jobs[i], i, user_model));
         if (refused) {
             scenario.refused.emplace(i, *std::move(refused));
             continue;
@@ -348,7 +348,7 @@ Result<Scenario> under_policy(const Rules& rules, const Trace& trace, const Peop
     return scenario;
 }
 
-Result<Scenario> as_plain_queue(const Rules& rules, const Trace& trace, const People& people)
+Result<Scenario> as_plain_queue(const Rules& rules, const Trace& trace, const UserModel& user_model)
 {
     Scenario scenario;
     TRY(add_nodes(rules.policy(), scenario.machine));
@@ -363,7 +363,7 @@ Result<Scenario> as_plain_queue(const Rules& rules, const Trace& trace, const Pe
     const int most = most_gpus_on_a_node(scenario.machine);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         Job job = job_of(trace.jobs[i], i, most);
-        const auto time = stated_time(trace.jobs[i], i, people.declared);
+        const auto time = stated_time(trace.jobs[i], i, user_model.declared);
         job.partitions = {0};
         job.limit = std::min(time.value_or(k_plain_limit), k_plain_limit);
         if (job.duration > job.limit) {

@@ -22,7 +22,7 @@ enum class Declared {
 };
 
 /// The behaviour of users.
-struct People {
+struct UserModel {
     Declared declared = Declared::honestly;
     /// Percentage of the runs that are longer than two hours, fit into one job, and continue from a
     /// checkpoint if they have to leave; the others start again. Runs that do not fit into one job
@@ -47,11 +47,12 @@ struct Scenario {
 /// In a trace without users, limits per user do not apply: it is unknown which jobs they would
 /// affect. Without accounts, partitions are used as accounts.
 /// `usage` for pools that do not specify their nodes and GPUs.
-Result<Scenario> under_policy(const policy::Rules& rules, const Trace& trace, const People& people);
+Result<Scenario> under_policy(const policy::Rules& rules, const Trace& trace,
+                              const UserModel& user_model);
 
 /// The same nodes as one plain queue of two days, first come, first served with backfill; longer
 /// runs continue in links, as users of computing centres do by hand.
 Result<Scenario> as_plain_queue(const policy::Rules& rules, const Trace& trace,
-                                const People& people);
+                                const UserModel& user_model);
 
 } // namespace gpuq::sim

@@ -104,9 +104,9 @@ private:
             } else if (event.kind == Event::Kind::eligible) {
                 catch_up();
                 m_world.enqueue(event.link);
-                look_at_new(late);
+                schedule_new(late);
             } else {
-                look_at_rest(late);
+                schedule_rest(late);
             }
         }
         for (; m_submitted < m_order.size(); ++m_submitted) {
@@ -115,7 +115,7 @@ private:
             }
             catch_up();
             m_world.submit(m_order[m_submitted]);
-            look_at_new(late);
+            schedule_new(late);
         }
     }
 
@@ -128,16 +128,16 @@ private:
         if (const auto next = m_world.end(event.link)) {
             m_events.push({{m_world.links[*next].eligible}, Event::Kind::eligible, *next});
         }
-        look_at_rest(late);
+        schedule_rest(late);
     }
 
-    void look_at_rest(bool late)
+    void schedule_rest(bool late)
     {
         m_main_due = std::min(m_main_due, m_world.now + Seconds{late ? 1 : 0});
         something_changed();
     }
 
-    void look_at_new(bool late)
+    void schedule_new(bool late)
     {
         m_main_due = std::min(m_main_due, std::max(m_world.now + Seconds{late ? 1 : 0},
                                                    m_last_main + m_timing.batch_sched_delay));

@@ -95,7 +95,7 @@ std::optional<Shape> World::shape_in(int partition, const Link& link) const
     if (job.reservation) {
         shape.nodes &= node_set(machine.reservations[at(*job.reservation)].nodes);
     }
-    if (!placer.possible(*need, shape.nodes, empty_rooms(machine.nodes))) {
+    if (!placer.possible(*need, shape.nodes, empty_spaces(machine.nodes))) {
         return std::nullopt;
     }
     return shape;
@@ -124,7 +124,7 @@ void World::enqueue(std::uint32_t index)
             continue;
         }
         const Entry entry{.tier = machine.partitions[at(partitions[i])].tier,
-                          .priority = priority_of(link, *shape, Looked::never),
+                          .priority = priority_of(link, *shape, Considered::never),
                           .submit = link.eligible,
                           .id = job.id,
                           .link = index,

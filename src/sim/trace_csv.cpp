@@ -64,7 +64,7 @@ Error unknown_column(const Line& line, std::size_t place, std::string_view name)
 }
 
 /// All names must be known, and must not be repeated. An unknown column would be silently ignored.
-Result<void> check_names(const Line& line, std::string_view words, const Fields& header)
+Result<void> check_names(const Line& line, std::string_view column_names, const Fields& header)
 {
     std::map<std::string_view, std::size_t> places; ///< by aspect
     for (std::size_t i = 0; i < header.size(); ++i) {
@@ -72,7 +72,7 @@ Result<void> check_names(const Line& line, std::string_view words, const Fields&
         if (name.empty()) {
             return line.wrong(fmt::format("column {} of the header has no name", i + 1));
         }
-        const auto place = static_cast<std::size_t>(name.data() - words.data()) + 1;
+        const auto place = static_cast<std::size_t>(name.data() - column_names.data()) + 1;
         const auto column = std::find_if(k_columns.begin(), k_columns.end(),
                                          [&](const Column& one) { return one.name == name; });
         if (column == k_columns.end()) {
@@ -88,9 +88,9 @@ Result<void> check_names(const Line& line, std::string_view words, const Fields&
     return {};
 }
 
-Result<void> check_header(const Line& line, std::string_view words, const Fields& header)
+Result<void> check_header(const Line& line, std::string_view column_names, const Fields& header)
 {
-    TRY(check_names(line, words, header));
+    TRY(check_names(line, column_names, header));
     const Columns columns(header);
     for (const char* name : {"submit_s", "duration_s", "gpus"}) {
         if (!columns.has(name)) {
@@ -160,11 +160,11 @@ Result<Trace> parse_csv(std::string_view text, const std::string& name, Which wh
 {
     Trace trace;
     std::optional<Columns> columns;
-    TRY(each_line(text, name, [&](const Line& line, std::string_view words) -> Result<void> {
-        const Fields row = split(words, ',');
+    TRY(each_line(text, name, [&](const Line& line, std::string_view column_names) -> Result<void> {
+        const Fields row = split(column_names, ',');
         if (!columns) {
             columns.emplace(row);
-            return check_header(line, words, row);
+            return check_header(line, column_names, row);
         }
         if (row.size() != columns->size()) {
             return line.wrong(

@@ -117,8 +117,8 @@ Result<Trace> parse_sacct(std::string_view text, const std::string& name)
 {
     Trace trace;
     std::optional<Columns> columns;
-    TRY(each_line(text, name, [&](const Line& line, std::string_view words) -> Result<void> {
-        const Fields row = split(words, '|');
+    TRY(each_line(text, name, [&](const Line& line, std::string_view column_names) -> Result<void> {
+        const Fields row = split(column_names, '|');
         if (!columns) {
             columns.emplace(row);
             return check_header(line, *columns);

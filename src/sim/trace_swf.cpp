@@ -68,11 +68,11 @@ Result<TraceJob> job_in(const Line& line, const Fields& row)
 Result<Trace> parse_swf(std::string_view text, const std::string& name)
 {
     Trace trace;
-    TRY(each_line(text, name, [&](const Line& line, std::string_view words) -> Result<void> {
-        if (trimmed(words).front() == ';') {
+    TRY(each_line(text, name, [&](const Line& line, std::string_view column_names) -> Result<void> {
+        if (trimmed(column_names).front() == ';') {
             return {};
         }
-        const Fields row = split_blanks(words);
+        const Fields row = split_blanks(column_names);
         if (row.size() != Field::fields) {
             return line.wrong(fmt::format("{} fields; the Standard Workload Format has {}",
                                           row.size(), std::size_t{Field::fields}));

@@ -39,7 +39,7 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
     : machine(machine_)
     , jobs(jobs_)
     , placer(machine.nodes)
-    , rooms(empty_rooms(machine.nodes))
+    , spaces(empty_spaces(machine.nodes))
     , limits(machine, sorted_names(jobs, &Job::user).size(),
              sorted_names(jobs, &Job::account).size())
     , fair(machine.shares, machine.settings.weights.half_life, machine.settings.weights.dampening)
@@ -114,7 +114,7 @@ void World::start(const Entry& entry, const NodeSet& nodes)
         link.ends_by = std::min(link.ends_by, machine.reservations[at(*shape.reservation)].end);
     }
     link.finish = finish_of(link);
-    change(rooms, link.need, nodes, -1);
+    change(spaces, link.need, nodes, -1);
     limits.started(link.claim, link.partition, now);
     const auto later = [&](std::uint32_t a, std::uint32_t b) {
         return std::tie(links[a].ends_by, a) < std::tie(links[b].ends_by, b);
@@ -170,7 +170,7 @@ std::optional<std::uint32_t> World::end(std::uint32_t index)
     Link& link = links[index];
     link.state = State::over;
     running.erase(std::find(running.begin(), running.end(), index));
-    change(rooms, link.need, link.nodes, 1);
+    change(spaces, link.need, link.nodes, 1);
     limits.ended(link.claim, link.partition, link.start);
     limits.left(link.claim, link.partitions->front());
     charge(link);

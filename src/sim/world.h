@@ -81,7 +81,7 @@ public:
     Seconds now{0};
 
     Placer placer;
-    std::vector<Room> rooms;
+    std::vector<FreeSpace> spaces;
     Limits limits;
     FairShare fair;
     std::vector<Link> links;
@@ -117,9 +117,9 @@ public:
 
 private:
     /// Whether the scheduler has tried to place a job.
-    enum class Looked { never, before };
+    enum class Considered { never, before };
     bool reprioritise();
-    std::uint32_t priority_of(const Link& link, const Shape& shape, Looked looked);
+    std::uint32_t priority_of(const Link& link, const Shape& shape, Considered considered);
     void charge_running();
     std::uint32_t shape_for(const Shape& shape);
     std::optional<Shape> shape_in(int partition, const Link& link) const;

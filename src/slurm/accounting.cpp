@@ -24,7 +24,7 @@ namespace {
 constexpr std::chrono::seconds k_patience{10};
 /// Maximum wait for slurmctld to report a job's end to slurmdbd, which it does with a delay.
 constexpr std::chrono::seconds k_end_comes_within{3};
-constexpr std::chrono::milliseconds k_between_looks{50};
+constexpr std::chrono::milliseconds k_between_queries{50};
 
 using slurm::OwnedList;
 
@@ -92,7 +92,7 @@ std::string as_text(const slurmdb_job_rec_t& record)
 /// Runs in the child.
 std::string ask_for(JobId id)
 {
-    const slurm::Words words{"the job in accounting"};
+    const slurm::MessageCapture capture{"the job in accounting"};
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
     OneJob condition(id);
@@ -121,7 +121,7 @@ void wait_for_end(void* connection, JobId id)
 {
     const auto last = std::chrono::steady_clock::now() + k_end_comes_within;
     while (!has_end(connection, id) && std::chrono::steady_clock::now() < last) {
-        std::this_thread::sleep_for(k_between_looks);
+        std::this_thread::sleep_for(k_between_queries);
     }
 }
 
@@ -189,7 +189,7 @@ Result<void> SlurmCluster::note_in_accounting(JobId id, const std::string& comme
     if (!slurm::has_accounting() || !slurm::keeps_comments()) {
         return {};
     }
-    const slurm::Words words{"a note in accounting"};
+    const slurm::MessageCapture capture{"a note in accounting"};
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
     if (connection != nullptr) {

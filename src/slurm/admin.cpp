@@ -26,41 +26,41 @@ using namespace std::chrono_literals;
 using slurm::CommandAnswer;
 using slurm::QosAssociation;
 using Kind = SlurmObject::Kind;
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 constexpr auto k_patience = 60s;
 constexpr const char* k_probe = "gpuq-policy-probe"; // policy/lua.h
 
 /// Slurm's commands report the reason only as text.
-bool says_unreachable(std::string_view words)
+bool means_unreachable(std::string_view arguments)
 {
     constexpr std::string_view k_signs[] = {"Unable to contact", "Connection refused", "timed out",
                                             "connect failure", "Zero Bytes"};
     return std::any_of(std::begin(k_signs), std::end(k_signs), [&](std::string_view sign) {
-        return words.find(sign) != std::string_view::npos;
+        return arguments.find(sign) != std::string_view::npos;
     });
 }
 
-Error refusal(const Words& words, const CommandAnswer& answer)
+Error refusal(const Arguments& arguments, const CommandAnswer& answer)
 {
-    const std::string said = slurm::tidy(answer.err + answer.out);
-    return fail(says_unreachable(said) ? Error::Kind::unreachable : Error::Kind::denied,
-                fmt::format("`{}`: {}", fmt::join(words, " "), said));
+    const std::string output = slurm::tidy(answer.err + answer.out);
+    return fail(means_unreachable(output) ? Error::Kind::unreachable : Error::Kind::denied,
+                fmt::format("`{}`: {}", fmt::join(arguments, " "), output));
 }
 
 /// The command's output; an error if it fails.
-Result<std::string> ask(const Words& words)
+Result<std::string> query(const Arguments& arguments)
 {
-    TRY_ASSIGN(CommandAnswer answer, slurm::run_command(words, k_patience));
+    TRY_ASSIGN(CommandAnswer answer, slurm::run_command(arguments, k_patience));
     if (answer.status != 0) {
-        return refusal(words, answer);
+        return refusal(arguments, answer);
     }
     return std::move(answer.out);
 }
 
-Result<void> order(const Words& words)
+Result<void> order(const Arguments& arguments)
 {
-    TRY_ASSIGN(const std::string ignored, ask(words));
+    TRY_ASSIGN(const std::string ignored, query(arguments));
     (void)ignored;
     return {};
 }
@@ -71,21 +71,21 @@ Result<std::vector<SlurmObject>> all_qos()
     for (const slurm::QosField& field : slurm::qos_fields()) {
         format += fmt::format(",{}", field.name);
     }
-    TRY_ASSIGN(const std::string printed, ask({"sacctmgr", "-nP", "show", "qos", format}));
+    TRY_ASSIGN(const std::string printed, query({"sacctmgr", "-nP", "show", "qos", format}));
     return slurm::qos_in(printed);
 }
 
 Result<std::vector<QosAssociation>> all_associations()
 {
     TRY_ASSIGN(const std::string printed,
-               ask({"sacctmgr", "-nP", "show", "assoc", "withrawqoslevel", "woplimits", "wopinfo",
-                    slurm::association_format(), "cluster=" + slurm::cluster_name()}));
+               query({"sacctmgr", "-nP", "show", "assoc", "withrawqoslevel", "woplimits", "wopinfo",
+                      slurm::association_format(), "cluster=" + slurm::cluster_name()}));
     return slurm::associations_in(printed);
 }
 
 Result<std::vector<SlurmObject>> all_reservations()
 {
-    TRY_ASSIGN(const std::string printed, ask({"scontrol", "-o", "show", "reservation"}));
+    TRY_ASSIGN(const std::string printed, query({"scontrol", "-o", "show", "reservation"}));
     return slurm::reservations_in(printed);
 }
 
@@ -119,58 +119,58 @@ Error did_not_take(const SlurmObject& object)
                                                  word(object.kind), object.name));
 }
 
-Result<void> set_qos(const SlurmObject& wanted)
+Result<void> set_qos(const SlurmObject& desired)
 {
     TRY_ASSIGN(const auto before, all_qos());
-    SlurmObject there{Kind::qos, wanted.name, {}, 0};
-    if (const SlurmObject* const found = named(before, wanted.name)) {
-        there = *found;
+    SlurmObject actual{Kind::qos, desired.name, {}, 0};
+    if (const SlurmObject* const found = named(before, desired.name)) {
+        actual = *found;
     } else {
-        TRY(order({"sacctmgr", "-i", "add", "qos", wanted.name}));
+        TRY(order({"sacctmgr", "-i", "add", "qos", desired.name}));
     }
-    const auto changes = slurm::qos_words(there, wanted);
+    const auto changes = slurm::qos_arguments(actual, desired);
     if (!changes.empty()) {
-        Words words{"sacctmgr", "-i", "modify", "qos", wanted.name, "set"};
-        words.insert(words.end(), changes.begin(), changes.end());
-        TRY(order(words));
+        Arguments arguments{"sacctmgr", "-i", "modify", "qos", desired.name, "set"};
+        arguments.insert(arguments.end(), changes.begin(), changes.end());
+        TRY(order(arguments));
     }
     TRY_ASSIGN(const auto after, all_qos());
-    const SlurmObject* const now = named(after, wanted.name);
-    return now != nullptr && slurm::qos_words(*now, wanted).empty() ? Result<void>()
-                                                                    : did_not_take(wanted);
+    const SlurmObject* const now = named(after, desired.name);
+    return now != nullptr && slurm::qos_arguments(*now, desired).empty() ? Result<void>()
+                                                                         : did_not_take(desired);
 }
 
 /// Arguments that modify an account, a user, or `user@account`.
-Words modify_words(const char* kind, const std::string& who)
+Arguments modify_arguments(const char* kind, const std::string& who)
 {
     const auto at = who.rfind('@');
-    Words words{"sacctmgr",
-                "-i",
-                "modify",
-                at == std::string::npos ? kind : "user",
-                who.substr(0, at),
-                "where",
-                "cluster=" + slurm::cluster_name()};
+    Arguments arguments{"sacctmgr",
+                        "-i",
+                        "modify",
+                        at == std::string::npos ? kind : "user",
+                        who.substr(0, at),
+                        "where",
+                        "cluster=" + slurm::cluster_name()};
     if (at != std::string::npos) {
-        words.push_back("account=" + who.substr(at + 1));
+        arguments.push_back("account=" + who.substr(at + 1));
     }
-    words.emplace_back("set");
-    return words;
+    arguments.emplace_back("set");
+    return arguments;
 }
 
 Result<void> give_or_take(const char* kind, const std::string& who, const std::string& qos,
                           char sign)
 {
-    Words words = modify_words(kind, who);
-    words.push_back(fmt::format("qos{}={}", sign, qos));
-    return order(words);
+    Arguments arguments = modify_arguments(kind, who);
+    arguments.push_back(fmt::format("qos{}={}", sign, qos));
+    return order(arguments);
 }
 
-Result<void> move_holders(const char* kind, const std::string& qos, const std::string& there,
-                          const std::string& wanted)
+Result<void> move_holders(const char* kind, const std::string& qos, const std::string& actual,
+                          const std::string& desired)
 {
-    const auto has = names_in(there);
-    const auto shall = names_in(wanted);
+    const auto has = names_in(actual);
+    const auto shall = names_in(desired);
     for (const std::string& who : shall) {
         if (!has.contains(who)) {
             TRY(give_or_take(kind, who, qos, '+'));
@@ -184,45 +184,45 @@ Result<void> move_holders(const char* kind, const std::string& qos, const std::s
     return {};
 }
 
-Result<void> set_access(const SlurmObject& wanted)
+Result<void> set_access(const SlurmObject& desired)
 {
     const auto find = [&](const std::vector<QosAssociation>& associations) {
         const auto all = slurm::accesses_in(associations);
-        const SlurmObject* const found = named(all, wanted.name);
-        return found != nullptr ? *found : SlurmObject{Kind::access, wanted.name, {}, 0};
+        const SlurmObject* const found = named(all, desired.name);
+        return found != nullptr ? *found : SlurmObject{Kind::access, desired.name, {}, 0};
     };
     TRY_ASSIGN(const auto before, all_associations());
-    const SlurmObject there = find(before);
-    const bool open = names_in(value_of(wanted, "accounts")).contains("root");
+    const SlurmObject actual = find(before);
+    const bool open = names_in(value_of(desired, "accounts")).contains("root");
     // Accounts first, so that users who keep the QOS through an account never lose it.
     for (const char* const kind : {"account", "user"}) {
         const std::string field = std::string(kind) + "s";
-        TRY(move_holders(kind, wanted.name, value_of(there, field), value_of(wanted, field)));
+        TRY(move_holders(kind, desired.name, value_of(actual, field), value_of(desired, field)));
     }
     // If all are to have it, return it also to those from which it was removed once.
     if (open) {
         TRY_ASSIGN(const auto between, all_associations());
         for (const std::string& who : names_in(value_of(find(between), "without"))) {
-            TRY(give_or_take("account", who, wanted.name, '+'));
+            TRY(give_or_take("account", who, desired.name, '+'));
         }
     }
     TRY_ASSIGN(const auto after, all_associations());
     const SlurmObject now = find(after);
     const bool same = open ? names_in(value_of(now, "accounts")).contains("root")
-                           : value_of(now, "accounts") == value_of(wanted, "accounts") &&
-                                 value_of(now, "users") == value_of(wanted, "users");
-    return same ? Result<void>() : did_not_take(wanted);
+                           : value_of(now, "accounts") == value_of(desired, "accounts") &&
+                                 value_of(now, "users") == value_of(desired, "users");
+    return same ? Result<void>() : did_not_take(desired);
 }
 
-Result<void> set_share(const SlurmObject& wanted)
+Result<void> set_share(const SlurmObject& desired)
 {
-    Words words = modify_words("account", wanted.name);
-    words.push_back("fairshare=" + value_of(wanted, "fairshare"));
-    TRY(order(words));
+    Arguments arguments = modify_arguments("account", desired.name);
+    arguments.push_back("fairshare=" + value_of(desired, "fairshare"));
+    TRY(order(arguments));
     TRY_ASSIGN(const auto after, all_associations());
     const auto shares = slurm::shares_in(after);
-    const SlurmObject* const now = named(shares, wanted.name);
-    return now != nullptr && now->fields == wanted.fields ? Result<void>() : did_not_take(wanted);
+    const SlurmObject* const now = named(shares, desired.name);
+    return now != nullptr && now->fields == desired.fields ? Result<void>() : did_not_take(desired);
 }
 
 Result<void> delete_reservation(const std::string& name)
@@ -237,27 +237,28 @@ Result<void> delete_reservation(const std::string& name)
     return done;
 }
 
-Result<void> set_limit(const SlurmObject& wanted)
+Result<void> set_limit(const SlurmObject& desired)
 {
     TRY_ASSIGN(const auto before, all_associations());
     // One by one: if a limit is given twice, sacctmgr uses the last one.
-    for (const std::string& change : slurm::gpu_limit_words(slurm::limits_in(before), wanted)) {
-        Words words = modify_words("account", wanted.name);
-        words.push_back(change);
-        TRY(order(words));
+    for (const std::string& change :
+         slurm::gpu_limit_arguments(slurm::limits_in(before), desired)) {
+        Arguments arguments = modify_arguments("account", desired.name);
+        arguments.push_back(change);
+        TRY(order(arguments));
     }
     return {};
 }
 
 /// Appends to Slurm's message the jobs that run past the reservation's start.
-Error busy(Error error, const SlurmObject& wanted)
+Error busy(Error error, const SlurmObject& desired)
 {
-    const std::string start = value_of(wanted, "StartTime");
-    const auto printed = ask(
-        {"squeue", "-h", "-a", "-t", "R,S", "-w", value_of(wanted, "Nodes"), "-o", "%A|%u|%N|%e"});
+    const std::string start = value_of(desired, "StartTime");
+    const auto printed = query(
+        {"squeue", "-h", "-a", "-t", "R,S", "-w", value_of(desired, "Nodes"), "-o", "%A|%u|%N|%e"});
     if (printed) {
         error.text +=
-            ": " + slurm::way_out(wanted.name, start, slurm::holding_past(start, *printed));
+            ": " + slurm::way_out(desired.name, start, slurm::holding_past(start, *printed));
     }
     return error;
 }
@@ -282,69 +283,72 @@ std::optional<SlurmObject> rest_of(SlurmObject reservation)
     return reservation;
 }
 
-Result<void> order_reservation(Words words, const SlurmObject& there, const SlurmObject& wanted)
+Result<void> order_reservation(Arguments arguments, const SlurmObject& actual,
+                               const SlurmObject& desired)
 {
-    const auto fields = slurm::reservation_words(there, wanted);
-    words.insert(words.end(), fields.begin(), fields.end());
-    return fields.empty() ? Result<void>() : order(words);
+    const auto fields = slurm::reservation_arguments(actual, desired);
+    arguments.insert(arguments.end(), fields.begin(), fields.end());
+    return fields.empty() ? Result<void>() : order(arguments);
 }
 
 /// If Slurm refuses a reservation that began long ago, creates its remaining part.
-Result<void> make_reservation(const SlurmObject& wanted)
+Result<void> make_reservation(const SlurmObject& desired)
 {
-    const Words words{"scontrol", "create", "reservation", "reservationname=" + wanted.name};
-    const SlurmObject none{Kind::reservation, wanted.name, {}, 0};
-    auto made = order_reservation(words, none, wanted);
-    const auto rest = made ? std::nullopt : rest_of(wanted);
-    return rest && order_reservation(words, none, *rest) ? Result<void>() : made;
+    const Arguments arguments{"scontrol", "create", "reservation",
+                              "reservationname=" + desired.name};
+    const SlurmObject none{Kind::reservation, desired.name, {}, 0};
+    auto made = order_reservation(arguments, none, desired);
+    const auto rest = made ? std::nullopt : rest_of(desired);
+    return rest && order_reservation(arguments, none, *rest) ? Result<void>() : made;
 }
 
 /// For changes that an update can't make: moving a reservation in progress, or removing fields that
 /// no policy sets. If the new one is refused, the old one is created again.
-Result<void> make_anew(const SlurmObject& there, const SlurmObject& wanted)
+Result<void> make_anew(const SlurmObject& actual, const SlurmObject& desired)
 {
-    TRY(delete_reservation(there.name));
-    auto made = make_reservation(wanted);
+    TRY(delete_reservation(actual.name));
+    auto made = make_reservation(desired);
     if (!made) {
-        (void)make_reservation(there);
+        (void)make_reservation(actual);
     }
     return made;
 }
 
 /// An update leaves no gap without a reservation, and does not change it if Slurm refuses.
-Result<void> change_reservation(const SlurmObject& there, const SlurmObject& wanted)
+Result<void> change_reservation(const SlurmObject& actual, const SlurmObject& desired)
 {
-    const Words words{"scontrol", "update", "reservationname=" + wanted.name};
-    if (auto changed = order_reservation(words, there, wanted); !changed) {
-        const auto rest = rest_of(wanted);
-        if (rest && order_reservation(words, there, *rest)) {
+    const Arguments arguments{"scontrol", "update", "reservationname=" + desired.name};
+    if (auto changed = order_reservation(arguments, actual, desired); !changed) {
+        const auto rest = rest_of(desired);
+        if (rest && order_reservation(arguments, actual, *rest)) {
             return {};
         }
         return changed.error().text.find("already started") != std::string::npos
-                   ? make_anew(there, wanted)
+                   ? make_anew(actual, desired)
                    : std::move(changed);
     }
     TRY_ASSIGN(const auto after, all_reservations());
-    const SlurmObject* const now = named(after, wanted.name);
-    return now != nullptr && now->fields != wanted.fields ? make_anew(*now, wanted)
-                                                          : Result<void>();
+    const SlurmObject* const now = named(after, desired.name);
+    return now != nullptr && now->fields != desired.fields ? make_anew(*now, desired)
+                                                           : Result<void>();
 }
 
-Result<void> set_reservation(const SlurmObject& wanted)
+Result<void> set_reservation(const SlurmObject& desired)
 {
     TRY_ASSIGN(const auto before, all_reservations());
-    const SlurmObject* const there = named(before, wanted.name);
-    auto done = there == nullptr ? make_reservation(wanted) : change_reservation(*there, wanted);
+    const SlurmObject* const actual = named(before, desired.name);
+    auto done =
+        actual == nullptr ? make_reservation(desired) : change_reservation(*actual, desired);
     return !done && done.error().text.find("nodes are busy") != std::string::npos
-               ? busy(done.error(), wanted)
+               ? busy(done.error(), desired)
                : std::move(done);
 }
 
-std::string version_in(const std::string& said)
+std::string version_in(const std::string& output)
 {
     constexpr std::string_view k_head = "gpuq-policy ";
-    for (auto at = said.find(k_head); at != std::string::npos; at = said.find(k_head, at + 1)) {
-        const std::string version = said.substr(at + k_head.size(), 16);
+    for (auto at = output.find(k_head); at != std::string::npos; at = output.find(k_head, at + 1)) {
+        const std::string version = output.substr(at + k_head.size(), 16);
         if (version.size() == 16 &&
             version.find_first_not_of("0123456789abcdef") == std::string::npos) {
             return version;
@@ -355,7 +359,7 @@ std::string version_in(const std::string& said)
 
 Result<std::string> state_location()
 {
-    TRY_ASSIGN(const std::string config, ask({"scontrol", "show", "config"}));
+    TRY_ASSIGN(const std::string config, query({"scontrol", "show", "config"}));
     const auto settings = slurm::settings_in(config);
     const SlurmObject* const found = named(settings, "StateSaveLocation");
     return found != nullptr ? value_of(*found, "value") : std::string("/var/spool");
@@ -399,9 +403,9 @@ Result<SlurmState> SlurmAdmin::state()
 {
     TRY(slurm::needs_accounting()); // sacctmgr's own message is a page long
     SlurmState state;
-    TRY_ASSIGN(const std::string config, ask({"scontrol", "show", "config"}));
-    TRY_ASSIGN(const std::string partitions, ask({"scontrol", "-o", "show", "partition"}));
-    TRY_ASSIGN(const std::string nodes, ask({"scontrol", "-o", "show", "node"}));
+    TRY_ASSIGN(const std::string config, query({"scontrol", "show", "config"}));
+    TRY_ASSIGN(const std::string partitions, query({"scontrol", "-o", "show", "partition"}));
+    TRY_ASSIGN(const std::string nodes, query({"scontrol", "-o", "show", "node"}));
     TRY_ASSIGN(auto qos, all_qos());
     TRY_ASSIGN(const auto associations, all_associations());
     TRY_ASSIGN(auto reservations, all_reservations());
@@ -448,8 +452,8 @@ Result<void> SlurmAdmin::set(const SlurmObject& object)
 
 Result<void> SlurmAdmin::remove(Kind kind, const std::string& name)
 {
-    TRY_ASSIGN(const auto there, kind == Kind::qos ? all_qos() : all_reservations());
-    if (named(there, name) == nullptr) {
+    TRY_ASSIGN(const auto actual, kind == Kind::qos ? all_qos() : all_reservations());
+    if (named(actual, name) == nullptr) {
         return {};
     }
     if (kind == Kind::reservation) {
@@ -463,7 +467,7 @@ Result<void> SlurmAdmin::remove(Kind kind, const std::string& name)
 
 Result<std::vector<QueuedJob>> SlurmAdmin::jobs()
 {
-    TRY_ASSIGN(const std::string printed, ask({"squeue", "-h", "-a", "-o", "%P|%V"}));
+    TRY_ASSIGN(const std::string printed, query({"squeue", "-h", "-a", "-o", "%P|%V"}));
     return slurm::jobs_in(printed);
 }
 
@@ -491,20 +495,21 @@ Result<void> SlurmAdmin::start_controller()
 
 Result<std::optional<std::string>> SlurmAdmin::loaded_script()
 {
-    const Words words{"sbatch",    "--test-only",        fmt::format("--job-name={}", k_probe),
-                      "--chdir=/", "--output=/dev/null", "--wrap=true"};
-    TRY_ASSIGN(const CommandAnswer answer, slurm::run_command(words, k_patience));
+    const Arguments arguments{
+        "sbatch",    "--test-only",        fmt::format("--job-name={}", k_probe),
+        "--chdir=/", "--output=/dev/null", "--wrap=true"};
+    TRY_ASSIGN(const CommandAnswer answer, slurm::run_command(arguments, k_patience));
     const std::string version = version_in(answer.err);
-    if (version.empty() && says_unreachable(answer.err)) {
-        return refusal(words, answer);
+    if (version.empty() && means_unreachable(answer.err)) {
+        return refusal(arguments, answer);
     }
     return version.empty() ? std::nullopt : std::optional(version);
 }
 
 Result<void> SlurmAdmin::rehearse(const std::string& include, const std::string& script)
 {
-    TRY_ASSIGN(const std::string state_folder, state_location());
-    const std::filesystem::path cache = std::filesystem::path(state_folder) / "assoc_mgr_state";
+    TRY_ASSIGN(const std::string state_directory, state_location());
+    const std::filesystem::path cache = std::filesystem::path(state_directory) / "assoc_mgr_state";
     std::error_code ignored;
     if (!std::filesystem::exists(cache, ignored)) {
         TRY(reconfigure()); // with the files in force: a new controller has not written it yet

@@ -34,7 +34,7 @@ public:
     Result<void> write(const std::string& name, const std::string& text) override;
     Result<void> erase(const std::string& name) override;
     Result<void> record(const std::string& text) override;
-    Result<void> take_folder() override;
+    Result<void> claim_directory() override;
     Result<std::unique_ptr<Hold>> hold() override;
 
 private:
@@ -42,7 +42,7 @@ private:
         : m_conf(std::move(conf))
     {
     }
-    std::filesystem::path folder() const { return m_conf.parent_path() / "gpuq"; }
+    std::filesystem::path dir() const { return m_conf.parent_path() / "gpuq"; }
 
     std::filesystem::path m_conf;
 };

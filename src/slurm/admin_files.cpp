@@ -23,8 +23,8 @@ namespace {
 
 constexpr const char* k_script = "job_submit.lua";
 constexpr const char* k_conf = "slurm.conf";
-constexpr const char* k_folder = "gpuq";
-constexpr mode_t k_folder_mode = 0755; // clients read the include file
+constexpr const char* k_directory = "gpuq";
+constexpr mode_t k_directory_mode = 0755; // clients read the include file
 constexpr mode_t k_file_mode = 0644;
 
 Error io_error(const std::filesystem::path& path)
@@ -37,13 +37,13 @@ Error io_error(const std::filesystem::path& path)
                                    : ""));
 }
 
-Result<void> make_folder(const std::filesystem::path& folder)
+Result<void> make_directory(const std::filesystem::path& dir)
 {
-    if (::mkdir(folder.c_str(), k_folder_mode) == 0) {
+    if (::mkdir(dir.c_str(), k_directory_mode) == 0) {
         // The umask may have removed permissions that clients need.
-        return ::chmod(folder.c_str(), k_folder_mode) == 0 ? Result<void>() : io_error(folder);
+        return ::chmod(dir.c_str(), k_directory_mode) == 0 ? Result<void>() : io_error(dir);
     }
-    return errno == EEXIST ? Result<void>() : io_error(folder);
+    return errno == EEXIST ? Result<void>() : io_error(dir);
 }
 
 /// slurmctld loads a script if its modification time, in whole seconds, is later than that of the
@@ -57,10 +57,10 @@ bool set_later(const Descriptor& file, const std::string& before)
     return ::futimens(file.get(), times.data()) == 0;
 }
 
-Result<void> sync_folder(const std::filesystem::path& folder)
+Result<void> sync_directory(const std::filesystem::path& dir)
 {
-    const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    return directory && ::fsync(directory.get()) == 0 ? Result<void>() : io_error(folder);
+    const Descriptor directory(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return directory && ::fsync(directory.get()) == 0 ? Result<void>() : io_error(dir);
 }
 
 class Lock : public Admin::Hold {
@@ -81,10 +81,10 @@ std::string SlurmAdmin::path(const std::string& name)
     if (name == k_conf) {
         return m_conf.string();
     }
-    if (name == k_folder) {
-        return folder().string();
+    if (name == k_directory) {
+        return dir().string();
     }
-    return ((name == k_script ? m_conf.parent_path() : folder()) / name).string();
+    return ((name == k_script ? m_conf.parent_path() : dir()) / name).string();
 }
 
 Result<void> SlurmAdmin::record(const std::string& text)
@@ -130,7 +130,7 @@ Result<void> SlurmAdmin::write(const std::string& name, const std::string& text)
     if (name == k_conf) {
         return fail(Error::Kind::internal, "slurm.conf is the site's");
     }
-    TRY(make_folder(folder()));
+    TRY(make_directory(dir()));
     const std::string to = path(name);
     const std::string beside = to + ".new";
     (void)::unlink(beside.c_str());
@@ -141,7 +141,7 @@ Result<void> SlurmAdmin::write(const std::string& name, const std::string& text)
         ::rename(beside.c_str(), to.c_str()) != 0) {
         return io_error(to);
     }
-    return sync_folder(std::filesystem::path(to).parent_path());
+    return sync_directory(std::filesystem::path(to).parent_path());
 }
 
 Result<void> SlurmAdmin::erase(const std::string& name)
@@ -153,20 +153,20 @@ Result<void> SlurmAdmin::erase(const std::string& name)
     return {};
 }
 
-Result<void> SlurmAdmin::take_folder()
+Result<void> SlurmAdmin::claim_directory()
 {
-    const std::string what = path(k_folder);
+    const std::string what = path(k_directory);
     const Descriptor there(::open(what.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     // The owner first: the previous owner could undo the rest.
     const bool done = there && ::fchown(there.get(), ::geteuid(), static_cast<gid_t>(-1)) == 0 &&
-                      ::fchmod(there.get(), k_folder_mode) == 0;
+                      ::fchmod(there.get(), k_directory_mode) == 0;
     return done ? Result<void>() : io_error(what);
 }
 
 Result<std::unique_ptr<Admin::Hold>> SlurmAdmin::hold()
 {
-    TRY(make_folder(folder()));
-    const std::string name = (folder() / "lock").string();
+    TRY(make_directory(dir()));
+    const std::string name = (dir() / "lock").string();
     Descriptor file(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!file) {
         return io_error(name);

@@ -217,10 +217,10 @@ std::map<std::string, std::string> tres_in(std::string_view list)
 }
 
 /// A TRES that is not named keeps its limit, so limits that are no longer wanted must be reset.
-std::string tres_word(const QosField& field, std::string_view there, std::string_view wanted)
+std::string tres_argument(const QosField& field, std::string_view actual, std::string_view desired)
 {
-    auto amounts = tres_in(wanted);
-    for (const auto& [name, ignored] : tres_in(there)) {
+    auto amounts = tres_in(desired);
+    for (const auto& [name, ignored] : tres_in(actual)) {
         amounts.emplace(name, field.reset);
     }
     std::vector<std::string> items;
@@ -230,19 +230,19 @@ std::string tres_word(const QosField& field, std::string_view there, std::string
     return fmt::format("{}={}", field.keyword, fmt::join(items, ","));
 }
 
-void flag_words(std::string_view keyword, std::string_view there, std::string_view wanted,
-                std::vector<std::string>& words)
+void flag_arguments(std::string_view keyword, std::string_view actual, std::string_view desired,
+                    std::vector<std::string>& arguments)
 {
     const auto add = [&](std::string_view from, std::string_view besides, char sign) {
         for (const std::string_view flag : split(from, ',')) {
             const auto others = split(besides, ',');
             if (!flag.empty() && std::find(others.begin(), others.end(), flag) == others.end()) {
-                words.push_back(fmt::format("{}{}={}", keyword, sign, flag));
+                arguments.push_back(fmt::format("{}{}={}", keyword, sign, flag));
             }
         }
     };
-    add(there, wanted, '-');
-    add(wanted, there, '+');
+    add(actual, desired, '-');
+    add(desired, actual, '+');
 }
 
 std::string qos_value(const QosField& field, std::string_view shown)
@@ -269,7 +269,7 @@ struct Holders {
     std::set<std::string> without;
 };
 
-std::string person(const QosAssociation& association)
+std::string user_name(const QosAssociation& association)
 {
     return association.user.empty() ? association.account
                                     : association.user + "@" + association.account;
@@ -313,20 +313,21 @@ std::vector<SlurmObject> reservations_in(std::string_view printed)
     return objects_in(printed, "ReservationName=", reservation_of);
 }
 
-std::vector<std::string> reservation_words(const SlurmObject& there, const SlurmObject& wanted)
+std::vector<std::string> reservation_arguments(const SlurmObject& actual,
+                                               const SlurmObject& desired)
 {
     const auto value = [](const SlurmObject& object, const std::string& field) {
         const auto found = object.fields.find(field);
         return found == object.fields.end() ? std::string() : found->second;
     };
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     for (const char* const field : {"StartTime", "Duration", "Nodes", "Users", "Accounts"}) {
-        if (value(there, field) != value(wanted, field)) {
-            words.push_back(fmt::format("{}={}", field, value(wanted, field)));
+        if (value(actual, field) != value(desired, field)) {
+            arguments.push_back(fmt::format("{}={}", field, value(desired, field)));
         }
     }
-    flag_words("Flags", value(there, "Flags"), value(wanted, "Flags"), words);
-    return words;
+    flag_arguments("Flags", value(actual, "Flags"), value(desired, "Flags"), arguments);
+    return arguments;
 }
 
 std::vector<std::string> nodes_in(std::string_view printed)
@@ -446,29 +447,29 @@ std::vector<SlurmObject> qos_in(std::string_view printed)
     return list;
 }
 
-std::vector<std::string> qos_words(const SlurmObject& there, const SlurmObject& wanted)
+std::vector<std::string> qos_arguments(const SlurmObject& actual, const SlurmObject& desired)
 {
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     for (const QosField& field : qos_fields()) {
         const auto value = [&](const SlurmObject& object) {
             const auto found = object.fields.find(std::string(field.name));
             return found == object.fields.end() ? std::string() : found->second;
         };
-        const std::string now = value(there);
-        const std::string then = value(wanted);
+        const std::string now = value(actual);
+        const std::string then = value(desired);
         if (now == then) {
             continue;
         }
         if (field.form == QosField::Form::tres) {
-            words.push_back(tres_word(field, now, then));
+            arguments.push_back(tres_argument(field, now, then));
         } else if (field.form == QosField::Form::flags) {
-            flag_words(field.keyword, now, then, words);
+            flag_arguments(field.keyword, now, then, arguments);
         } else {
-            words.push_back(fmt::format("{}={}", field.keyword,
-                                        then.empty() ? field.reset : std::string_view(then)));
+            arguments.push_back(fmt::format("{}={}", field.keyword,
+                                            then.empty() ? field.reset : std::string_view(then)));
         }
     }
-    return words;
+    return arguments;
 }
 
 std::vector<QosAssociation> associations_in(std::string_view printed)
@@ -512,7 +513,7 @@ std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associat
             qos.remove_prefix(taken || qos.starts_with('+') ? 1 : 0);
             Holders& holder = holders[std::string(qos)];
             if (taken) {
-                holder.without.insert(person(one));
+                holder.without.insert(user_name(one));
             } else if (one.user.empty()) {
                 holder.accounts.insert(one.account);
             } else {
@@ -547,7 +548,7 @@ std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associatio
     std::vector<SlurmObject> shares;
     for (const QosAssociation& one : associations) {
         if (one.account != "root") {
-            shares.push_back({Kind::share, person(one), {{"fairshare", one.share}}, 0});
+            shares.push_back({Kind::share, user_name(one), {{"fairshare", one.share}}, 0});
         }
     }
     return shares;
@@ -558,36 +559,36 @@ std::vector<AssociationLimit> limits_in(const std::vector<QosAssociation>& assoc
     std::vector<AssociationLimit> limits;
     for (const QosAssociation& one : associations) {
         for (const std::string& limit : one.limits) {
-            limits.push_back({person(one), limit});
+            limits.push_back({user_name(one), limit});
         }
     }
     return limits;
 }
 
-std::vector<std::string> gpu_limit_words(const std::vector<AssociationLimit>& there,
-                                         const SlurmObject& wanted)
+std::vector<std::string> gpu_limit_arguments(const std::vector<AssociationLimit>& actual,
+                                             const SlurmObject& desired)
 {
     std::map<std::string, std::map<std::string, std::string>> amounts; // by limit, then by TRES
-    for (const AssociationLimit& one : there) {
+    for (const AssociationLimit& one : actual) {
         const auto sign = one.limit.find('=');
         for (const auto& [tres, ignored] : tres_in(std::string_view(one.limit).substr(sign + 1))) {
-            if (one.who == wanted.name && tres.starts_with("gres/gpu")) {
+            if (one.who == desired.name && tres.starts_with("gres/gpu")) {
                 amounts[one.limit.substr(0, sign)][tres] = "-1";
             }
         }
     }
-    for (const auto& [name, value] : wanted.fields) {
+    for (const auto& [name, value] : desired.fields) {
         for (const auto& [tres, amount] : tres_in(value)) {
             amounts[name][tres] = amount;
         }
     }
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     for (const auto& [name, items] : amounts) {
         for (const auto& [tres, amount] : items) {
-            words.push_back(fmt::format("{}={}={}", name, tres, amount));
+            arguments.push_back(fmt::format("{}={}={}", name, tres, amount));
         }
     }
-    return words;
+    return arguments;
 }
 
 } // namespace gpuq::slurm

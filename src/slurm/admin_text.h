@@ -30,10 +30,11 @@ std::map<std::string, int> threads_in(std::string_view printed);
 /// `scontrol -o show reservation`
 std::vector<SlurmObject> reservations_in(std::string_view printed);
 
-/// The arguments after `scontrol update reservationname=` that change `there` to `wanted`, as far
-/// as an update can: fields that are only set by hand stay. If `there` is empty, they create a new
+/// The arguments after `scontrol update reservationname=` that change `actual` to `desired`, as far
+/// as an update can: fields that are only set by hand stay. If `actual` is empty, they create a new
 /// one.
-std::vector<std::string> reservation_words(const SlurmObject& there, const SlurmObject& wanted);
+std::vector<std::string> reservation_arguments(const SlurmObject& actual,
+                                               const SlurmObject& desired);
 
 /// `squeue -h -a -o "%P|%V"`
 std::vector<QueuedJob> jobs_in(std::string_view printed);
@@ -52,8 +53,8 @@ const std::vector<QosField>& qos_fields();
 /// `sacctmgr -nP show qos format=Name,` followed by the names above.
 std::vector<SlurmObject> qos_in(std::string_view printed);
 
-/// The arguments after `set` that change `there` to `wanted`; empty if they are equivalent.
-std::vector<std::string> qos_words(const SlurmObject& there, const SlurmObject& wanted);
+/// The arguments after `set` that change `actual` to `desired`; empty if they are equivalent.
+std::vector<std::string> qos_arguments(const SlurmObject& actual, const SlurmObject& desired);
 
 /// One association, as printed by `sacctmgr -nP show assoc withrawqoslevel woplimits wopinfo` with
 /// the format below.
@@ -75,8 +76,8 @@ std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associat
 /// Shares of accounts, and of the users in them as `user@account`.
 std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associations);
 std::vector<AssociationLimit> limits_in(const std::vector<QosAssociation>& associations);
-/// The arguments after `set` that change the GPU limits of one account or user to `wanted`.
-std::vector<std::string> gpu_limit_words(const std::vector<AssociationLimit>& there,
-                                         const SlurmObject& wanted);
+/// The arguments after `set` that change the GPU limits of one account or user to `desired`.
+std::vector<std::string> gpu_limit_arguments(const std::vector<AssociationLimit>& actual,
+                                             const SlurmObject& desired);
 
 } // namespace gpuq::slurm

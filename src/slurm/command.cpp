@@ -54,19 +54,20 @@ std::vector<std::string> environment_of_commands(const std::vector<std::string>&
 
 } // namespace
 
-Result<CommandAnswer> run_command(std::vector<std::string> words, std::chrono::milliseconds limit,
+Result<CommandAnswer> run_command(std::vector<std::string> arguments,
+                                  std::chrono::milliseconds limit,
                                   const std::function<bool(const CommandAnswer&)>& enough,
                                   const std::vector<std::string>& variables)
 {
-    log::Timer timer(log::Part::slurm, fmt::format("{}", fmt::join(words, " ")));
+    log::Timer timer(log::Part::slurm, fmt::format("{}", fmt::join(arguments, " ")));
     Capture capture{.streams = Capture::Streams::apart, .limit = limit};
     if (enough) {
         capture.enough = [&](const std::string& out, const std::string& err) {
             return enough({0, out, err});
         };
     }
-    const std::string name = words[0];
-    TRY_ASSIGN(Finished finished, run({.argv = std::move(words),
+    const std::string name = arguments[0];
+    TRY_ASSIGN(Finished finished, run({.argv = std::move(arguments),
                                        .environment = environment_of_commands(variables),
                                        .group = Subprocess::Group::own},
                                       capture));

@@ -20,7 +20,8 @@ struct CommandAnswer {
 /// enclosing job in its environment, in which `variables` (NAME=VALUE) take precedence. `not_found`
 /// if it can't be executed; `unreachable` if it exceeds the limit, after it and its children are
 /// killed. With `enough`, it is killed as soon as that returns true for the output so far.
-Result<CommandAnswer> run_command(std::vector<std::string> words, std::chrono::milliseconds limit,
+Result<CommandAnswer> run_command(std::vector<std::string> arguments,
+                                  std::chrono::milliseconds limit,
                                   const std::function<bool(const CommandAnswer&)>& enough = {},
                                   const std::vector<std::string>& variables = {});
 

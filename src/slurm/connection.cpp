@@ -111,7 +111,7 @@ std::string chosen;
 std::function<void(const std::string&)> on_exit_of_a_copy;
 
 /// Collects libslurm's output on this thread while a request runs, for the handler below.
-thread_local const Words* listening = nullptr;
+thread_local const MessageCapture* listening = nullptr;
 
 /// libslurm calls exit(1) on a configuration that it can't use, even in the middle of a request (a
 /// missing plugin): print the reason in gpuq's format.
@@ -185,7 +185,7 @@ void load_configuration()
         return;
     }
     std::atexit(at_exit);
-    const Words words{"slurm.conf"};
+    const MessageCapture capture{"slurm.conf"};
     slurm_init(is_from_server(chosen) ? nullptr : chosen.c_str());
 }
 
@@ -229,9 +229,9 @@ void leave_without_handlers(std::function<void(const std::string&)> on_exit)
     on_exit_of_a_copy = std::move(on_exit);
 }
 
-void listen(const Words* words)
+void listen(const MessageCapture* capture)
 {
-    listening = words;
+    listening = capture;
 }
 
 std::string cluster_name()

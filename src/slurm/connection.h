@@ -10,7 +10,7 @@
 
 namespace gpuq::slurm {
 
-class Words;
+class MessageCapture;
 
 /// `usage` if the slurm.conf at this path includes a missing file: each program that reads it
 /// through libslurm would retry for a minute before reporting that.
@@ -32,9 +32,9 @@ void load_plugins();
 /// exits in it, `on_exit` receives the reason.
 void leave_without_handlers(std::function<void(const std::string&)> on_exit);
 
-/// While `words` (errors.h) collects libslurm's output on this thread, an exit() is libslurm's, and
-/// its reason is reported. Null: no request is running.
-void listen(const Words* words);
+/// While `capture` (errors.h) collects libslurm's output on this thread, an exit() is libslurm's,
+/// and its reason is reported. Null: no request is running.
+void listen(const MessageCapture* capture);
 
 /// ClusterName of the configuration. If its text states it plainly, libslurm need not read it.
 std::string cluster_name();

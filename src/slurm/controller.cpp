@@ -83,11 +83,11 @@ std::chrono::seconds seconds_of(std::uint16_t value)
 
 Result<Controller> SlurmCluster::controller()
 {
-    const slurm::Words words{"the controller's configuration"};
+    const slurm::MessageCapture capture{"the controller's configuration"};
     slurm_conf_t* answer = nullptr;
     if (slurm_load_ctl_conf(0, &answer) != SLURM_SUCCESS) {
         return slurm::error_of(errno, slurm::Question::other,
-                               "can't ask Slurm for its configuration", words.text());
+                               "can't ask Slurm for its configuration", capture.text());
     }
     const std::unique_ptr<slurm_conf_t, FreeConf> conf(answer);
     Controller controller;

@@ -111,23 +111,23 @@ constexpr unsigned k_first_protocol = 38;
 
 /// The controller's release in libslurm's "Invalid Protocol Version 10752 from"; empty if not
 /// found.
-std::string release_in(std::string_view words)
+std::string release_in(std::string_view message)
 {
     constexpr std::string_view k_before = "Invalid Protocol Version ";
-    const auto at = words.find(k_before);
+    const auto at = message.find(k_before);
     unsigned version = 0;
     if (at == std::string_view::npos) {
         return "";
     }
-    words.remove_prefix(at + k_before.size());
-    std::from_chars(words.data(), words.data() + words.size(), version);
+    message.remove_prefix(at + k_before.size());
+    std::from_chars(message.data(), message.data() + message.size(), version);
     const unsigned index = (version >> 8U) - k_first_protocol;
     return index < k_releases.size() ? std::string(k_releases.at(index)) : "";
 }
 
 } // namespace
 
-Words::Words(std::string_view request)
+MessageCapture::MessageCapture(std::string_view request)
     : m_turn(ready_turn())
     , m_before(stderr)
     , m_timer(log::Part::slurm, request)
@@ -140,7 +140,7 @@ Words::Words(std::string_view request)
     listen(this);
 }
 
-Words::~Words()
+MessageCapture::~MessageCapture()
 {
     if (log::is_on(log::Level::debug, log::Part::slurm)) {
         m_timer.outcome(text());
@@ -149,7 +149,7 @@ Words::~Words()
     stderr = m_before;
 }
 
-std::string Words::text() const
+std::string MessageCapture::text() const
 {
     std::FILE* const file = notebook();
     if (file == nullptr) {
@@ -191,7 +191,7 @@ Error::Kind kind_of(int code, Question question)
     return is_of_the_way(code) ? Error::Kind::unreachable : Error::Kind::denied;
 }
 
-bool says_ended(int code)
+bool means_ended(int code)
 {
     return code == ESLURM_ALREADY_DONE || code == ESLURM_JOB_FINISHED ||
            code == ESLURM_INVALID_JOB_ID;
@@ -202,14 +202,14 @@ bool never_sent(int code)
     return code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR;
 }
 
-std::optional<std::string> words_of_policy(const std::string& words)
+std::optional<std::string> policy_message(const std::string& message)
 {
     constexpr std::string_view k_mark = "gpuq: ";
     constexpr std::string_view k_of_sbatch = "; Batch job submission failed: ";
-    if (!words.starts_with(k_mark)) {
+    if (!message.starts_with(k_mark)) {
         return std::nullopt;
     }
-    std::string text = words.substr(k_mark.size(), words.rfind(k_of_sbatch) - k_mark.size());
+    std::string text = message.substr(k_mark.size(), message.rfind(k_of_sbatch) - k_mark.size());
     for (std::size_t at = text.find(k_mark); at != std::string::npos; at = text.find(k_mark, at)) {
         text.erase(at, k_mark.size());
     }
@@ -223,18 +223,18 @@ std::string library_version()
                        SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
 }
 
-std::optional<std::string> protocol_mismatch(int code, std::string_view words)
+std::optional<std::string> protocol_mismatch(int code, std::string_view message)
 {
     // libslurm can't unpack the response of a newer controller, and prints its version. An older
     // controller closes the connection, as it does if munge rejects the credential.
     constexpr std::string_view k_sign = "Incompatible versions of client and server code";
-    if (words.find(k_sign) != std::string_view::npos || code == SLURM_PROTOCOL_VERSION_ERROR) {
-        const std::string release = release_in(words);
+    if (message.find(k_sign) != std::string_view::npos || code == SLURM_PROTOCOL_VERSION_ERROR) {
+        const std::string release = release_in(message);
         return fmt::format("slurmctld{} and gpuq's libslurm {} are incompatible releases; build "
                            "gpuq with the cluster's own Slurm",
                            release.empty() ? "" : " " + release, library_version());
     }
-    if (code == SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT && words.empty()) {
+    if (code == SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT && message.empty()) {
         return fmt::format("{}: slurmctld does not accept the request; either it is older than "
                            "gpuq's libslurm {} (`scontrol -V` prints the site's release: build "
                            "gpuq with that), or munge's key or clock here differs",
@@ -243,44 +243,44 @@ std::optional<std::string> protocol_mismatch(int code, std::string_view words)
     return std::nullopt;
 }
 
-std::optional<std::string> munge_failure(std::string_view words)
+std::optional<std::string> munge_failure(std::string_view message)
 {
     constexpr std::string_view k_sign = "Munge encode failed: ";
-    const auto at = words.find(k_sign);
+    const auto at = message.find(k_sign);
     if (at == std::string_view::npos) {
         return std::nullopt;
     }
-    words.remove_prefix(at + k_sign.size());
+    message.remove_prefix(at + k_sign.size());
     return fmt::format("munged of this machine, which authenticates requests to Slurm, does not "
                        "respond; an operator must restart it ({})",
-                       words.substr(0, words.find("; ")));
+                       message.substr(0, message.find("; ")));
 }
 
-Error error_of(int code, Question question, std::string_view what, const std::string& words)
+Error error_of(int code, Question question, std::string_view what, const std::string& message)
 {
     log::debug(log::Part::slurm, "{}: code {} ({})", what, code, slurm_strerror(code));
-    for (const auto& cause : {protocol_mismatch(code, words), munge_failure(words)}) {
+    for (const auto& cause : {protocol_mismatch(code, message), munge_failure(message)}) {
         if (cause) {
             return fail(kind_of(code, question), fmt::format("{}: {}", what, *cause));
         }
     }
     const std::string meaning = slurm_strerror(code);
-    if (const auto said = words_of_policy(words)) { // complete; `meaning` would only be a guess
-        return fail(kind_of(code, question), fmt::format("{}: {}", what, *said));
+    if (const auto output = policy_message(message)) { // complete; `meaning` would only be a guess
+        return fail(kind_of(code, question), fmt::format("{}: {}", what, *output));
     }
-    if (words.empty() && code == ESLURM_ACCOUNTING_POLICY) {
+    if (message.empty() && code == ESLURM_ACCOUNTING_POLICY) {
         return fail(kind_of(code, question),
                     fmt::format("{}: {}; you may have reached your limit of pending and running "
                                 "jobs: gpuq ls, gpuq policy explain",
                                 what, meaning));
     }
-    if (words.empty()) {
+    if (message.empty()) {
         return fail(kind_of(code, question), fmt::format("{}: {}", what, meaning));
     }
     if (code == SLURM_ERROR) { // usual for job_submit.lua; means "Unspecified error"
-        return fail(kind_of(code, question), fmt::format("{}: {}", what, words));
+        return fail(kind_of(code, question), fmt::format("{}: {}", what, message));
     }
-    return fail(kind_of(code, question), fmt::format("{}: {} ({})", what, words, meaning));
+    return fail(kind_of(code, question), fmt::format("{}: {} ({})", what, message, meaning));
 }
 
 } // namespace gpuq::slurm

@@ -18,13 +18,13 @@ namespace gpuq::slurm {
 /// It replaces the variable `stderr`, which glibc allows. Only writes through that stream are
 /// captured, not write(2) to descriptor 2 by other threads. Only one object exists at a time: a
 /// second constructor waits. The first one makes libslurm read its configuration (connection.h).
-class Words {
+class MessageCapture {
 public:
     /// `request` names it in the log, which gets its duration and libslurm's output.
-    explicit Words(std::string_view request);
-    ~Words();
-    Words(const Words&) = delete;
-    Words& operator=(const Words&) = delete;
+    explicit MessageCapture(std::string_view request);
+    ~MessageCapture();
+    MessageCapture(const MessageCapture&) = delete;
+    MessageCapture& operator=(const MessageCapture&) = delete;
 
     /// The captured output as one line, without libslurm's prefixes.
     std::string text() const;
@@ -49,27 +49,27 @@ enum class Question {
 Error::Kind kind_of(int code, Question question);
 
 /// True for codes that mean that the job has already ended.
-bool says_ended(int code);
+bool means_ended(int code);
 
 /// True when `code` proves that the request never left this machine.
 bool never_sent(int code);
 
 /// The message of a policy's job_submit.lua, without its prefix and the text appended by sbatch;
 /// nullopt for messages of other origin.
-std::optional<std::string> words_of_policy(const std::string& words);
+std::optional<std::string> policy_message(const std::string& message);
 
 /// The release of the libslurm that gpuq was built with: `22.05.8`.
 std::string library_version();
 
-/// An explanation if libslurm's output `words` or `code` shows that controller and libslurm are of
-/// incompatible releases: both releases, as far as they are known, and the remedy. nullopt for
+/// An explanation if libslurm's output `message` or `code` shows that controller and libslurm are
+/// of incompatible releases: both releases, as far as they are known, and the remedy. nullopt for
 /// other failures.
-std::optional<std::string> protocol_mismatch(int code, std::string_view words);
+std::optional<std::string> protocol_mismatch(int code, std::string_view message);
 
-/// The explanation if `words` of libslurm report that munged does not respond; else nullopt.
-std::optional<std::string> munge_failure(std::string_view words);
+/// The explanation if `message` of libslurm report that munged does not respond; else nullopt.
+std::optional<std::string> munge_failure(std::string_view message);
 
 /// An error for the user: `what`, then Slurm's own message (or the code's text if there is none).
-Error error_of(int code, Question question, std::string_view what, const std::string& words);
+Error error_of(int code, Question question, std::string_view what, const std::string& message);
 
 } // namespace gpuq::slurm

@@ -21,9 +21,9 @@ constexpr std::chrono::seconds k_patience{10};
 
 /// Runs in the child. Returns `ok`, a line `since TIME`, and `TIME NODE` for each node that went
 /// down; or `error CODE`. Events of the cluster itself only determine the start of the record.
-std::string ask_for_failures(std::time_t from, std::time_t to)
+std::string failures_query(std::time_t from, std::time_t to)
 {
-    const slurm::Words words{"node failures in accounting"};
+    const slurm::MessageCapture capture{"node failures in accounting"};
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
     if (connection == nullptr) {
@@ -64,7 +64,7 @@ Result<NodeHistory> SlurmAccounting::node_failures(Time from, Time to)
         return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
     };
     const auto answer =
-        slurm::in_a_child([&] { return ask_for_failures(seconds(from), seconds(to)); }, k_patience);
+        slurm::in_a_child([&] { return failures_query(seconds(from), seconds(to)); }, k_patience);
     if (!answer || !answer->starts_with("ok\nsince ")) {
         return slurm::no_accounting_answer(answer.value_or(""));
     }

@@ -54,9 +54,9 @@ Association association_of(const slurmdb_assoc_rec_t& record, std::uint32_t gpus
     if (limits != nullptr && limits[gpus] < INFINITE64 - 2) { // INFINITE64, NO_VAL64: no limit
         made.granted = std::chrono::minutes(limits[gpus]);
     }
-    const bool told = record.usage != nullptr && record.usage->usage_tres_raw != nullptr &&
-                      gpus < record.usage->tres_cnt;
-    if (counted && told) {
+    const bool has_usage = record.usage != nullptr && record.usage->usage_tres_raw != nullptr &&
+                           gpus < record.usage->tres_cnt;
+    if (counted && has_usage) {
         made.used =
             std::chrono::seconds(static_cast<std::int64_t>(record.usage->usage_tres_raw[gpus]));
     }
@@ -65,9 +65,9 @@ Association association_of(const slurmdb_assoc_rec_t& record, std::uint32_t gpus
 
 /// Runs in the child. Returns `ok` and a line for each association, `none` if GPUs are not
 /// accounted for, or `error CODE`.
-std::string ask_for_associations()
+std::string associations_query()
 {
-    const Words words{"associations"};
+    const MessageCapture capture{"associations"};
     assoc_mgr_info_request_msg_t request{};
     request.flags = ASSOC_MGR_INFO_FLAG_ASSOC;
     assoc_mgr_info_msg_t* answer = nullptr;
@@ -187,7 +187,7 @@ std::vector<AccountGrants> grants_of(const std::string& user,
 Result<std::vector<AccountGrants>> SlurmAccounting::grants(const std::string& user)
 {
     TRY(slurm::needs_accounting());
-    const auto answer = slurm::in_a_child(slurm::ask_for_associations, slurm::k_patience);
+    const auto answer = slurm::in_a_child(slurm::associations_query, slurm::k_patience);
     if (answer == "none") {
         return fail(Error::Kind::unreachable, "this Slurm does not account for GPUs "
                                               "(AccountingStorageTRES=gres/gpu)");

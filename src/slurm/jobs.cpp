@@ -88,16 +88,16 @@ bool is_set(std::uint32_t number)
 }
 
 /// Adds the GPUs in one of the strings of a request, multiplied by `times`.
-void add_gpus(std::vector<AskedGpus>& list, const char* tres, int times)
+void add_gpus(std::vector<RequestedGpus>& list, const char* tres, int times)
 {
     for (const Gres& gres : parse_gres(text(tres))) {
         list.push_back({gres.model, gres.count * times});
     }
 }
 
-std::vector<AskedGpus> gpus_asked_by(const slurm_job_info_t& info, int nodes)
+std::vector<RequestedGpus> requested_gpus(const slurm_job_info_t& info, int nodes)
 {
-    std::vector<AskedGpus> list;
+    std::vector<RequestedGpus> list;
     const int tasks = is_set(info.num_tasks) ? std::max<int>(1, info.num_tasks) : nodes;
     add_gpus(list, info.tres_per_node, nodes);
     if (list.empty()) {
@@ -113,7 +113,7 @@ std::vector<AskedGpus> gpus_asked_by(const slurm_job_info_t& info, int nodes)
 }
 
 /// A short description of a request that gpuq does not match against nodes.
-std::string other_wishes(const slurm_job_info_t& info, const std::vector<AskedGpus>& gpus)
+std::string other_wishes(const slurm_job_info_t& info, const std::vector<RequestedGpus>& gpus)
 {
     const auto has = [](const char* value) { return value != nullptr && *value != '\0'; };
     if (has(info.resv_name)) {
@@ -138,7 +138,7 @@ JobSize size_of(const slurm_job_info_t& info, JobState state)
     size.cpus = is_set(info.num_cpus) ? static_cast<int>(info.num_cpus) : 0;
     const auto memory = parse_memory_mib(tres_value(tres, "mem"));
     size.memory_mib = memory ? *memory : 0;
-    size.gpus = gpus_asked_by(info, size.nodes);
+    size.gpus = requested_gpus(info, size.nodes);
     size.spreads = parse_gres(text(info.tres_per_node)).empty();
     size.whole_nodes = info.shared == 0; // JOB_SHARED_NONE
     size.only_nodes = text(info.req_nodes);
@@ -299,10 +299,10 @@ bool is_refused_request(const slurm_job_info_t& info)
 
 Result<Jobs> load_own()
 {
-    const Words words{"own jobs"};
+    const MessageCapture capture{"own jobs"};
     job_info_msg_t* answer = nullptr;
     if (slurm_load_job_user(&answer, ::getuid(), k_show | SHOW_DETAIL) != SLURM_SUCCESS) {
-        return error_of(errno, Question::other, "can't ask Slurm for your jobs", words.text());
+        return error_of(errno, Question::other, "can't ask Slurm for your jobs", capture.text());
     }
     return Jobs(answer);
 }
@@ -326,7 +326,8 @@ int change_comment(JobId id, std::string comment)
     slurm_init_job_desc_msg(&message);
     set_job_id(message, id.value);
     message.comment = comment.data();
-    const Words words{"change the comment of a job"}; // unused; keeps output off the terminal
+    const MessageCapture capture{
+        "change the comment of a job"}; // unused; keeps output off the terminal
     errno = 0;
     return slurm_update_job(&message) == SLURM_SUCCESS ? 0 : errno;
 }
@@ -429,11 +430,11 @@ Result<std::vector<Job>> SlurmCluster::own_jobs_within(std::chrono::seconds pati
 
 Result<AllJobs> SlurmCluster::all_jobs()
 {
-    const slurm::Words words{"all jobs"};
+    const slurm::MessageCapture capture{"all jobs"};
     job_info_msg_t* answer = nullptr;
     if (slurm_load_jobs(0, &answer, slurm::k_show | SHOW_DETAIL) != SLURM_SUCCESS) {
         return slurm::error_of(errno, slurm::Question::other, "can't ask Slurm for its jobs",
-                               words.text());
+                               capture.text());
     }
     const slurm::Jobs message(answer);
     return AllJobs{slurm::jobs_in(*message), slurm::sees_jobs_of_others()};
@@ -441,11 +442,11 @@ Result<AllJobs> SlurmCluster::all_jobs()
 
 Result<Job> SlurmCluster::job(JobId id)
 {
-    const slurm::Words words{"a job"};
+    const slurm::MessageCapture capture{"a job"};
     job_info_msg_t* answer = nullptr;
     if (slurm::load_job(&answer, id.value, slurm::k_show | SHOW_DETAIL) != SLURM_SUCCESS) {
         return slurm::error_of(errno, slurm::Question::other,
-                               fmt::format("can't ask Slurm for job {}", id.value), words.text());
+                               fmt::format("can't ask Slurm for job {}", id.value), capture.text());
     }
     const slurm::Jobs message(answer);
     std::vector<Job> jobs = slurm::jobs_in(*message);
@@ -462,12 +463,12 @@ Result<Job> SlurmCluster::job(JobId id)
 
 Result<bool> SlurmCluster::has_first_step(JobId id)
 {
-    const slurm::Words words{"the steps of a job"};
+    const slurm::MessageCapture capture{"the steps of a job"};
     job_step_info_response_msg_t* answer = nullptr;
     if (slurm::load_steps(&answer, id.value, slurm::k_show) != SLURM_SUCCESS) {
         return slurm::error_of(errno, slurm::Question::other,
                                fmt::format("can't ask Slurm for the steps of job {}", id.value),
-                               words.text());
+                               capture.text());
     }
     const std::unique_ptr<job_step_info_response_msg_t, slurm::FreeSteps> message(answer);
     const job_step_info_t* const steps = message->job_steps;
@@ -482,7 +483,7 @@ Result<JobId> SlurmCluster::submit(const JobSpec& spec, const std::string& scrip
         return slurm::submit_by_sbatch(spec, script, environment);
     }
     slurm::JobRequest request(spec);
-    const slurm::Words words{"submit a batch job"};
+    const slurm::MessageCapture capture{"submit a batch job"};
     submit_response_msg_t* answer = nullptr;
     errno = 0;
     const int rc = slurm_submit_batch_job(request.batch(script, environment), &answer);
@@ -491,7 +492,7 @@ Result<JobId> SlurmCluster::submit(const JobSpec& spec, const std::string& scrip
         return JobId{slurm::job_id_of(*response)};
     }
     return slurm::error_of(errno, slurm::Question::submit, "Slurm did not take the job",
-                           words.text());
+                           capture.text());
 }
 
 Result<void> SlurmCluster::cancel(JobId id)
@@ -502,12 +503,12 @@ Result<void> SlurmCluster::cancel(JobId id)
 // NOLINTNEXTLINE(readability-convert-member-functions-to-static)
 Result<void> SlurmCluster::cancel_called(const std::string& called)
 {
-    const slurm::Words words{"cancel a job"};
-    if (slurm::kill_job(called, SIGKILL) == SLURM_SUCCESS || slurm::says_ended(errno)) {
+    const slurm::MessageCapture capture{"cancel a job"};
+    if (slurm::kill_job(called, SIGKILL) == SLURM_SUCCESS || slurm::means_ended(errno)) {
         return {};
     }
     return slurm::error_of(errno, slurm::Question::other,
-                           fmt::format("can't cancel job {}", called), words.text());
+                           fmt::format("can't cancel job {}", called), capture.text());
 }
 
 Result<void> SlurmCluster::set_walltime(JobId id, std::chrono::minutes walltime)
@@ -516,13 +517,13 @@ Result<void> SlurmCluster::set_walltime(JobId id, std::chrono::minutes walltime)
     slurm_init_job_desc_msg(&message);
     slurm::set_job_id(message, id.value);
     message.time_limit = static_cast<std::uint32_t>(walltime.count());
-    const slurm::Words words{"change the time limit of a job"};
+    const slurm::MessageCapture capture{"change the time limit of a job"};
     if (slurm_update_job(&message) == SLURM_SUCCESS) {
         return {};
     }
     return slurm::error_of(errno, slurm::Question::other,
                            fmt::format("can't change the time limit of job {}", id.value),
-                           words.text());
+                           capture.text());
 }
 
 Result<void> SlurmCluster::note(JobId id, const std::string& comment)
@@ -531,7 +532,7 @@ Result<void> SlurmCluster::note(JobId id, const std::string& comment)
         return {};
     }
     const int error = slurm::change_comment(id, comment);
-    if (slurm::says_ended(error)) {
+    if (slurm::means_ended(error)) {
         return note_in_accounting(id, comment);
     }
     return error == 0
@@ -542,14 +543,14 @@ Result<void> SlurmCluster::note(JobId id, const std::string& comment)
 
 Result<void> SlurmCluster::complete(JobId id, int exit_status)
 {
-    const slurm::Words words{"complete a job"};
+    const slurm::MessageCapture capture{"complete a job"};
     // As an exit status, even for 128+N: Slurm reports a signal in the status as a launch failure.
     const auto wait_status = static_cast<std::uint32_t>(exit_status & 0xff) << 8;
-    if (slurm::complete_job(id.value, wait_status) == SLURM_SUCCESS || slurm::says_ended(errno)) {
+    if (slurm::complete_job(id.value, wait_status) == SLURM_SUCCESS || slurm::means_ended(errno)) {
         return {};
     }
     return slurm::error_of(errno, slurm::Question::other, fmt::format("can't end job {}", id.value),
-                           words.text());
+                           capture.text());
 }
 
 } // namespace gpuq

@@ -2,7 +2,7 @@
 #include "slurm/launch.h"
 
 #include "core/job_variables.h"
-#include "core/words.h"
+#include "core/split_arguments.h"
 #include "io/descriptor.h"
 #include "log/log.h"
 #include "slurm/cluster.h"
@@ -80,14 +80,14 @@ Result<Streams> make_streams(bool with_input)
 Result<std::string> find_srun()
 {
     const char* path = std::getenv("PATH");
-    std::string_view folders = path == nullptr ? "/usr/bin:/bin" : path;
-    while (!folders.empty()) {
-        const auto end = std::min(folders.find(':'), folders.size());
-        std::string file = fmt::format("{}/srun", folders.substr(0, end));
+    std::string_view directories = path == nullptr ? "/usr/bin:/bin" : path;
+    while (!directories.empty()) {
+        const auto end = std::min(directories.find(':'), directories.size());
+        std::string file = fmt::format("{}/srun", directories.substr(0, end));
         if (::access(file.c_str(), X_OK) == 0) {
             return file;
         }
-        folders.remove_prefix(std::min(end + 1, folders.size()));
+        directories.remove_prefix(std::min(end + 1, directories.size()));
     }
     return fail(Error::Kind::usage, "no srun in PATH: add the directory of Slurm's commands to it");
 }
@@ -189,7 +189,7 @@ public:
         // libslurm loads its plugins before it sends the request: if it exits, nothing is
         // allocated.
         leave_without_handlers([this](const std::string& reason) {
-            say(as_report(fail(Error::Kind::usage, reason)));
+            report_line(as_report(fail(Error::Kind::usage, reason)));
         });
         become_independent();
         load_configuration();
@@ -200,16 +200,16 @@ public:
         }
         const Result<JobId> id = what.job();
         if (!id) {
-            say(as_report(id.error()));
+            report_line(as_report(id.error()));
             ::_exit(1);
         }
         const auto facts = facts_of(::getpid());
-        say(fmt::format("job {} {} {}\n", id->value, ::getpid(), facts ? facts->born : 0));
+        report_line(fmt::format("job {} {} {}\n", id->value, ::getpid(), facts ? facts->born : 0));
         become_srun(srun, srun_command(*id, step));
         const int reason = errno;
         what.give_up(*id);
-        say(as_report(fail(Error::Kind::internal,
-                           fmt::format("can't execute {}: {}", srun, std::strerror(reason)))));
+        report_line(as_report(fail(Error::Kind::internal, fmt::format("can't execute {}: {}", srun,
+                                                                      std::strerror(reason)))));
         ::_exit(1);
     }
 
@@ -231,7 +231,7 @@ private:
         close_on_exec_from(STDERR_FILENO + 1);
     }
 
-    static void become_srun(const std::string& srun, const std::vector<std::string>& words)
+    static void become_srun(const std::string& srun, const std::vector<std::string>& arguments)
     {
         const std::vector<std::string> variables = environment_for_srun();
         ::signal(SIGPIPE, SIG_DFL);
@@ -240,10 +240,10 @@ private:
         ::sigemptyset(&pipe);
         ::sigaddset(&pipe, SIGPIPE);
         ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-        ::execve(srun.c_str(), pointers(words).data(), pointers(variables).data());
+        ::execve(srun.c_str(), pointers(arguments).data(), pointers(variables).data());
     }
 
-    void say(std::string_view text) const { (void)write_all(m_report, text); }
+    void report_line(std::string_view text) const { (void)write_all(m_report, text); }
 
     Streams& m_streams;
     Pipe& m_permit;
@@ -280,7 +280,7 @@ bool has_begun(pid_t child)
 
 std::vector<std::string> srun_command(JobId id, const Step& step)
 {
-    std::vector<std::string> words{
+    std::vector<std::string> arguments{
         "srun",
         fmt::format("--jobid={}", id.value),
         "--overlap", // share the job's CPUs, memory and GPUs with its other steps
@@ -293,13 +293,13 @@ std::vector<std::string> srun_command(JobId id, const Step& step)
         step.with_input ? "--input=all" : "--input=none",
     };
     if (has_cpu_binding()) { // or the only task would be bound to one core
-        words.emplace_back("--cpu-bind=none");
+        arguments.emplace_back("--cpu-bind=none");
     }
     if (step.nodes > 1) {
-        words.emplace_back("--ntasks-per-node=1");
+        arguments.emplace_back("--ntasks-per-node=1");
     }
-    words.insert(words.end(), step.words.begin(), step.words.end());
-    return words;
+    arguments.insert(arguments.end(), step.arguments.begin(), step.arguments.end());
+    return arguments;
 }
 
 Result<Launched> launch(const Launching& what, const Step& step)
@@ -309,7 +309,7 @@ Result<Launched> launch(const Launching& what, const Step& step)
     TRY_ASSIGN(Pipe permit, make_pipe_above_the_standard_ones());
     TRY_ASSIGN(Pipe report, make_pipe_above_the_standard_ones());
     Starter starter(streams, permit, report.write.get());
-    log::debug(log::Part::slurm, "start a step: {}", fmt::join(step.words, " "));
+    log::debug(log::Part::slurm, "start a step: {}", fmt::join(step.arguments, " "));
     const pid_t child = begin_in_a_grandchild([&] { starter.run(srun, what, step); });
     if (child < 0) {
         return fail(Error::Kind::io,

@@ -23,7 +23,7 @@ struct Launching {
 
 /// One task on each of `nodes` nodes of a job, starting with node `first_node` (0, 1 ...).
 struct Step {
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     bool with_input = false;
     int first_node = 0;
     int nodes = 1;

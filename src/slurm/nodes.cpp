@@ -40,7 +40,7 @@ std::string text(const char* value)
 
 Result<Partitions> load_partitions()
 {
-    const Words words{"partitions"};
+    const MessageCapture capture{"partitions"};
     partition_info_msg_t* answer = nullptr;
     if (slurm_load_partitions(0, &answer, SHOW_LOCAL) != SLURM_SUCCESS) {
         if (errno == ESLURM_ACCESS_DENIED) {
@@ -48,18 +48,19 @@ Result<Partitions> load_partitions()
                         "this site shows its partitions to operators only (PrivateData=partitions "
                         "in slurm.conf), and gpuq needs their limits: ask an operator");
         }
-        return error_of(errno, Question::other, "can't ask Slurm for its partitions", words.text());
+        return error_of(errno, Question::other, "can't ask Slurm for its partitions",
+                        capture.text());
     }
     return Partitions(answer);
 }
 
 Result<Nodes> load_nodes(std::uint16_t show)
 {
-    const Words words{"nodes"};
+    const MessageCapture capture{"nodes"};
     node_info_msg_t* answer = nullptr;
     if (slurm_load_node(0, &answer, static_cast<std::uint16_t>(SHOW_LOCAL | show)) !=
         SLURM_SUCCESS) {
-        return error_of(errno, Question::other, "can't ask Slurm for its nodes", words.text());
+        return error_of(errno, Question::other, "can't ask Slurm for its nodes", capture.text());
     }
     return Nodes(answer);
 }
@@ -260,12 +261,12 @@ Result<Inventory> SlurmCluster::inventory()
 
 Result<std::string> SlurmCluster::address_of_node(const std::string& name)
 {
-    const slurm::Words words{"a node"};
+    const slurm::MessageCapture capture{"a node"};
     node_info_msg_t* answer = nullptr;
     std::string node = name; // libslurm takes a char*
     if (slurm_load_node_single(&answer, node.data(), SHOW_LOCAL) != SLURM_SUCCESS) {
         return slurm::error_of(errno, slurm::Question::other,
-                               fmt::format("can't ask Slurm for node {}", name), words.text());
+                               fmt::format("can't ask Slurm for node {}", name), capture.text());
     }
     const slurm::Nodes nodes(answer);
     for (std::uint32_t i = 0; i < nodes->record_count; ++i) {

@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr int k_deepest = 8;
-constexpr int k_nobody = 4; ///< a port without a service
+constexpr int k_closed_port = 4; ///< a port without a service
 constexpr const char* k_lives = "Running as primary controller";
 constexpr const char* k_caches[] = {"assoc_mgr_state", "last_tres"};
 constexpr const char* k_cluster_name = "clustername";
@@ -86,17 +86,17 @@ std::vector<std::string> lines_of(const std::string& text)
     std::string whole;
     for (std::string line; std::getline(stream, line);) {
         line.erase(std::min(line.find('#'), line.size()));
-        const bool goes_on = line.ends_with('\\');
-        line.erase(line.size() - (goes_on ? 1 : 0));
+        const bool continues = line.ends_with('\\');
+        line.erase(line.size() - (continues ? 1 : 0));
         whole += line;
-        if (!goes_on) {
+        if (!continues) {
             lines.push_back(std::exchange(whole, {}));
         }
     }
     return lines;
 }
 
-std::vector<std::string> words_of(const std::string& line)
+std::vector<std::string> program_arguments(const std::string& line)
 {
     std::istringstream stream(line);
     return {std::istream_iterator<std::string>(stream), {}};
@@ -112,24 +112,24 @@ bool is_dropped(const std::string& key)
     return std::find(std::begin(k_dropped), std::end(k_dropped), key) != std::end(k_dropped);
 }
 
-std::string node_line(const std::vector<std::string>& words)
+std::string node_line(const std::vector<std::string>& arguments)
 {
     std::string line;
-    for (const std::string& word : words) {
+    for (const std::string& word : arguments) {
         const std::string key = key_of(word);
         if (key != "nodeaddr" && key != "port" && key != "bcastaddr") {
             line += word + " ";
         }
     }
-    const bool defaults = lower(words.front()) == "nodename=default";
-    return defaults ? line : fmt::format("{}NodeAddr=127.0.0.1 Port={}", line, k_nobody);
+    const bool defaults = lower(arguments.front()) == "nodename=default";
+    return defaults ? line : fmt::format("{}NodeAddr=127.0.0.1 Port={}", line, k_closed_port);
 }
 
 /// Keeps only QOS that are in the cache.
-std::string partition_line(const std::vector<std::string>& words, const std::string& qos)
+std::string partition_line(const std::vector<std::string>& arguments, const std::string& qos)
 {
     std::string line;
-    for (const std::string& word : words) {
+    for (const std::string& word : arguments) {
         const std::string key = key_of(word);
         const bool names = key == "qos" || key == "allowqos" || key == "denyqos";
         if (!names || qos.find(word.substr(word.find('=') + 1)) != std::string::npos) {
@@ -144,19 +144,19 @@ void add_text(std::string& to, const std::string& text,
               const Rehearsal& rehearsal, int depth)
 {
     for (const std::string& line : lines_of(text)) {
-        const auto words = words_of(line);
-        if (words.empty()) {
+        const auto arguments = program_arguments(line);
+        if (arguments.empty()) {
             continue;
         }
-        const std::string key = key_of(words.front());
-        if (key == "include" && words.size() > 1 && depth < k_deepest) {
-            add_text(to, included(words[1]), included, rehearsal, depth + 1);
+        const std::string key = key_of(arguments.front());
+        if (key == "include" && arguments.size() > 1 && depth < k_deepest) {
+            add_text(to, included(arguments[1]), included, rehearsal, depth + 1);
         } else if (key == "nodename") {
-            to += node_line(words) + "\n";
+            to += node_line(arguments) + "\n";
         } else if (key == "partitionname") {
-            to += partition_line(words, rehearsal.qos) + "\n";
+            to += partition_line(arguments, rehearsal.qos) + "\n";
         } else if (key == "communicationparameters") {
-            to += words.front() + ",NoCtldInAddrAny\n";
+            to += arguments.front() + ",NoCtldInAddrAny\n";
         } else if (!is_dropped(key)) {
             to += line + "\n";
         }
@@ -170,22 +170,22 @@ std::string content(const fs::path& path)
 }
 
 /// A temporary directory, removed with its contents.
-class Folder {
+class Directory {
 public:
-    Folder()
+    Directory()
         : m_path("/tmp/gpuq-rehearsal-XXXXXX")
     {
         m_made = ::mkdtemp(m_path.data()) != nullptr;
     }
-    ~Folder()
+    ~Directory()
     {
         std::error_code ignored;
         if (m_made) {
             fs::remove_all(m_path, ignored);
         }
     }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
+    Directory(const Directory&) = delete;
+    Directory& operator=(const Directory&) = delete;
     explicit operator bool() const { return m_made; }
     fs::path path() const { return m_path; }
 
@@ -226,16 +226,16 @@ Result<void> put(const fs::path& path, const std::string& text)
 }
 
 /// slurmctld runs as SlurmUser if root starts it.
-void give_to(const std::string& user, const fs::path& folder)
+void give_to(const std::string& user, const fs::path& directory)
 {
     const passwd* const entry =
         ::geteuid() == 0 && !user.empty() ? ::getpwnam(user.c_str()) : nullptr;
     if (entry == nullptr) {
         return;
     }
-    (void)!::chown(folder.c_str(), entry->pw_uid, entry->pw_gid);
+    (void)!::chown(directory.c_str(), entry->pw_uid, entry->pw_gid);
     std::error_code ignored;
-    for (const auto& file : fs::recursive_directory_iterator(folder, ignored)) {
+    for (const auto& file : fs::recursive_directory_iterator(directory, ignored)) {
         (void)!::lchown(file.path().c_str(), entry->pw_uid, entry->pw_gid);
     }
 }
@@ -280,19 +280,20 @@ void copy_others(const fs::path& from, const fs::path& to)
 }
 
 /// The lines that contain the reason; if there are none, the end of the output.
-std::string reasons_in(const std::string& said)
+std::string reasons_in(const std::string& output)
 {
     std::string reasons;
-    std::istringstream lines(said);
+    std::istringstream lines(output);
     for (std::string line; std::getline(lines, line);) {
-        const bool tells = line.find("fatal:") != std::string::npos ||
-                           line.find("Parse error") != std::string::npos ||
-                           line.find("TRES weight") != std::string::npos ||
-                           line.find("nvalid node") != std::string::npos ||
-                           line.find("job_submit/lua") != std::string::npos;
-        reasons += tells ? line + "\n" : "";
+        const bool reports_error = line.find("fatal:") != std::string::npos ||
+                                   line.find("Parse error") != std::string::npos ||
+                                   line.find("TRES weight") != std::string::npos ||
+                                   line.find("nvalid node") != std::string::npos ||
+                                   line.find("job_submit/lua") != std::string::npos;
+        reasons += reports_error ? line + "\n" : "";
     }
-    return tidy(reasons.empty() ? said.substr(said.size() > 500 ? said.size() - 500 : 0) : reasons);
+    return tidy(reasons.empty() ? output.substr(output.size() > 500 ? output.size() - 500 : 0)
+                                : reasons);
 }
 
 Result<void> start(const fs::path& conf)
@@ -322,9 +323,9 @@ std::string value_in(const std::string& conf, const std::string& key)
 {
     std::string value;
     for (const std::string& line : lines_of(conf)) {
-        const auto words = words_of(line);
-        if (!words.empty() && key_of(words.front()) == lower(key)) {
-            value = words.front().substr(words.front().find('=') + 1);
+        const auto arguments = program_arguments(line);
+        if (!arguments.empty() && key_of(arguments.front()) == lower(key)) {
+            value = arguments.front().substr(arguments.front().find('=') + 1);
         }
     }
     return value;
@@ -336,15 +337,15 @@ std::string rehearsal_conf(const std::string& text,
 {
     std::string conf;
     add_text(conf, text, included, rehearsal, 0);
-    conf +=
-        fmt::format("SlurmctldHost={}(127.0.0.1)\n"
-                    "SlurmctldPort={}\n"
-                    "StateSaveLocation={}/state\n"
-                    "SlurmctldPidFile={}/slurmctld.pid\n"
-                    "SlurmctldDebug=info\n"
-                    "AccountingStorageHost=127.0.0.1\n"
-                    "AccountingStoragePort={}\n",
-                    rehearsal.host, rehearsal.port, rehearsal.folder, rehearsal.folder, k_nobody);
+    conf += fmt::format("SlurmctldHost={}(127.0.0.1)\n"
+                        "SlurmctldPort={}\n"
+                        "StateSaveLocation={}/state\n"
+                        "SlurmctldPidFile={}/slurmctld.pid\n"
+                        "SlurmctldDebug=info\n"
+                        "AccountingStorageHost=127.0.0.1\n"
+                        "AccountingStoragePort={}\n",
+                        rehearsal.host, rehearsal.port, rehearsal.directory, rehearsal.directory,
+                        k_closed_port);
     if (value_in(conf, "CommunicationParameters").empty()) {
         conf += "CommunicationParameters=NoCtldInAddrAny\n";
     }
@@ -354,8 +355,8 @@ std::string rehearsal_conf(const std::string& text,
 Result<void> rehearse(const fs::path& conf, const std::string& include_path,
                       const std::string& include, const std::string& script)
 {
-    const Folder folder;
-    if (!folder) {
+    const Directory directory;
+    if (!directory) {
         return fail(Error::Kind::io,
                     fmt::format("can't make a directory in /tmp for the rehearsal: {}",
                                 std::strerror(errno)));
@@ -366,16 +367,16 @@ Result<void> rehearse(const fs::path& conf, const std::string& include_path,
     };
     const std::string text = content(conf);
     std::error_code ignored;
-    fs::create_directory(folder.path() / "state", ignored);
+    fs::create_directory(directory.path() / "state", ignored);
     std::string state = value_in(text, "StateSaveLocation");
     state = state.empty() ? "/var/spool" : state;
-    TRY_ASSIGN(std::string cache, copy_cache(state, folder.path() / "state"));
-    const Rehearsal rehearsal{folder.path(), short_host_name(), free_port(), std::move(cache)};
-    copy_others(conf.parent_path(), folder.path());
-    TRY(put(folder.path() / "job_submit.lua", script));
-    TRY(put(folder.path() / "slurm.conf", rehearsal_conf(text, included, rehearsal)));
-    give_to(value_in(text, "SlurmUser"), folder.path());
-    return start(folder.path() / "slurm.conf");
+    TRY_ASSIGN(std::string cache, copy_cache(state, directory.path() / "state"));
+    const Rehearsal rehearsal{directory.path(), short_host_name(), free_port(), std::move(cache)};
+    copy_others(conf.parent_path(), directory.path());
+    TRY(put(directory.path() / "job_submit.lua", script));
+    TRY(put(directory.path() / "slurm.conf", rehearsal_conf(text, included, rehearsal)));
+    give_to(value_in(text, "SlurmUser"), directory.path());
+    return start(directory.path() / "slurm.conf");
 }
 
 } // namespace gpuq::slurm

@@ -11,10 +11,10 @@ namespace gpuq::slurm {
 
 /// The parameters of a rehearsal's configuration.
 struct Rehearsal {
-    std::string folder; ///< its own directory, for all files
-    std::string host;   ///< name of this machine
-    int port = 0;       ///< an unused port
-    std::string qos;    ///< text that contains the names of the QOS in the cache of accounting
+    std::string directory; ///< its own directory, for all files
+    std::string host;      ///< name of this machine
+    int port = 0;          ///< an unused port
+    std::string qos;       ///< text that contains the names of the QOS in the cache of accounting
 };
 
 /// A slurm.conf in one piece, for a slurmctld that contacts no other process: `text` with the files

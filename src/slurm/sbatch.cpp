@@ -42,13 +42,13 @@ JobId id_in(std::string_view line)
 }
 
 /// sbatch reports this only by its message, not by its exit status.
-bool says_unreachable(std::string_view words)
+bool means_unreachable(std::string_view message)
 {
     constexpr std::string_view k_signs[] = {"Unable to contact", "Socket timed out",
                                             "Zero Bytes were transmitted", "Connection refused",
                                             "communication failure"};
     return std::any_of(std::begin(k_signs), std::end(k_signs), [&](std::string_view sign) {
-        return words.find(sign) != std::string_view::npos;
+        return message.find(sign) != std::string_view::npos;
     });
 }
 
@@ -63,13 +63,13 @@ Result<JobId> job_in_answer(const Finished& sbatch)
         }
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    const std::string words = tidy(sbatch.out);
+    const std::string message = tidy(sbatch.out);
     const bool failed = sbatch.status != 0 && sbatch.signal == 0;
-    if (!failed || says_unreachable(words)) {
-        return fail(Error::Kind::unreachable, fmt::format("sbatch gave no answer: {}", words));
+    if (!failed || means_unreachable(message)) {
+        return fail(Error::Kind::unreachable, fmt::format("sbatch gave no answer: {}", message));
     }
     return fail(Error::Kind::denied, fmt::format("sbatch did not take the job: {}",
-                                                 words_of_policy(words).value_or(words)));
+                                                 policy_message(message).value_or(message)));
 }
 
 Result<JobId> submit_by_sbatch(const JobSpec& spec, const std::string& script,

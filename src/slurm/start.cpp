@@ -35,24 +35,24 @@ struct FreeAllocation {
 struct Answer {
     int code = 0; ///< SLURM_SUCCESS: the job is allocated
     JobId job;
-    std::string words;
+    std::string output;
 };
 
 Answer allocate_once(job_desc_msg_t* message)
 {
-    const Words words{"allocate"};
+    const MessageCapture output{"allocate"};
     resource_allocation_response_msg_t* raw = nullptr;
     errno = 0;
     const int rc = slurm_allocate_resources(message, &raw);
     const int code = errno;
     const std::unique_ptr<resource_allocation_response_msg_t, FreeAllocation> response(raw);
     if (rc != SLURM_SUCCESS || !response) {
-        return {code == SLURM_SUCCESS ? int(SLURM_UNEXPECTED_MSG_ERROR) : code, {}, words.text()};
+        return {code == SLURM_SUCCESS ? int(SLURM_UNEXPECTED_MSG_ERROR) : code, {}, output.text()};
     }
     const std::uint32_t job = job_id_of(*response);
     if (response->node_cnt == 0) { // queued after all: cancel it
         kill_job(std::to_string(job), SIGKILL);
-        return {ESLURM_CAN_NOT_START_IMMEDIATELY, {}, words.text()};
+        return {ESLURM_CAN_NOT_START_IMMEDIATELY, {}, output.text()};
     }
     return {SLURM_SUCCESS, JobId{job}, {}};
 }
@@ -84,7 +84,7 @@ Result<JobId> allocate(const JobSpec& spec)
         return answer.job;
     }
     const Error error =
-        error_of(answer.code, Question::start, "Slurm did not start the job", answer.words);
+        error_of(answer.code, Question::start, "Slurm did not start the job", answer.output);
     if (error.kind == Error::Kind::unreachable && !never_sent(answer.code)) {
         if (const auto granted = granted_with(spec.comment)) {
             return *granted;

@@ -138,20 +138,20 @@ std::optional<std::uint64_t> most_memory_mib(List steps, const TresNames& names)
 UseRecord record_of(const slurmdb_job_rec_t& record, const TresNames& names,
                     const UseQuestion& question)
 {
-    UseRecord told;
-    told.use = use_of(record, names);
+    UseRecord record_use;
+    record_use.use = use_of(record, names);
     // slurmdbd truncates both times to the span. For a span up to now, a job that has just ended
     // appears to end with the span.
     const std::int64_t to = seconds_of(question.to);
     const bool is_over = gpuq::is_over(state_of(record.state)) && record.end != 0;
-    told.whole = is_over && record.start > seconds_of(question.from) &&
-                 (record.end < to || to + k_just_ended >= std::time(nullptr));
+    record_use.whole = is_over && record.start > seconds_of(question.from) &&
+                       (record.end < to || to + k_just_ended >= std::time(nullptr));
     const std::string comment = text(record.derived_es);
     const bool is_ours = key_in_comment(comment) && comment == sanitised(comment);
-    told.comment = is_ours ? comment : "";
-    told.memory_mib = memory_in(text(record.tres_alloc_str), names);
-    told.most_memory_mib = most_memory_mib(record.steps, names);
-    return told;
+    record_use.comment = is_ours ? comment : "";
+    record_use.memory_mib = memory_in(text(record.tres_alloc_str), names);
+    record_use.most_memory_mib = most_memory_mib(record.steps, names);
+    return record_use;
 }
 
 /// The first of `accounts` that slurmdbd has never known; nullopt if there is none.
@@ -178,10 +178,10 @@ std::optional<std::string> unknown_account(void* connection,
 
 /// Runs in the child. Returns `ok` and a line for each job that had GPUs, `missing ACCOUNT`, or
 /// `error CODE`.
-std::string ask_for_use(const UseQuestion& question, const std::vector<std::string>& uids,
-                        Steps steps)
+std::string use_query(const UseQuestion& question, const std::vector<std::string>& uids,
+                      Steps steps)
 {
-    const Words words{"jobs in accounting"};
+    const MessageCapture capture{"jobs in accounting"};
     std::uint16_t flags = 0;
     void* connection = slurmdb_connection_get(&flags);
     if (connection == nullptr) {
@@ -215,9 +215,9 @@ std::string ask_for_use(const UseQuestion& question, const std::vector<std::stri
     }
     std::string answer = "ok\n";
     for_each<slurmdb_job_rec_t>(list.get(), [&](const slurmdb_job_rec_t& record) {
-        const UseRecord told = record_of(record, names, question);
-        if (told.use.gpus > 0 && told.use.elapsed.count() > 0) {
-            answer += to_line(told);
+        const UseRecord record_use = record_of(record, names, question);
+        if (record_use.use.gpus > 0 && record_use.use.elapsed.count() > 0) {
+            answer += to_line(record_use);
         }
     });
     slurmdb_connection_close(&connection);
@@ -319,7 +319,7 @@ Result<std::vector<UseRecord>> SlurmAccounting::use_records(const UseQuestion& q
 {
     TRY(slurm::needs_accounting());
     TRY_ASSIGN(const auto uids, slurm::uids_of(question.users));
-    const auto answer = slurm::in_a_child([&] { return slurm::ask_for_use(question, uids, steps); },
+    const auto answer = slurm::in_a_child([&] { return slurm::use_query(question, uids, steps); },
                                           slurm::k_patience);
     if (answer && answer->starts_with("missing ")) {
         return fail(Error::Kind::missing,

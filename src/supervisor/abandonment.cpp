@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto k_look_period = 60s;
+constexpr auto k_query_period = 60s;
 /// Less CPU time than this does not count as work: a prompt, an editor, a clock.
 constexpr int k_work_percent = 2;
 
@@ -21,20 +21,20 @@ std::string in_minutes(std::chrono::milliseconds time)
 
 } // namespace
 
-std::optional<std::string> Abandonment::look(const Seen& seen)
+std::optional<std::string> Abandonment::check(const ShellActivity& activity)
 {
-    const auto passed = m_looked_at ? seen.now - *m_looked_at : Clock::duration(0);
-    const bool works = (seen.cpu_time - m_cpu_time) * 100 > passed * k_work_percent;
-    m_looked_at = seen.now;
-    m_cpu_time = seen.cpu_time;
-    m_claimed = m_claimed || seen.was_attached;
-    if (seen.attached || m_attached || (m_claimed && works)) {
-        m_since = seen.now;
+    const auto passed = m_checked_at ? activity.now - *m_checked_at : Clock::duration(0);
+    const bool works = (activity.cpu_time - m_cpu_time) * 100 > passed * k_work_percent;
+    m_checked_at = activity.now;
+    m_cpu_time = activity.cpu_time;
+    m_claimed = m_claimed || activity.was_attached;
+    if (activity.attached || m_attached || (m_claimed && works)) {
+        m_since = activity.now;
     } else if (m_claimed) {
-        m_since = std::max(m_since, seen.last_output);
+        m_since = std::max(m_since, activity.last_output);
     }
-    m_attached = seen.attached;
-    if (seen.now < m_since + limit()) {
+    m_attached = activity.attached;
+    if (activity.now < m_since + limit()) {
         return std::nullopt;
     }
     return m_claimed
@@ -43,9 +43,9 @@ std::optional<std::string> Abandonment::look(const Seen& seen)
                              in_minutes(m_limits.unclaimed));
 }
 
-Abandonment::Clock::time_point Abandonment::next_look(Clock::time_point now) const
+Abandonment::Clock::time_point Abandonment::next_check(Clock::time_point now) const
 {
-    return std::min<Clock::time_point>(now + k_look_period, m_since + limit());
+    return std::min<Clock::time_point>(now + k_query_period, m_since + limit());
 }
 
 } // namespace gpuq::supervisor

@@ -22,7 +22,7 @@ public:
     {
     }
 
-    struct Seen {
+    struct ShellActivity {
         Clock::time_point now;
         bool attached = false;     ///< a client is attached
         bool was_attached = false; ///< a client was attached at some time
@@ -30,10 +30,10 @@ public:
         std::chrono::milliseconds cpu_time{0}; ///< of the shell and all its descendants
     };
     /// Returns the reason to end the shell now, as a message for users; otherwise nullopt.
-    std::optional<std::string> look(const Seen& seen);
-    /// When to call `look` again: at least once a minute, because work is detected by comparing two
-    /// calls.
-    Clock::time_point next_look(Clock::time_point now) const;
+    std::optional<std::string> check(const ShellActivity& activity);
+    /// When to call `check` again: at least once a minute, because work is detected by comparing
+    /// two calls.
+    Clock::time_point next_check(Clock::time_point now) const;
 
 private:
     std::chrono::milliseconds limit() const
@@ -46,7 +46,7 @@ private:
     bool m_attached = false;
     Clock::time_point m_since; ///< since when it is unattended and idle
     std::chrono::milliseconds m_cpu_time{0};
-    std::optional<Clock::time_point> m_looked_at;
+    std::optional<Clock::time_point> m_checked_at;
 };
 
 } // namespace gpuq::supervisor

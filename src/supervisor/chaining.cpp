@@ -24,7 +24,7 @@ constexpr auto k_time_to_leave = 1500ms;
 constexpr auto k_time_to_die = 3s;
 /// Grace period at the end of a link for a program that did not save in time.
 constexpr auto k_last_grace = 5s;
-constexpr auto k_look_for_listeners = 5s;
+constexpr auto k_check_listeners = 5s;
 constexpr auto k_listeners_stay = 1s;
 
 } // namespace
@@ -33,51 +33,51 @@ constexpr auto k_listeners_stay = 1s;
 void Supervisor::join_chain()
 {
     if (!m_run->request.chain) {
-        m_turn.reset();
+        m_link_start.reset();
         return;
     }
-    if (!m_turn) {
-        m_turn = first_turn(m_run->request);
+    if (!m_link_start) {
+        m_link_start = first_link_start(m_run->request);
     }
     if (m_options.link > LinkNumber{1}) {
         m_run->request.input = Input::none; // its client may be long gone
     }
-    m_chain.emplace(m_doors.clock, m_options, *m_run, *m_turn,
+    m_chain.emplace(m_services.clock, m_options, *m_run, *m_link_start,
                     [this](Event event) { m_log->record(std::move(event)); });
 }
 
-void Supervisor::tell_turn()
+void Supervisor::report_link_start()
 {
-    if (!m_turn || m_options.link == LinkNumber{1}) {
+    if (!m_link_start || m_options.link == LinkNumber{1}) {
         return;
     }
     Event resumed = event(Event::Kind::resumed);
-    resumed.detail = m_turn->checkpoint;
-    if (m_turn->previous) {
-        resumed.cause = m_turn->previous->cause;
-        resumed.status = m_turn->previous->status;
+    resumed.detail = m_link_start->checkpoint;
+    if (m_link_start->previous) {
+        resumed.cause = m_link_start->previous->cause;
+        resumed.status = m_link_start->previous->status;
     }
     m_log->record(std::move(resumed));
-    if (!m_turn->changed.empty()) {
-        journal(Event::Kind::code_changed, m_turn->changed);
+    if (!m_link_start->changed.empty()) {
+        journal(Event::Kind::code_changed, m_link_start->changed);
     }
 }
 
 /// The program of this link, with the arguments that make it resume if there is a checkpoint.
-std::vector<std::string> Supervisor::words_of(const Run& run) const
+std::vector<std::string> Supervisor::program_arguments(const Run& run) const
 {
     Request request = run.request;
-    if (m_turn && !m_turn->checkpoint.empty() && !request.chain->resume_args.empty()) {
-        const auto words = with_path(request.chain->resume_args, m_turn->checkpoint);
-        request.program.insert(request.program.end(), words.begin(), words.end());
+    if (m_link_start && !m_link_start->checkpoint.empty() && !request.chain->resume_args.empty()) {
+        const auto arguments = with_path(request.chain->resume_args, m_link_start->checkpoint);
+        request.program.insert(request.program.end(), arguments.begin(), arguments.end());
     }
-    return m_doors.program_argv(request);
+    return m_services.program_argv(request);
 }
 
-void Supervisor::describe_turn(Environment& variables) const
+void Supervisor::describe_link_start(Environment& variables) const
 {
-    if (m_turn) {
-        describe_link(variables, *m_run, m_turn->restart, m_turn->checkpoint);
+    if (m_link_start) {
+        describe_link(variables, *m_run, m_link_start->restart, m_link_start->checkpoint);
     }
 }
 
@@ -93,7 +93,7 @@ std::vector<pid_t> Supervisor::own_helpers() const
     return pids;
 }
 
-void Supervisor::look_after_chain()
+void Supervisor::update_chain()
 {
     if (m_chain) {
         m_chain->handle(m_polls, m_now);
@@ -110,7 +110,7 @@ void Supervisor::look_after_chain()
 /// Considers this node only: listeners on the other nodes are unknown until they are notified.
 /// Because this scans all processes, and a program that writes a lot keeps the loop busy, the last
 /// answer is reused for a moment.
-bool Supervisor::anybody_listens()
+bool Supervisor::has_listeners()
 {
     if (m_listened_at && m_now < *m_listened_at + k_listeners_stay) {
         return m_listened;
@@ -119,7 +119,7 @@ bool Supervisor::anybody_listens()
         listeners("GPUQ_RUN_ID=" + m_options.key.text(), m_options.node, own_helpers());
     const std::vector<int> signals = signals_of(m_run->request.chain->notice);
     m_listened = std::any_of(signals.begin(), signals.end(),
-                             [&](int signal) { return !to_be_told(all, signal).empty(); });
+                             [&](int signal) { return !processes_to_notify(all, signal).empty(); });
     m_listened_at = m_now;
     return m_listened;
 }
@@ -128,12 +128,12 @@ bool Supervisor::anybody_listens()
 /// checkpoint that fits.
 bool Supervisor::saves_in_its_own_time()
 {
-    return !m_run->request.chain->aware && m_chain->has_saved() && !anybody_listens();
+    return !m_run->request.chain->aware && m_chain->has_saved() && !has_listeners();
 }
 
 /// Notifies the program to save and leave; if it has not left by `until` it is killed. The first
 /// reason is kept. Returns the number of processes on this node that got a signal from this call.
-std::size_t Supervisor::notice(Killing killing, Clock::time_point until)
+std::size_t Supervisor::notice(Termination termination, Clock::time_point until)
 {
     if (m_phase != Phase::running || !m_program) {
         return 0;
@@ -144,22 +144,23 @@ std::size_t Supervisor::notice(Killing killing, Clock::time_point until)
     if (m_notice) {
         return 0;
     }
-    m_notice = std::move(killing);
-    Event told = event(Event::Kind::noticed);
-    told.detail = m_notice->cause == Cause::stopped     ? "stop"
-                  : m_notice->cause == Cause::preempted ? "preempted"
-                                                        : "limit";
+    m_notice = std::move(termination);
+    Event notice_event = event(Event::Kind::noticed);
+    notice_event.detail = m_notice->cause == Cause::stopped     ? "stop"
+                          : m_notice->cause == Cause::preempted ? "preempted"
+                                                                : "limit";
     if (m_chain) {
-        m_chain->noticed(told.at, m_notice->cause == Cause::preempted, m_now);
+        m_chain->noticed(notice_event.at, m_notice->cause == Cause::preempted, m_now);
     }
     m_log->drop_stop_file();
     const Notice how = m_run->request.chain ? m_run->request.chain->notice : Notice::automatic;
     m_elsewhere.begin(m_run->request.nodes, how, m_now);
     const std::size_t signalled =
-        tell(listeners("GPUQ_RUN_ID=" + m_options.key.text(), m_options.node, own_helpers()), how)
+        notify_processes(
+            listeners("GPUQ_RUN_ID=" + m_options.key.text(), m_options.node, own_helpers()), how)
             .size();
-    told.to = signalled;
-    m_log->record(std::move(told), Urgency::now);
+    notice_event.to = signalled;
+    m_log->record(std::move(notice_event), Urgency::now);
     return signalled;
 }
 
@@ -187,27 +188,27 @@ void Supervisor::notice_when_due()
     if (!m_chain || !m_deadline) {
         return;
     }
-    const Time now = m_doors.clock.now();
+    const Time now = m_services.clock.now();
     const auto in = [&](Time when) {
         return m_now + std::chrono::ceil<std::chrono::milliseconds>(when - now);
     };
     const Time end = m_deadline->at();
     if (!m_notice && m_chain->is_last_that_fits(now, end) && saves_in_its_own_time()) {
         notice({Cause::time_limit, ""}, m_now + k_time_to_die);
-        m_observed.killing = Killing{Cause::time_limit, ""};
+        m_observed.termination = Termination{Cause::time_limit, ""};
         m_saved_at = m_now - k_time_to_leave;
         return;
     }
-    const Time when = end - m_chain->turn().lead;
+    const Time when = end - m_chain->link_start().lead;
     if (now < when) {
         wake_at(in(when));
     } else if (!m_notice && now < end && saves_in_its_own_time()) {
-        wake_at(std::min(in(end), m_now + k_look_for_listeners));
+        wake_at(std::min(in(end), m_now + k_check_listeners));
     } else if (!m_notice) {
         notice({Cause::time_limit, ""}, in(end) + k_last_grace);
     }
-    if (m_notice && now >= end && !m_observed.killing) {
-        m_observed.killing = *m_notice; // its time is up
+    if (m_notice && now >= end && !m_observed.termination) {
+        m_observed.termination = *m_notice; // its time is up
         m_term_due = m_now;
     } else if (m_notice && now < end) {
         wake_at(in(end));
@@ -228,7 +229,7 @@ void Supervisor::end_when_saved()
         wake_at(leave_by);
     } else if (!m_ending_saved) {
         m_ending_saved = true;
-        kill_for(m_observed.killing.value_or(*m_notice), k_time_to_die);
+        kill_for(m_observed.termination.value_or(*m_notice), k_time_to_die);
     }
 }
 
@@ -237,14 +238,14 @@ void Supervisor::end_when_saved()
 void Supervisor::take_grace(const JobNews& news)
 {
     take_end(news);
-    auto killing = why_terminated(JobState::preempted);
-    m_observed.grace = killing;
+    auto termination = why_terminated(JobState::preempted);
+    m_observed.grace = termination;
     if (m_phase == Phase::running && m_chain && news.ends_at) {
-        const auto left = *news.ends_at - m_doors.clock.now();
-        notice(*std::move(killing),
+        const auto left = *news.ends_at - m_services.clock.now();
+        notice(*std::move(termination),
                m_now + std::chrono::ceil<std::chrono::milliseconds>(left) + k_last_grace);
-    } else if (m_phase != Phase::running && !left_before_term() && !m_observed.killing) {
-        m_observed.killing = std::move(killing);
+    } else if (m_phase != Phase::running && !left_before_term() && !m_observed.termination) {
+        m_observed.termination = std::move(termination);
     }
 }
 
@@ -254,13 +255,13 @@ void Supervisor::save_and_stop(const std::string& by)
         return;
     }
     journal(Event::Kind::stop_asked, by + ", with time to save");
-    const Killing killing{Cause::stopped, "by " + by + ", with time to save"};
+    const Termination termination{Cause::stopped, "by " + by + ", with time to save"};
     if (m_phase == Phase::running && m_program) {
-        m_observed.killing = killing;
+        m_observed.termination = termination;
     }
-    notice(killing, m_now + k_time_to_save);
+    notice(termination, m_now + k_time_to_save);
     if (m_notice && m_notice->cause != Cause::stopped) {
-        m_notice = killing; // it was notified already, but now the run must not continue
+        m_notice = termination; // it was notified already, but now the run must not continue
     }
 }
 
@@ -289,7 +290,7 @@ void Supervisor::fenced()
     kill_for({Cause::lost, "the next link has started: Slurm had declared this one dead"}, 0s);
 }
 
-void Supervisor::settle_when_ended()
+void Supervisor::conclude_when_ended()
 {
     if (!m_chain) {
         return record_end();
@@ -297,15 +298,15 @@ void Supervisor::settle_when_ended()
     if (out_of_time()) {
         m_chain->give_up_settling();
     }
-    const auto& settled = m_chain->settled();
-    if (!settled) {
+    const auto& outcome = m_chain->outcome();
+    if (!outcome) {
         if (m_term == Term::known) {
             wake_at(m_term_at + m_kill_wait - 1s); // out of time
         }
         return;
     }
-    if (settled->verdict.go == Verdict::Go::over) {
-        m_ending = settled->verdict.ending.value_or(m_ending);
+    if (outcome->verdict.decision == Verdict::Decision::over) {
+        m_ending = outcome->verdict.ending.value_or(m_ending);
         m_ending.continues = false;
     } else {
         m_ending.continues = true;

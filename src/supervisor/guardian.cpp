@@ -33,9 +33,9 @@ constexpr auto k_kill_patience = 10s;
 constexpr auto k_exit_patience = 1s;
 /// For the helper that judges the previous link: allows for Slurm's timeouts and for a check by the
 /// user.
-constexpr std::chrono::milliseconds k_judge_patience = 700s;
-constexpr auto k_judge_pause = 15s;
-constexpr std::chrono::milliseconds k_settle_patience = 60s;
+constexpr std::chrono::milliseconds k_predecessor_patience = 700s;
+constexpr auto k_predecessor_pause = 15s;
+constexpr std::chrono::milliseconds k_conclude_patience = 60s;
 constexpr std::chrono::milliseconds k_wipe_patience = 2s;
 
 /// Ensures that a file opened later does not get the number of a standard stream.
@@ -86,9 +86,9 @@ std::optional<int> goodbye_of(pid_t supervisor, int goodbye)
 }
 
 /// The end of the run, if the journal already contains it.
-std::optional<Event> journaled_end(int folder)
+std::optional<Event> journaled_end(int directory)
 {
-    const auto text = read_file(folder, "journal.jsonl");
+    const auto text = read_file(directory, "journal.jsonl");
     const std::vector<Event> events = text ? parse_journal(*text) : std::vector<Event>{};
     const auto ended = std::find_if(events.rbegin(), events.rend(), [](const Event& event) {
         return event.kind == Event::Kind::ended && event.status;
@@ -112,47 +112,50 @@ std::string answer_of(Helper& helper, std::chrono::milliseconds patience)
 }
 
 /// True if the run continues after the loss of its supervisor: a chain does, in its next link.
-bool settle_the_loss(Doors& doors, const Options& options, const RunFolder& folder, Event& ended)
+bool conclude_after_loss(Services& services, const Options& options, const RunDirectory& directory,
+                         Event& ended)
 {
-    const auto run = folder.read_run();
+    const auto run = directory.read_run();
     if (!run || !run->request.chain) {
         return false;
     }
-    const auto link = folder.link(options.link);
+    const auto link = directory.link(options.link);
     const auto text =
         link ? read_file(link->get(), "journal.jsonl") : Result<std::string>(link.error());
     LinkPast self = link_past(options.link, text ? parse_journal(*text) : std::vector<Event>{});
     self.ending = Ending{*ended.status, *ended.cause, *ended.detail, ended.at};
-    auto helper =
-        Helper::fork([&] { return packed(settle(doors, options, self, {}, /*by_itself=*/false)); });
-    const auto settled = helper ? settled_in(answer_of(*helper, k_settle_patience)) : std::nullopt;
-    if (settled && settled->verdict.go == Verdict::Go::over && settled->verdict.ending) {
-        ended.status = settled->verdict.ending->status;
-        ended.cause = settled->verdict.ending->cause;
-        ended.detail = settled->verdict.ending->detail;
+    auto helper = Helper::fork(
+        [&] { return packed(conclude(services, options, self, {}, /*by_itself=*/false)); });
+    const auto outcome =
+        helper ? parse_link_outcome(answer_of(*helper, k_conclude_patience)) : std::nullopt;
+    if (outcome && outcome->verdict.decision == Verdict::Decision::over &&
+        outcome->verdict.ending) {
+        ended.status = outcome->verdict.ending->status;
+        ended.cause = outcome->verdict.ending->cause;
+        ended.detail = outcome->verdict.ending->detail;
         return false;
     }
     return true; // in doubt the next link judges
 }
 
-Event journal_the_loss(Doors& doors, const Options& options)
+Event journal_the_loss(Services& services, const Options& options)
 {
-    const auto run = RunFolder::open(options.state_dir, options.key);
+    const auto run = RunDirectory::open(options.state_dir, options.key);
     LinkFiles files;
-    if (auto folder = run ? run->link(options.link) : Result<Descriptor>(run.error())) {
-        files.folder = *std::move(folder);
+    if (auto directory = run ? run->link(options.link) : Result<Descriptor>(run.error())) {
+        files.directory = *std::move(directory);
     }
-    if (auto journaled = journaled_end(files.folder.get())) {
+    if (auto journaled = journaled_end(files.directory.get())) {
         return *std::move(journaled);
     }
     files.open();
     Event ended;
     ended.kind = Event::Kind::ended;
-    ended.at = doors.clock.now();
+    ended.at = services.clock.now();
     ended.status = static_cast<int>(ExitStatus::lost);
     ended.cause = Cause::lost;
     ended.detail = "the supervisor of the run was killed";
-    ended.continues = run && settle_the_loss(doors, options, *run, ended);
+    ended.continues = run && conclude_after_loss(services, options, *run, ended);
     JournalFile journal;
     journal.use(files.journal.get());
     journal.append(ended);
@@ -160,18 +163,18 @@ Event journal_the_loss(Doors& doors, const Options& options)
     return ended;
 }
 
-int clean_up_after_a_killed_supervisor(Doors& doors, const Options& options)
+int clean_up_after_a_killed_supervisor(Services& services, const Options& options)
 {
     kill_descendants(k_kill_patience);
-    const Event ended = journal_the_loss(doors, options);
+    const Event ended = journal_the_loss(services, options);
     if (ended.continues) {
         return static_cast<int>(ExitStatus::success);
     }
     if (auto helper = Helper::fork([&]() -> std::string {
-            withdraw_next(doors, options);
+            withdraw_next(services, options);
             return "";
         })) {
-        (void)answer_of(*helper, k_settle_patience);
+        (void)answer_of(*helper, k_conclude_patience);
     }
     return *ended.status;
 }
@@ -179,7 +182,7 @@ int clean_up_after_a_killed_supervisor(Doors& doors, const Options& options)
 /// True if the journal contains the end of the run, however the supervisor ended.
 bool run_is_over(const Options& options)
 {
-    const auto run = RunFolder::open(options.state_dir, options.key);
+    const auto run = RunDirectory::open(options.state_dir, options.key);
     const auto link = run ? run->link(options.link) : Result<Descriptor>(run.error());
     const auto ended = link ? journaled_end(link->get()) : std::nullopt;
     return ended && !ended->continues;
@@ -187,14 +190,14 @@ bool run_is_over(const Options& options)
 
 /// Called when the link has ended, for any reason: removes its tickets, and also those kept
 /// for a next link if there is none.
-void wipe_tickets(Doors& doors, const Options& options)
+void wipe_tickets(Services& services, const Options& options)
 {
-    if (doors.secrets == nullptr || !has_node_credentials(options)) {
+    if (services.secrets == nullptr || !has_node_credentials(options)) {
         return;
     }
     // The run's store may be on a hanging disk.
     if (auto helper = Helper::fork([&]() -> std::string {
-            wipe_credentials(*doors.secrets, options, run_is_over(options));
+            wipe_credentials(*services.secrets, options, run_is_over(options));
             return "done";
         })) {
         (void)answer_of(*helper, k_wipe_patience);
@@ -205,10 +208,10 @@ void wipe_tickets(Doors& doors, const Options& options)
 constexpr std::chrono::milliseconds k_tmp_patience = 10s;
 
 /// In a helper process, because a disk may hang.
-void remove_tmp(Doors& doors, const LinkTmp& tmp)
+void remove_tmp(Services& services, const LinkTmp& tmp)
 {
     if (auto helper = Helper::fork([&]() -> std::string {
-            tmp.remove(doors.remove_tree);
+            tmp.remove(services.remove_tree);
             return "done";
         })) {
         (void)answer_of(*helper, k_tmp_patience);
@@ -217,29 +220,29 @@ void remove_tmp(Doors& doors, const LinkTmp& tmp)
 
 /// A later link starts once the outcome of the previous one is known. Nullopt: there is nothing to
 /// do, or this process got TERM while waiting.
-std::optional<Turn> wait_for_turn(Doors& doors, const Options& options)
+std::optional<LinkStart> wait_for_link_start(Services& services, const Options& options)
 {
     sigset_t term;
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
     auto pause = 1s;
     while (true) {
-        auto helper = Helper::fork([&] { return packed(judge_predecessor(doors, options)); });
-        std::optional<Judged> judged;
+        auto helper = Helper::fork([&] { return packed(check_predecessor(services, options)); });
+        std::optional<PredecessorCheck> predecessor;
         if (helper) {
-            judged = judged_in(answer_of(*helper, k_judge_patience));
+            predecessor = parse_predecessor_check(answer_of(*helper, k_predecessor_patience));
         }
-        if (judged && judged->leave) {
+        if (predecessor && predecessor->leave) {
             return std::nullopt;
         }
-        if (judged && judged->turn) {
-            return std::move(judged->turn);
+        if (predecessor && predecessor->link_start) {
+            return std::move(predecessor->link_start);
         }
         const timespec time{std::chrono::seconds(pause).count(), 0};
         if (::sigtimedwait(&term, nullptr, &time) == SIGTERM) {
             return std::nullopt;
         }
-        pause = std::min<std::chrono::seconds>(pause * 2, k_judge_pause);
+        pause = std::min<std::chrono::seconds>(pause * 2, k_predecessor_pause);
     }
 }
 
@@ -248,7 +251,7 @@ std::optional<Turn> wait_for_turn(Doors& doors, const Options& options)
 /// one.
 bool is_claimed_by_another(const Options& options)
 {
-    const auto run = RunFolder::open(options.state_dir, options.key);
+    const auto run = RunDirectory::open(options.state_dir, options.key);
     const auto ours =
         run && options.job ? run->claim(options.link, *options.job) : Result<bool>(true);
     return ours && !*ours;
@@ -256,27 +259,27 @@ bool is_claimed_by_another(const Options& options)
 
 } // namespace
 
-int supervise(Doors& doors, const Options& options)
+int supervise(Services& services, const Options& options)
 {
     const pid_t slurmstepd = ::getppid();
     open_standard_streams();
     block_signals();
-    std::optional<Turn> turn;
+    std::optional<LinkStart> link_start;
     if (options.link > LinkNumber{1}) {
-        turn = wait_for_turn(doors, options);
-        if (!turn) {
+        link_start = wait_for_link_start(services, options);
+        if (!link_start) {
             return static_cast<int>(ExitStatus::success);
         }
     }
     if (is_claimed_by_another(options)) {
         const int nothing_done = static_cast<int>(ExitStatus::success);
         if (options.first) {
-            complete_for_ever(completion_by_fork(doors, *options.job, nothing_done));
+            complete_for_ever(completion_by_fork(services, *options.job, nothing_done));
         }
         return nothing_done;
     }
     become_subreaper();
-    const auto tmp = doors.remove_tree
+    const auto tmp = services.remove_tree
                          ? LinkTmp::make()
                          : Result<LinkTmp>(fail(Error::Kind::missing, "not requested"));
     Options with_tmp = options;
@@ -288,31 +291,31 @@ int supervise(Doors& doors, const Options& options)
         goodbye->read.reset();
         alive->write.reset();
         start_log(options, "supervisor");
-        run_program(doors, with_tmp, turn, goodbye->write.get(), alive->read.get());
+        run_program(services, with_tmp, link_start, goodbye->write.get(), alive->read.get());
     }
     int status = static_cast<int>(ExitStatus::internal);
     if (supervisor > 0) {
         goodbye->write.reset();
         alive->read.reset();
         leave_standard_streams();
-        if (doors.sweep) {
-            doors.sweep(); // runs in parallel with the supervisor, which starts the program
-                           // meanwhile
+        if (services.sweep) {
+            services.sweep(); // runs in parallel with the supervisor, which starts the program
+                              // meanwhile
         }
         const auto left_with = goodbye_of(supervisor, goodbye->read.get());
-        status = left_with ? *left_with : clean_up_after_a_killed_supervisor(doors, options);
-        wipe_tickets(doors, options);
+        status = left_with ? *left_with : clean_up_after_a_killed_supervisor(services, options);
+        wipe_tickets(services, options);
         if (tmp) {
-            remove_tmp(doors, *tmp);
+            remove_tmp(services, *tmp);
         }
     } else {
         write_all(STDERR_FILENO, "gpuq: can't start the supervisor's process on this node\n");
     }
     // slurmstepd reports the status of a batch script. If slurmstepd was killed, or if this is the
     // first step of an allocation, the status must be reported here.
-    const bool nobody_tells = options.first || ::getppid() != slurmstepd;
-    if (nobody_tells && options.job) {
-        complete_for_ever(completion_by_fork(doors, *options.job, status));
+    const bool has_no_reporter = options.first || ::getppid() != slurmstepd;
+    if (has_no_reporter && options.job) {
+        complete_for_ever(completion_by_fork(services, *options.job, status));
     }
     return status;
 }

@@ -22,29 +22,30 @@ Number number_in(const std::string& text)
     return static_cast<Number>(whole_number(text).value_or(0));
 }
 
-std::string result_of(Doors& doors, const Options& options, const HelperWork& work)
+std::string result_of(Services& services, const Options& options, const HelperWork& work)
 {
     const std::vector<std::string>& in = work.inputs;
     switch (work.kind) {
-    case HelperWork::Kind::ask_job:
-        return ask_job(doors, options.job.value(), in.at(0));
+    case HelperWork::Kind::query_job:
+        return query_job(services, options.job.value(), in.at(0));
     case HelperWork::Kind::complete:
-        return complete_job(doors, options.job.value(), number_in<int>(in.at(0)));
+        return complete_job(services, options.job.value(), number_in<int>(in.at(0)));
     case HelperWork::Kind::notice:
-        return tell_elsewhere(doors, options, number_in<int>(in.at(0)),
-                              notice_from_word(in.at(1)).value_or(Notice::none));
+        return notify_elsewhere(services, options, number_in<int>(in.at(0)),
+                                notice_from_word(in.at(1)).value_or(Notice::none));
     case HelperWork::Kind::note:
-        return note_use(doors, options, number_in<std::chrono::milliseconds>(in.at(0)),
+        return note_use(services, options, number_in<std::chrono::milliseconds>(in.at(0)),
                         in.at(1) == "over" ? JobEnd::over : JobEnd::to_come);
     case HelperWork::Kind::submit:
-        return submit_next(doors, options, number_in<std::chrono::seconds>(in.at(0)));
-    case HelperWork::Kind::look:
-        return look_again(doors, options, sights_in(in.at(0)));
-    case HelperWork::Kind::settle:
-        return packed(settle(doors, options, past_in(in.at(0)).value(), sights_in(in.at(1)),
-                             /*by_itself=*/in.at(2) == "1"));
+        return submit_next(services, options, number_in<std::chrono::seconds>(in.at(0)));
+    case HelperWork::Kind::find_checkpoints:
+        return look_again(services, options, parse_checkpoints(in.at(0)));
+    case HelperWork::Kind::conclude:
+        return packed(conclude(services, options, past_in(in.at(0)).value(),
+                               parse_checkpoints(in.at(1)),
+                               /*by_itself=*/in.at(2) == "1"));
     case HelperWork::Kind::withdraw:
-        withdraw_next(doors, options);
+        withdraw_next(services, options);
         return "";
     }
     return "";
@@ -63,7 +64,7 @@ std::string read_to_the_end(int fd)
 
 } // namespace
 
-int help(Doors& doors, Options options)
+int help(Services& services, Options options)
 {
     heed_no_job_signals();
     const auto request = helper_request_in(read_to_the_end(STDIN_FILENO));
@@ -71,7 +72,7 @@ int help(Doors& doors, Options options)
         return static_cast<int>(ExitStatus::usage);
     }
     options.job = request->job;
-    const bool written = write_all(k_helper_answer, result_of(doors, options, request->work));
+    const bool written = write_all(k_helper_answer, result_of(services, options, request->work));
     return static_cast<int>(written ? ExitStatus::success : ExitStatus::internal);
 }
 

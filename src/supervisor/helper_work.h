@@ -7,6 +7,6 @@ namespace gpuq::supervisor {
 
 /// `gpuq-supervisor helper`, executed by the supervisor (Helper::execute): performs the work that
 /// is described on its stdin and writes the result to k_helper_answer. Returns the exit status.
-int help(Doors& doors, Options options);
+int help(Services& services, Options options);
 
 } // namespace gpuq::supervisor

@@ -23,7 +23,7 @@ void IdleKeeper::input(std::uint64_t taken, Steady at)
     }
 }
 
-IdleVerdict IdleKeeper::add(const SampledLook& sampled)
+IdleVerdict IdleKeeper::add(const SampledActivity& sampled)
 {
     const auto of_samples = [&](Steady at) {
         return std::chrono::floor<std::chrono::milliseconds>(at - sampled.began);
@@ -37,19 +37,20 @@ IdleVerdict IdleKeeper::add(const SampledLook& sampled)
     if (m_printed) {
         m_watch.printed(of_samples(*m_printed));
     }
-    return m_watch.add(sampled.look);
+    return m_watch.add(sampled.activity);
 }
 
 std::optional<IdleVerdict> IdleKeeper::read()
 {
     std::optional<IdleVerdict> verdict;
-    SampledLook sampled;
+    SampledActivity sampled;
     ssize_t size = 0;
-    while (m_looks && (size = ::read(m_looks.get(), &sampled, sizeof sampled)) == sizeof sampled) {
+    while (m_activities &&
+           (size = ::read(m_activities.get(), &sampled, sizeof sampled)) == sizeof sampled) {
         verdict = add(sampled);
     }
-    if (m_looks && size == 0) {
-        m_looks.reset(); // the sampler has ended: no more data
+    if (m_activities && size == 0) {
+        m_activities.reset(); // the sampler has ended: no more data
     }
     return verdict;
 }

@@ -24,9 +24,9 @@ public:
     const std::string& partition() const { return m_partition; }
     const telemetry::IdleRule& rule() const { return m_rule; }
 
-    /// Sets the sampler's pipe, which carries SampledLook records.
-    void watch(Descriptor looks) { m_looks = std::move(looks); }
-    int fd() const { return m_looks.get(); }
+    /// Sets the sampler's pipe, which carries SampledActivity records.
+    void watch(Descriptor activities) { m_activities = std::move(activities); }
+    int fd() const { return m_activities.get(); }
 
     void began(Steady at) { m_began = at; } ///< the start of the program
     void printed(Steady at) { m_printed = at; }
@@ -41,12 +41,12 @@ public:
                         Time at) const;
 
 private:
-    telemetry::IdleVerdict add(const SampledLook& sampled);
+    telemetry::IdleVerdict add(const SampledActivity& sampled);
 
     std::string m_partition;
     telemetry::IdleRule m_rule;
     telemetry::IdleWatch m_watch;
-    Descriptor m_looks;
+    Descriptor m_activities;
     std::optional<Steady> m_began, m_typed, m_printed;
     std::uint64_t m_taken = 0;
 };

@@ -30,7 +30,7 @@ void Supervisor::keep_idle_rule(const std::optional<std::string>& rules_json)
     }
 }
 
-void Supervisor::look_after_idle()
+void Supervisor::update_idle()
 {
     if (!m_idle) {
         return;
@@ -50,33 +50,33 @@ void Supervisor::look_after_idle()
         release_idle(*verdict);
     } else if (is_time && !m_release_asked) {
         m_release_asked = true;
-        m_log->ask_release(fmt::format("{}-{}", m_options.key.text(), m_options.link.value),
-                           m_idle->rule().max_per_hour);
-    } else if (verdict->state == State::warn && m_idle_told != IdleFinding::State::warned) {
+        m_log->request_release(fmt::format("{}-{}", m_options.key.text(), m_options.link.value),
+                               m_idle->rule().max_per_hour);
+    } else if (verdict->state == State::warn && m_reported_idle != IdleFinding::State::warned) {
         warn_idle(*verdict);
-    } else if (verdict->state == State::exempt && m_idle_told != IdleFinding::State::exempt) {
-        tell_idle(IdleFinding::State::exempt, *verdict);
+    } else if (verdict->state == State::exempt && m_reported_idle != IdleFinding::State::exempt) {
+        report_idle(IdleFinding::State::exempt, *verdict);
     } else if ((verdict->state == State::works || verdict->state == State::unknown) &&
-               (m_idle_told == IdleFinding::State::warned ||
-                m_idle_told == IdleFinding::State::exempt)) {
-        tell_idle(IdleFinding::State::works, *verdict);
+               (m_reported_idle == IdleFinding::State::warned ||
+                m_reported_idle == IdleFinding::State::exempt)) {
+        report_idle(IdleFinding::State::works, *verdict);
     }
     m_idle_verdict = *verdict;
 }
 
-void Supervisor::tell_idle(IdleFinding::State state, const IdleVerdict& verdict)
+void Supervisor::report_idle(IdleFinding::State state, const IdleVerdict& verdict)
 {
-    m_idle_told = state;
-    m_log->write_idle(to_json(m_idle->finding(state, verdict, m_doors.clock.now())));
+    m_reported_idle = state;
+    m_log->write_idle(to_json(m_idle->finding(state, verdict, m_services.clock.now())));
 }
 
 void Supervisor::warn_idle(const IdleVerdict& verdict)
 {
-    tell_idle(IdleFinding::State::warned, verdict);
+    report_idle(IdleFinding::State::warned, verdict);
     const std::string run =
         m_options.job ? fmt::format("{}", m_options.job->value) : m_options.key.text();
     const std::string text = idle_warning(
-        m_idle->finding(IdleFinding::State::warned, verdict, m_doors.clock.now()), run);
+        m_idle->finding(IdleFinding::State::warned, verdict, m_services.clock.now()), run);
     journal(Event::Kind::warned, text);
     if (!m_modes.on_other_screen()) {
         m_clients->note(text); // the note is for the user; the screen drawn by a program stays
@@ -84,8 +84,8 @@ void Supervisor::warn_idle(const IdleVerdict& verdict)
     }
 }
 
-/// Handles the answer to ask_release(). Even if the release is allowed, the next sample must still
-/// call for it.
+/// Handles the answer to request_release(). Even if the release is allowed, the next sample must
+/// still call for it.
 void Supervisor::release_answered(bool may_release)
 {
     m_release_asked = false;
@@ -93,7 +93,7 @@ void Supervisor::release_answered(bool may_release)
         m_may_release = true;
         return;
     }
-    tell_idle(IdleFinding::State::put_off, m_idle_verdict);
+    report_idle(IdleFinding::State::put_off, m_idle_verdict);
     m_idle->put_off();
     journal(Event::Kind::warned,
             fmt::format("idle, but {} runs were released within the hour: it keeps running",
@@ -114,19 +114,19 @@ void Supervisor::take_exemption(const std::string& text)
 /// Like `gpuq stop --checkpoint`, but does not wait for a program that does not listen.
 void Supervisor::release_idle(const IdleVerdict& verdict)
 {
-    tell_idle(IdleFinding::State::released, verdict);
+    report_idle(IdleFinding::State::released, verdict);
     const std::string rule = fmt::format("the idle GPU rule of queue {}", m_idle->partition());
     m_stop_asked = rule;
     journal(Event::Kind::stop_asked, rule, Urgency::now);
     const auto unused = verdict.evidence.at - verdict.evidence.idle_since;
-    const Killing killing{Cause::stopped, released_detail(unused)};
-    m_clients->note(killing.detail);
-    m_observed.killing = killing;
-    const std::size_t told = notice(killing, m_now + k_time_to_save);
+    const Termination termination{Cause::stopped, released_detail(unused)};
+    m_clients->note(termination.detail);
+    m_observed.termination = termination;
+    const std::size_t notified = notice(termination, m_now + k_time_to_save);
     const bool shell = m_run->request.pty && m_run->request.pty->shell;
-    const bool looks_for_file = m_run->request.chain && m_run->request.chain->aware;
-    if (shell || (told == 0 && !looks_for_file)) {
-        kill_for(killing, m_options.patience.stop);
+    const bool uses_file = m_run->request.chain && m_run->request.chain->aware;
+    if (shell || (notified == 0 && !uses_file)) {
+        kill_for(termination, m_options.patience.stop);
     }
 }
 

@@ -31,9 +31,9 @@
 namespace gpuq::supervisor {
 namespace {
 
-constexpr std::size_t k_own_words = 8; ///< member FOLDER FIRST GPUS TASKS GPUS_PER_TASK TMP --
+constexpr std::size_t k_own_arguments = 8; ///< member FOLDER FIRST GPUS TASKS GPUS_PER_TASK TMP --
 constexpr std::string_view k_no_tmp = "-";
-constexpr int k_between_looks = 5000;  ///< milliseconds between two checks for kills for memory
+constexpr int k_between_queries = 5000; ///< milliseconds between two checks for kills for memory
 constexpr int k_leftover_output = 500; ///< milliseconds without output after the end of the program
 /// Exit statuses with which a program requests something (man gpuq-chain).
 constexpr std::array k_asking = {85, 93};
@@ -57,12 +57,12 @@ std::string part_of(std::string_view list, std::size_t task, std::size_t count)
                                        all.begin() + static_cast<std::ptrdiff_t>(last), ","));
 }
 
-Result<MemberPlan> plan_in(const std::vector<std::string>& words)
+Result<MemberPlan> plan_in(const std::vector<std::string>& arguments)
 {
     std::array<std::uint64_t, 3> numbers{};
-    bool whole = words.size() > k_own_words && words[k_own_words - 1] == "--";
+    bool whole = arguments.size() > k_own_arguments && arguments[k_own_arguments - 1] == "--";
     for (std::size_t i = 0; whole && i < numbers.size(); ++i) {
-        const auto number = whole_number(words[3 + i]);
+        const auto number = whole_number(arguments[3 + i]);
         whole = number && *number <= 1'000'000;
         numbers[i] = number.value_or(0);
     }
@@ -71,27 +71,27 @@ Result<MemberPlan> plan_in(const std::vector<std::string>& words)
                                         "GPUS_PER_TASK TMP -- PROGRAM [ARG...]");
     }
     return MemberPlan{"",
-                      words[1],
-                      words[2],
+                      arguments[1],
+                      arguments[2],
                       static_cast<int>(numbers[0]),
                       static_cast<int>(numbers[1]),
                       static_cast<int>(numbers[2]),
-                      words[6] == k_no_tmp ? "" : words[6]};
+                      arguments[6] == k_no_tmp ? "" : arguments[6]};
 }
 
 /// Starts the program. If it can't be executed, its stderr ends with the reason.
-Result<pid_t> start(const std::vector<std::string>& words, const Environment& variables,
+Result<pid_t> start(const std::vector<std::string>& arguments, const Environment& variables,
                     const RankOutput& output, const std::string& node)
 {
     const auto [out, err] = output.program_side();
-    TRY_ASSIGN(Spawned program, spawn({.argv = words,
+    TRY_ASSIGN(Spawned program, spawn({.argv = arguments,
                                        .environment = variables.texts(),
                                        .search = Subprocess::Search::its_path,
                                        .descriptors = {STDIN_FILENO, out, err},
                                        .death_signal = SIGKILL}));
     if (const auto failure = failure_of(program)) {
         write_all(err,
-                  fmt::format("gpuq-supervisor: {}: {} on node {}\n", sanitised(words.front()),
+                  fmt::format("gpuq-supervisor: {}: {} on node {}\n", sanitised(arguments.front()),
                               failure->error == ENOENT ? "not found" : "not executable", node));
     }
     return program.pid;
@@ -156,13 +156,13 @@ public:
         while (!status || !output.ended()) {
             const auto streams = output.polled();
             std::array<pollfd, 3> all{streams[0], streams[1], pollfd{m_signals.get(), POLLIN, 0}};
-            const int patience = status ? k_leftover_output : m_first ? k_between_looks : -1;
+            const int patience = status ? k_leftover_output : m_first ? k_between_queries : -1;
             const int ready = ::poll(all.data(), all.size(), patience);
             if (ready == 0 && status) {
                 break; // held open by processes that the program left behind
             }
             if (ready == 0) {
-                look_at_memory();
+                measure_memory();
                 continue;
             }
             output.pass({all[0], all[1]});
@@ -190,13 +190,13 @@ private:
         if (::waitpid(program, &status, WNOHANG) != program) {
             return std::nullopt;
         }
-        look_at_memory();
+        measure_memory();
         if (status != 0) {
             note_end(m_link, {m_number, m_node, status});
         }
         return status;
     }
-    void look_at_memory()
+    void measure_memory()
     {
         if (m_memory.add(memory_counts()) != MemoryKills{}) {
             note_memory(m_link, m_number, m_node, m_memory.all());
@@ -227,11 +227,11 @@ int end_as(int status)
 
 } // namespace
 
-std::vector<std::string> member_words(const MemberPlan& plan)
+std::vector<std::string> member_arguments(const MemberPlan& plan)
 {
     return {plan.executable,
             "member",
-            plan.folder,
+            plan.directory,
             plan.first_node,
             std::to_string(plan.gpus),
             std::to_string(plan.tasks),
@@ -266,12 +266,12 @@ void describe_rank(Environment& variables, const MemberPlan& plan)
     }
 }
 
-Result<int> become_member(const std::vector<std::string>& words, const std::string& node,
+Result<int> become_member(const std::vector<std::string>& arguments, const std::string& node,
                           const RemoveTree& remove_tree)
 {
-    TRY_ASSIGN(const MemberPlan plan, plan_in(words));
+    TRY_ASSIGN(const MemberPlan plan, plan_in(arguments));
     const Descriptor link(
-        ::open(plan.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        ::open(plan.directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     Environment variables = Environment::own();
     const bool first = variables.value("SLURM_LOCALID").value_or("0") == "0";
     Sampler sampler;
@@ -292,7 +292,8 @@ Result<int> become_member(const std::vector<std::string>& words, const std::stri
     } else if (!plan.tmp.empty()) {
         variables.set("TMPDIR", plan.tmp);
     }
-    const auto program = start({words.begin() + k_own_words, words.end()}, variables, output, node);
+    const auto program =
+        start({arguments.begin() + k_own_arguments, arguments.end()}, variables, output, node);
     if (!program) {
         return fail(Error::Kind::internal, fmt::format("can't start the program on node {}: {}",
                                                        node, program.error().text));

@@ -13,7 +13,7 @@ namespace gpuq::supervisor {
 /// Parameters of a Slurm task, on each node of a run with several ranks.
 struct MemberPlan {
     std::string executable; ///< the same path on every node
-    std::string folder;     ///< the directory of the link
+    std::string directory;  ///< the directory of the link
     std::string first_node; ///< the supervisor's node, sampled by the supervisor itself
     int gpus = 0;           ///< on each node
     int tasks = 1;          ///< on each node
@@ -22,7 +22,7 @@ struct MemberPlan {
 };
 
 /// The arguments that precede the program's own: `executable` run as `member`.
-std::vector<std::string> member_words(const MemberPlan& plan);
+std::vector<std::string> member_arguments(const MemberPlan& plan);
 
 /// Sets a task's rank in the variables of torch and of Lightning, from Slurm's variables. A task
 /// with GPUs of its own sees only these. Variables set by the user are kept.
@@ -36,7 +36,7 @@ void describe_rank(Environment& variables, const MemberPlan& plan);
 /// first node the program's TMPDIR is the link's; on other nodes each task gets one of its own
 /// (link_tmp.h), removed at the end. In the forked child the call returns only if the program
 /// cannot be executed: with an error that means exit status 126 or 127, as from a shell.
-Result<int> become_member(const std::vector<std::string>& words, const std::string& node,
+Result<int> become_member(const std::vector<std::string>& arguments, const std::string& node,
                           const RemoveTree& remove_tree);
 
 } // namespace gpuq::supervisor

@@ -121,7 +121,7 @@ public:
     {
     }
 
-    bool may_be_told(const Listener& one) const
+    bool may_be_notified(const Listener& one) const
     {
         if (!handles(one, m_signal) || is_launcher(one)) {
             return false;
@@ -130,11 +130,11 @@ public:
     }
 
     /// True for a launcher: a process below it is notified.
-    bool has_told_below(const Listener& one) const
+    bool has_notified_below(const Listener& one) const
     {
         return std::any_of(m_all.begin(), m_all.end(), [&](const Listener& other) {
             return other.pid != one.pid && is_below(other, one.pid) &&
-                   !is_same_program(one, other) && may_be_told(other);
+                   !is_same_program(one, other) && may_be_notified(other);
         });
     }
 
@@ -186,16 +186,16 @@ private:
 
 } // namespace
 
-std::vector<pid_t> to_be_told(const std::vector<Listener>& all, int signal)
+std::vector<pid_t> processes_to_notify(const std::vector<Listener>& all, int signal)
 {
     const Family family(all, signal);
-    std::vector<pid_t> told;
+    std::vector<pid_t> notified;
     for (const Listener& one : all) {
-        if (family.may_be_told(one) && !family.has_told_below(one)) {
-            told.push_back(one.pid);
+        if (family.may_be_notified(one) && !family.has_notified_below(one)) {
+            notified.push_back(one.pid);
         }
     }
-    return told;
+    return notified;
 }
 
 std::vector<int> signals_of(Notice notice)
@@ -234,17 +234,17 @@ std::vector<Listener> listeners(const std::string& variable, const std::string& 
     return all;
 }
 
-std::vector<pid_t> tell(const std::vector<Listener>& all, Notice notice)
+std::vector<pid_t> notify_processes(const std::vector<Listener>& all, Notice notice)
 {
     for (const int signal : signals_of(notice)) {
-        std::vector<pid_t> told = to_be_told(all, signal);
+        std::vector<pid_t> notified = processes_to_notify(all, signal);
         const auto gone = [&](pid_t pid) {
             // It may have executed another program in the meantime.
             return !catches(pid, signal) || ::kill(pid, signal) != 0;
         };
-        told.erase(std::remove_if(told.begin(), told.end(), gone), told.end());
-        if (!told.empty()) {
-            return told;
+        notified.erase(std::remove_if(notified.begin(), notified.end(), gone), notified.end());
+        if (!notified.empty()) {
+            return notified;
         }
     }
     return {};

@@ -36,7 +36,7 @@ struct Listener {
 /// mpirun); programs that respond to any signal by ending their children (torchrun); and programs
 /// that catch the signal for purposes of their own: Go's runtime, which catches all of them, and
 /// bash with a trap on EXIT, which dies from it.
-std::vector<pid_t> to_be_told(const std::vector<Listener>& all, int signal);
+std::vector<pid_t> processes_to_notify(const std::vector<Listener>& all, int signal);
 
 /// The signals for a notice, in order of preference: the first one with a handler is sent.
 std::vector<int> signals_of(Notice notice);
@@ -49,6 +49,6 @@ std::vector<Listener> listeners(const std::string& variable, const std::string& 
                                 const std::vector<pid_t>& spared);
 
 /// Notifies the listeners among `all`, each once; returns the notified ones.
-std::vector<pid_t> tell(const std::vector<Listener>& all, Notice notice);
+std::vector<pid_t> notify_processes(const std::vector<Listener>& all, Notice notice);
 
 } // namespace gpuq::supervisor

@@ -29,13 +29,13 @@ constexpr auto k_helper_patience = k_step_patience + k_srun_patience + 3s;
 /// Time limit in seconds for each of the step's processes: scanning a node takes milliseconds.
 constexpr unsigned k_alarm = 15;
 /// Printed by a node that has been scanned.
-constexpr std::string_view k_looked = "told ";
+constexpr std::string_view k_notified = "told ";
 constexpr std::string_view k_all_reached = "all";
 
 /// The output of a step on both streams.
-class Words {
+class StepOutput {
 public:
-    explicit Words(const StepProcess& step)
+    explicit StepOutput(const StepProcess& step)
         : m_streams{Descriptor(step.output), Descriptor(step.error)}
     {
         for (const Descriptor& stream : m_streams) {
@@ -69,8 +69,8 @@ public:
     int nodes() const
     {
         int count = 0;
-        for (std::size_t at = m_said[0].find(k_looked); at != std::string::npos;
-             at = m_said[0].find(k_looked, at + 1)) {
+        for (std::size_t at = m_output[0].find(k_notified); at != std::string::npos;
+             at = m_output[0].find(k_notified, at + 1)) {
             ++count;
         }
         return count;
@@ -78,7 +78,7 @@ public:
     std::string first_error() const
     {
         constexpr std::size_t k_most = 300;
-        return m_said[1].substr(0, std::min(m_said[1].find('\n'), k_most));
+        return m_output[1].substr(0, std::min(m_output[1].find('\n'), k_most));
     }
 
 private:
@@ -87,23 +87,23 @@ private:
         constexpr std::size_t k_most = 64 << 10;
         char piece[4096];
         const ssize_t size = ::read(m_streams[i].get(), piece, sizeof piece);
-        if (size > 0 && m_said[i].size() < k_most) {
-            m_said[i].append(piece, static_cast<std::size_t>(size));
+        if (size > 0 && m_output[i].size() < k_most) {
+            m_output[i].append(piece, static_cast<std::size_t>(size));
         } else if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
             m_streams[i].reset();
         }
     }
 
     std::array<Descriptor, 2> m_streams;
-    std::array<std::string, 2> m_said;
+    std::array<std::string, 2> m_output;
 };
 
 } // namespace
 
-std::string tell_elsewhere(Doors& doors, const Options& options, int nodes, Notice notice)
+std::string notify_elsewhere(Services& services, const Options& options, int nodes, Notice notice)
 {
     become_subreaper(); // srun stays below this process
-    auto cluster = doors.cluster();
+    auto cluster = services.cluster();
     const auto step = cluster ? (*cluster)->start_step_elsewhere(
                                     *options.job,
                                     {own_program(), "notice", options.state_dir, options.key.text(),
@@ -113,20 +113,20 @@ std::string tell_elsewhere(Doors& doors, const Options& options, int nodes, Noti
     if (!step) {
         return step.error().text;
     }
-    Words words(*step);
-    if (!words.read_to_the_end(k_step_patience)) {
+    StepOutput step_output(*step);
+    if (!step_output.read_to_the_end(k_step_patience)) {
         ::kill(step->pid, SIGTERM);
-        if (!words.read_to_the_end(k_srun_patience)) {
+        if (!step_output.read_to_the_end(k_srun_patience)) {
             ::kill(-step->pid, SIGKILL); // it has a session of its own
         }
     }
     const int others = nodes - 1;
-    if (words.nodes() >= others) {
+    if (step_output.nodes() >= others) {
         return std::string(k_all_reached);
     }
-    const std::string error = words.first_error();
-    return fmt::format("{} of {} reached{}{}", words.nodes(), others, error.empty() ? "" : ": ",
-                       error);
+    const std::string error = step_output.first_error();
+    return fmt::format("{} of {} reached{}{}", step_output.nodes(), others,
+                       error.empty() ? "" : ": ", error);
 }
 
 NoticeElsewhere::~NoticeElsewhere()
@@ -154,12 +154,12 @@ std::optional<std::string> NoticeElsewhere::finish()
     if (!m_helper) {
         return std::nullopt;
     }
-    std::string said = m_helper->finish();
+    std::string printed = m_helper->finish();
     m_helper.reset();
-    if (said == k_all_reached) {
+    if (printed == k_all_reached) {
         return std::nullopt;
     }
-    return said.empty() ? "Slurm does not answer" : std::move(said);
+    return printed.empty() ? "Slurm does not answer" : std::move(printed);
 }
 
 std::optional<pid_t> NoticeElsewhere::pid() const
@@ -167,14 +167,15 @@ std::optional<pid_t> NoticeElsewhere::pid() const
     return m_helper ? std::optional(m_helper->pid()) : std::nullopt;
 }
 
-int tell_this_node(const Options& options, Notice notice)
+int notify_this_node(const Options& options, Notice notice)
 {
     ::alarm(k_alarm);
     const auto all = listeners("GPUQ_RUN_ID=" + options.key.text(), options.node, {});
-    const std::vector<pid_t> told = tell(all, notice);
-    return static_cast<int>(write_all(STDOUT_FILENO, fmt::format("{}{}\n", k_looked, told.size()))
-                                ? ExitStatus::success
-                                : ExitStatus::internal);
+    const std::vector<pid_t> notified = notify_processes(all, notice);
+    return static_cast<int>(
+        write_all(STDOUT_FILENO, fmt::format("{}{}\n", k_notified, notified.size()))
+            ? ExitStatus::success
+            : ExitStatus::internal);
 }
 
 } // namespace gpuq::supervisor

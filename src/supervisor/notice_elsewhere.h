@@ -45,11 +45,11 @@ private:
 };
 
 /// The helper's work. Returns `all`, or why not all nodes were reached.
-std::string tell_elsewhere(Doors& doors, const Options& options, int nodes, Notice notice);
+std::string notify_elsewhere(Services& services, const Options& options, int nodes, Notice notice);
 
 /// The step's process on one of these nodes: notifies the run's processes on this node and reports
 /// their number on stdout. Processes of another node whose slurmd shares this machine are left to
 /// that node's process.
-int tell_this_node(const Options& options, Notice notice);
+int notify_this_node(const Options& options, Notice notice);
 
 } // namespace gpuq::supervisor

@@ -62,7 +62,7 @@ bool Supervisor::may_still_be_killed() const
 {
     const bool died_of_kill = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
                               WTERMSIG(*m_observed.wait_status) == SIGKILL;
-    const bool expected = m_observed.killing || m_observed.asked_signals.test(SIGKILL);
+    const bool expected = m_observed.termination || m_observed.asked_signals.test(SIGKILL);
     return died_of_kill && !expected && m_now < m_program_ended_at + k_kill_spread;
 }
 
@@ -72,8 +72,8 @@ bool Supervisor::may_still_be_terminated() const
 {
     const bool died_of_term = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
                               WTERMSIG(*m_observed.wait_status) == SIGTERM;
-    const bool expected = m_observed.killing || m_observed.asked_signals.test(SIGTERM);
-    return m_term == Term::looking_for_stop || m_term == Term::asking_slurm ||
+    const bool expected = m_observed.termination || m_observed.asked_signals.test(SIGTERM);
+    return m_term == Term::checking_stop || m_term == Term::asking_slurm ||
            ((died_of_term || m_program_caught_term) && !expected && m_term == Term::none &&
             m_now < m_program_ended_at + k_term_spread);
 }
@@ -93,13 +93,13 @@ void Supervisor::clear_leftovers()
             ::kill(pid, SIGKILL);
         }
     } else if (silent && !may_still_be_terminated() && !may_still_be_killed()) {
-        settle_or_record();
+        conclude_or_record();
         return;
     }
     // Processes that cannot be killed, or were never below us, may hold the pipes forever.
     const auto last = std::max(m_program_ended_at, m_last_output_at);
     if (m_now > last + k_leftovers_patience && !m_backlog.full()) {
-        settle_or_record();
+        conclude_or_record();
     }
 }
 
@@ -117,12 +117,12 @@ bool Supervisor::knows_rank_notes()
     if (!std::exchange(m_rank_notes_last, true)) {
         m_rank_notes.reset();
         m_rank_notes_asked = true;
-        m_log->ask_rank_notes();
+        m_log->request_rank_notes();
     }
     return !m_rank_notes_asked || !waits;
 }
 
-void Supervisor::settle_or_record()
+void Supervisor::conclude_or_record()
 {
     if (!knows_rank_notes()) {
         return;
@@ -136,25 +136,25 @@ void Supervisor::settle_or_record()
     m_credentials.stop();
     m_sampled_until = m_now;
     m_to_be_noted = is_worth_a_note();
-    check_memory(Tell::journal);
+    check_memory(ReportTo::journal);
     if (m_rank_notes && !m_rank_notes->first && m_observed.memory.ours > 0 &&
         is_out_of_memory_of_srun(m_observed.wait_status.value_or(0))) {
         m_observed.wait_status = 0;
     }
-    m_observed.gpu_out_of_memory = m_tail.says_gpu_out_of_memory();
-    m_ending = decide(m_observed, m_doors.clock.now());
+    m_observed.gpu_out_of_memory = m_tail.has_gpu_out_of_memory();
+    m_ending = decide(m_observed, m_services.clock.now());
     m_ending.continues = m_fenced;
     if (!m_chain) {
         return record_end();
     }
     m_phase = Phase::settling;
     const bool by_itself = m_observed.wait_status && WIFEXITED(*m_observed.wait_status);
-    m_chain->settle(m_ending, by_itself, m_now);
+    m_chain->conclude(m_ending, by_itself, m_now);
 }
 
 bool Supervisor::is_worth_a_note() const
 {
-    return m_sampler.was_started() && m_options.job && m_doors.note && !m_fenced &&
+    return m_sampler.was_started() && m_options.job && m_services.note && !m_fenced &&
            !m_guardian_gone && m_run->request.gpus.count > 0 &&
            m_now - m_started_at >= m_options.patience.noted_from;
 }
@@ -213,7 +213,7 @@ void Supervisor::record_end()
 }
 
 /// Waits until everything is written: a client that receives Ended may read the whole log.
-void Supervisor::tell_the_end()
+void Supervisor::report_end()
 {
     const auto disk_until = m_phase_since + m_options.patience.disk;
     if (!m_written && m_now < disk_until && !out_of_time()) {
@@ -232,22 +232,24 @@ void Supervisor::tell_the_end()
 void Supervisor::part()
 {
     const bool drained_enough = m_now > m_phase_since + m_options.patience.draining;
-    const bool told = m_clients->all_told(m_now, m_options.patience.stalled) || drained_enough;
-    if (told && !m_told_at) {
-        m_told_at = m_now;
+    const bool notified =
+        m_clients->all_notified(m_now, m_options.patience.stalled) || drained_enough;
+    if (notified && !m_notified_at) {
+        m_notified_at = m_now;
     }
-    const bool gone =
-        m_told_at && (m_clients->all_gone() || m_now > *m_told_at + m_options.patience.closing);
+    const bool gone = m_notified_at && (m_clients->all_gone() ||
+                                        m_now > *m_notified_at + m_options.patience.closing);
     const bool synced = m_synced || m_now > m_phase_since + m_options.patience.disk;
     const bool withdrawn = !m_chain || !m_chain->is_withdrawing();
     // A node whose step loses its srun is closed to new jobs for seconds.
-    const bool told_elsewhere = !m_elsewhere.open() || m_now > m_phase_since + k_elsewhere_patience;
+    const bool notified_elsewhere =
+        !m_elsewhere.open() || m_now > m_phase_since + k_elsewhere_patience;
     const bool noted = !m_to_be_noted && !m_use_note.open();
-    if ((gone && synced && withdrawn && told_elsewhere && noted) || out_of_time()) {
+    if ((gone && synced && withdrawn && notified_elsewhere && noted) || out_of_time()) {
         m_phase = Phase::done;
         return;
     }
-    wake_at(m_now + (m_told_at ? 2ms : 50ms));
+    wake_at(m_now + (m_notified_at ? 2ms : 50ms));
 }
 
 /// Slurm is about to kill us.

@@ -18,7 +18,7 @@ bool SlurmQuestions::ask(Clock::time_point now, const std::string& queues)
     }
     if (!m_helper) {
         m_asked_at = now;
-        m_helper = Helper::execute(m_options, {HelperWork::Kind::ask_job, {queues}});
+        m_helper = Helper::execute(m_options, {HelperWork::Kind::query_job, {queues}});
     }
     return m_helper.has_value();
 }

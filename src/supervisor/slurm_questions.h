@@ -25,7 +25,7 @@ public:
     SlurmQuestions& operator=(const SlurmQuestions&) = delete;
     ~SlurmQuestions() { drop(); }
 
-    /// Starts a query, unless one is open. False if it cannot be started. `queues` as in ask_job
+    /// Starts a query, unless one is open. False if it cannot be started. `queues` as in query_job
     /// (helper.h).
     bool ask(Clock::time_point now, const std::string& queues = "");
     bool open() const { return m_helper.has_value(); }

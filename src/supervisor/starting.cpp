@@ -40,21 +40,21 @@ void Supervisor::open_records()
     setup.job = m_options.job.value_or(JobId{});
     setup.retry = m_options.patience.log_retry;
     std::optional<std::string> problem;
-    auto folder = RunFolder::open(m_options.state_dir, m_options.key);
-    auto run = folder ? folder->read_run() : Result<Run>(folder.error());
+    auto directory = RunDirectory::open(m_options.state_dir, m_options.key);
+    auto run = directory ? directory->read_run() : Result<Run>(directory.error());
     if (run) {
         m_run = *std::move(run);
         join_chain();
-        keep_idle_rule(folder->idle_rules());
+        keep_idle_rule(directory->idle_rules());
         setup.exemptible = m_idle.has_value();
-        folder->make("checkpoints");
-        if (auto link = folder->link(m_options.link)) {
-            setup.files.folder = *std::move(link);
-            m_link_folder.reset(::fcntl(setup.files.folder.get(), F_DUPFD_CLOEXEC, 3));
+        directory->make("checkpoints");
+        if (auto link = directory->link(m_options.link)) {
+            setup.files.directory = *std::move(link);
+            m_link_directory.reset(::fcntl(setup.files.directory.get(), F_DUPFD_CLOEXEC, 3));
         }
         setup.files.open();
-        setup.folder = *std::move(folder);
-        if (m_turn) {
+        setup.directory = *std::move(directory);
+        if (m_link_start) {
             setup.next = LinkNumber{m_options.link.value + 1};
         }
         if (setup.files.used()) {
@@ -62,9 +62,9 @@ void Supervisor::open_records()
             not_started(
                 {static_cast<int>(ExitStatus::lost),
                  "this job has already run, perhaps it was requeued; gpuq runs no job twice"});
-        } else if (m_doors.secrets != nullptr) {
-            m_credentials.fetch(*m_doors.secrets, *setup.folder, *m_run, m_options,
-                                m_doors.clock.now());
+        } else if (m_services.secrets != nullptr) {
+            m_credentials.fetch(*m_services.secrets, *setup.directory, *m_run, m_options,
+                                m_services.clock.now());
         }
     } else if (run.error().kind == Error::Kind::missing) {
         not_started({static_cast<int>(ExitStatus::internal),
@@ -74,7 +74,8 @@ void Supervisor::open_records()
     } else {
         not_started({static_cast<int>(ExitStatus::internal), run.error().text});
     }
-    m_log = std::make_unique<LogWriter>(std::move(setup), m_backlog, m_doors.clock, m_wake.get());
+    m_log =
+        std::make_unique<LogWriter>(std::move(setup), m_backlog, m_services.clock, m_wake.get());
 }
 
 void Supervisor::start()
@@ -83,7 +84,7 @@ void Supervisor::start()
     ::mallopt(M_ARENA_MAX, 1);
     become_subreaper();
     ::signal(SIGPIPE, SIG_IGN);
-    m_memory.emplace(m_doors.memory());
+    m_memory.emplace(m_services.memory());
     open_records();
     m_clients = std::make_unique<Clients>(
         m_backlog, m_input, *m_log,
@@ -115,16 +116,17 @@ void Supervisor::start()
     for (const std::string& text : m_credentials.taken()) {
         journal(Event::Kind::other_user, text);
     }
-    tell_turn();
+    report_link_start();
     if (m_run && !m_observed.not_started) {
         auto ends_at = m_options.ends_at;
-        if (m_turn) {
-            m_link_end = m_doors.clock.now() + m_turn->length;
+        if (m_link_start) {
+            m_link_end = m_services.clock.now() + m_link_start->length;
             ends_at = ends_at ? std::min(*ends_at, *m_link_end) : *m_link_end;
         }
-        m_deadline.emplace(m_doors.clock.now(),
-                           m_turn ? std::chrono::floor<std::chrono::minutes>(m_turn->length)
-                                  : m_run->request.walltime,
+        m_deadline.emplace(m_services.clock.now(),
+                           m_link_start
+                               ? std::chrono::floor<std::chrono::minutes>(m_link_start->length)
+                               : m_run->request.walltime,
                            ends_at);
         if (auto reason = start_program(*m_run)) {
             not_started(*std::move(reason));
@@ -142,7 +144,7 @@ void Supervisor::start()
         m_clients->note("no client can attach to this run: " + server.error().text);
     }
     m_log->start();
-    m_kill_wait = m_doors.kill_wait();
+    m_kill_wait = m_services.kill_wait();
     if (m_program && m_run->request.input == Input::pipe && !m_clients->had_owner()) {
         m_clients->expect_owner(m_now);
     }
@@ -160,13 +162,14 @@ void Supervisor::report(const std::string& text)
 std::optional<NotStarted> Supervisor::start_program(const Run& run)
 {
     if (const auto stop_json = m_log->stop_request_now()) {
-        m_stop_asked = who_asked(stop_json);
-        m_observed.killing = Killing{Cause::stopped, "by " + *m_stop_asked + " before it began"};
+        m_stop_asked = requester_of(stop_json);
+        m_observed.termination =
+            Termination{Cause::stopped, "by " + *m_stop_asked + " before it began"};
         m_phase = Phase::leftovers;
         return std::nullopt;
     }
     Program::Plan plan;
-    plan.argv = has_ranks(run.request) ? words_of_ranks(run) : words_of(run);
+    plan.argv = has_ranks(run.request) ? rank_arguments(run) : program_arguments(run);
     plan.environment = environment(run);
     plan.work_dir = run.request.work_dir;
     plan.limits = run.limits;
@@ -187,24 +190,24 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
     return std::nullopt;
 }
 
-std::vector<std::string> Supervisor::words_of_ranks(const Run& run)
+std::vector<std::string> Supervisor::rank_arguments(const Run& run)
 {
     if (m_options.sampler.empty()) { // the executable is not available
-        return srun_of_ranks(words_of(run), run.request, {});
+        return srun_of_ranks(program_arguments(run), run.request, {});
     }
-    if (m_link_folder) {
-        make_rank_notes(m_link_folder.get());
+    if (m_link_directory) {
+        make_rank_notes(m_link_directory.get());
     }
     const Request& request = run.request;
-    const std::string folder = layout::link_dir(m_options.key, m_options.link);
+    const std::string directory = layout::link_dir(m_options.key, m_options.link);
     const bool is_chosen = std::any_of(request.env.begin(), request.env.end(),
                                        [](const auto& pair) { return pair.first == "TMPDIR"; });
-    const auto member = member_words(
-        {own_program(), fmt::format("{}/{}", m_options.state_dir, folder), m_options.node,
+    const auto member = member_arguments(
+        {own_program(), fmt::format("{}/{}", m_options.state_dir, directory), m_options.node,
          request.gpus.count, tasks_on_node(request), request.gpus_per_task.value_or(0),
          is_chosen ? std::string() : m_options.tmp});
-    return start_ranks_words(own_program(), m_options.node,
-                             srun_of_ranks(words_of(run), request, member));
+    return start_ranks_arguments(own_program(), m_options.node,
+                                 srun_of_ranks(program_arguments(run), request, member));
 }
 
 std::vector<std::string> Supervisor::environment(const Run& run)
@@ -230,7 +233,7 @@ std::vector<std::string> Supervisor::environment(const Run& run)
         variables.unset("BEARER_TOKEN"); // it would take precedence and never change
     }
     describe_run(variables, run, m_options.link, m_options.state_dir);
-    describe_turn(variables);
+    describe_link_start(variables);
     m_port = MeetingPort::hold();
     describe_meeting(variables, run, m_options.link, m_options.job.value_or(JobId{}),
                      m_port ? std::optional(m_port->number()) : std::nullopt);

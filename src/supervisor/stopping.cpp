@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto k_stop_look_patience = 2s;
+constexpr auto k_stop_check_patience = 2s;
 /// Slurm checks time limits twice a minute; a TERM this close to the limit is due to the limit.
 constexpr auto k_limit_tolerance = 5s;
 constexpr auto k_most_grace = 20s;
@@ -30,7 +30,7 @@ constexpr auto k_most_asking = 5s;
 
 } // namespace
 
-std::string who_asked(const std::optional<std::string>& stop_json)
+std::string requester_of(const std::optional<std::string>& stop_json)
 {
     const auto request = stop_request_from_json(stop_json.value_or(""));
     return request ? request->by : "a request in its inbox";
@@ -56,13 +56,13 @@ void Supervisor::stop(const std::string& by)
 
 /// Sends TERM now and KILL after `grace`. The first reason is kept, except that a stop by the owner
 /// replaces it.
-void Supervisor::kill_for(Killing killing, Clock::duration grace)
+void Supervisor::kill_for(Termination termination, Clock::duration grace)
 {
     if (m_phase != Phase::running || !m_program) {
         return;
     }
-    if (!m_observed.killing || killing.cause == Cause::stopped) {
-        m_observed.killing = std::move(killing);
+    if (!m_observed.termination || termination.cause == Cause::stopped) {
+        m_observed.termination = std::move(termination);
     }
     const Clock::time_point at = m_now + grace;
     m_kill_at = m_kill_at ? std::min(*m_kill_at, at) : at;
@@ -105,11 +105,11 @@ void Supervisor::terminated()
         return;
     }
     journal(Event::Kind::signalled, "TERM", Urgency::now);
-    m_term = Term::looking_for_stop;
+    m_term = Term::checking_stop;
     m_term_at = m_now;
-    m_log->look_for_stop();
-    m_look_until = m_now + k_stop_look_patience;
-    wake_at(m_look_until);
+    m_log->check_stop();
+    m_check_until = m_now + k_stop_check_patience;
+    wake_at(m_check_until);
 }
 
 void Supervisor::take_walltime(const JobNews& news)
@@ -125,27 +125,27 @@ void Supervisor::take_end(const JobNews& news)
 }
 
 /// Includes the time limit only if it differs from the one the run was started with.
-Killing Supervisor::limit_reached() const
+Termination Supervisor::limit_reached() const
 {
     const bool changed = m_walltime && *m_walltime != m_run->request.walltime;
     return {Cause::time_limit, changed ? fmt::format("{} min", m_walltime->count()) : ""};
 }
 
-void Supervisor::judge_term()
+void Supervisor::find_term_reason()
 {
     if (m_stop_asked) {
         // The stop request may have been read after the program died from the same TERM.
-        conclude_term(Killing{Cause::stopped, "by " + *m_stop_asked});
+        conclude_term(Termination{Cause::stopped, "by " + *m_stop_asked});
         return;
     }
-    if (m_deadline && m_doors.clock.now() >= m_deadline->at() - k_limit_tolerance) {
+    if (m_deadline && m_services.clock.now() >= m_deadline->at() - k_limit_tolerance) {
         conclude_term(limit_reached());
         return;
     }
     m_term = Term::asking_slurm;
     m_slurm.drop();
     if (!m_slurm.ask(m_now)) {
-        conclude_term(Killing{Cause::cancelled, "ended by a signal from outside"});
+        conclude_term(Termination{Cause::cancelled, "ended by a signal from outside"});
     }
 }
 
@@ -159,17 +159,18 @@ void Supervisor::term_explained(const std::optional<JobNews>& news)
         m_term = Term::none; // the one that ends the job comes later
     } else if (news) {
         take_walltime(*news);
-        auto killing = why_terminated(news->state);
-        conclude_term(killing && killing->cause == Cause::time_limit ? limit_reached()
-                                                                     : std::move(killing));
+        auto termination = why_terminated(news->state);
+        conclude_term(termination && termination->cause == Cause::time_limit
+                          ? limit_reached()
+                          : std::move(termination));
     } else if (m_now + k_ask_again < m_term_at + time) {
         m_ask_again_at = m_now + k_ask_again;
     } else {
-        conclude_term(Killing{Cause::cancelled, "ended by a signal; Slurm gives no reason"});
+        conclude_term(Termination{Cause::cancelled, "ended by a signal; Slurm gives no reason"});
     }
 }
 
-void Supervisor::ask_again_when_due()
+void Supervisor::query_again_when_due()
 {
     if (!m_ask_again_at) {
         return;
@@ -189,10 +190,10 @@ bool Supervisor::left_before_term() const
     return m_observed.wait_status && m_program_ended_at + k_term_spread < m_term_at;
 }
 
-void Supervisor::conclude_term(std::optional<Killing> killing)
+void Supervisor::conclude_term(std::optional<Termination> termination)
 {
     m_term = Term::known;
-    if (!killing) {
+    if (!termination) {
         // The next TERM is evaluated anew.
         m_term = Term::none;
         return;
@@ -201,16 +202,16 @@ void Supervisor::conclude_term(std::optional<Killing> killing)
         const auto grace =
             std::clamp<Clock::duration>(m_kill_wait - k_time_to_end, 500ms, k_most_grace);
         const bool may_save =
-            killing->cause == Cause::preempted || killing->cause == Cause::time_limit;
+            termination->cause == Cause::preempted || termination->cause == Cause::time_limit;
         if (m_chain && may_save) {
             // Slurm ends the job: the program's status when it exits is not the cause of the end.
-            m_observed.killing = m_observed.killing.value_or(*killing);
-            notice(*std::move(killing), m_term_at + grace);
+            m_observed.termination = m_observed.termination.value_or(*termination);
+            notice(*std::move(termination), m_term_at + grace);
         } else {
-            kill_for(*std::move(killing), m_term_at + grace - m_now);
+            kill_for(*std::move(termination), m_term_at + grace - m_now);
         }
-    } else if (!left_before_term() && !m_observed.killing) {
-        m_observed.killing = std::move(killing);
+    } else if (!left_before_term() && !m_observed.termination) {
+        m_observed.termination = std::move(termination);
     }
 }
 
@@ -231,7 +232,7 @@ void Supervisor::slurm_answered()
             take_end(*news);
             m_may_get_grace = news->may_get_grace ? news->may_get_grace : m_may_get_grace;
             if (m_may_get_grace == false) { // no need to look for preemption
-                m_look_at_limit_at = Clock::time_point::max();
+                m_query_limit_at = Clock::time_point::max();
             }
             if (news->has_grace && m_phase == Phase::running) {
                 take_grace(*news);
@@ -264,21 +265,21 @@ void Supervisor::warn()
     if (!m_deadline) {
         return;
     }
-    if (!m_look_at_limit_at) {
-        m_look_at_limit_at = m_started_at + m_options.patience.first_look;
+    if (!m_query_limit_at) {
+        m_query_limit_at = m_started_at + m_options.patience.first_query;
     }
-    if (m_now >= *m_look_at_limit_at) {
+    if (m_now >= *m_query_limit_at) {
         const bool is_known = !m_chain || m_may_get_grace;
         m_slurm.ask(m_now, is_known ? "" : m_run->request.queue);
-        const auto next = m_options.patience.next_look;
-        m_look_at_limit_at = m_chain ? m_now + next : Clock::time_point::max();
+        const auto next = m_options.patience.next_check;
+        m_query_limit_at = m_chain ? m_now + next : Clock::time_point::max();
     }
-    wake_at(*m_look_at_limit_at);
+    wake_at(*m_query_limit_at);
     const auto next = m_deadline->next_warning();
     if (!next) {
         return;
     }
-    const auto left = *next - m_doors.clock.now();
+    const auto left = *next - m_services.clock.now();
     if (left > 0s) {
         wake_at(m_now + std::chrono::ceil<std::chrono::milliseconds>(left));
         return;
@@ -291,7 +292,7 @@ void Supervisor::warn()
         return;
     }
     m_asked_for_warning = false;
-    if (const auto text = m_deadline->warning(m_doors.clock.now())) {
+    if (const auto text = m_deadline->warning(m_services.clock.now())) {
         journal(Event::Kind::warned, *text);
         if (!m_run->request.pty) {
             m_clients->note(*text); // do not write into the screen drawn by a program

@@ -14,14 +14,15 @@ namespace gpuq::supervisor {
 /// Runs the program of a run to its end and returns the exit status of the run. Forks; call it
 /// while single-threaded. Errors are part of the result: the run's `Ending` is recorded in the
 /// journal and sent to every client.
-int supervise(Doors& doors, const Options& options);
+int supervise(Services& services, const Options& options);
 
-struct Turn;
+struct LinkStart;
 
 /// The actual supervisor, in the process started by the guardian. `goodbye` and `guardian` are
-/// pipes: the status is written to the former; the latter closes when the guardian dies. `turn` is
-/// set for later links of a chain. Ends the process.
-[[noreturn]] void run_program(Doors& doors, const Options& options, const std::optional<Turn>& turn,
-                              int goodbye, int guardian);
+/// pipes: the status is written to the former; the latter closes when the guardian dies.
+/// `link_start` is set for later links of a chain. Ends the process.
+[[noreturn]] void run_program(Services& services, const Options& options,
+                              const std::optional<LinkStart>& link_start, int goodbye,
+                              int guardian);
 
 } // namespace gpuq::supervisor

@@ -56,18 +56,18 @@ ssize_t read_more(int fd, char* bytes, std::size_t size)
 
 } // namespace
 
-Supervisor::Supervisor(Doors& doors, const Options& options, const std::optional<Turn>& turn,
-                       int guardian)
-    : m_doors(doors)
+Supervisor::Supervisor(Services& services, const Options& options,
+                       const std::optional<LinkStart>& link_start, int guardian)
+    : m_services(services)
     , m_options(options)
     , m_guardian(guardian)
     , m_signals(open_signals())
     , m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
     , m_slurm(options)
-    , m_turn(turn)
+    , m_link_start(link_start)
     , m_elsewhere(options)
     , m_use_note(options)
-    , m_now(doors.clock.steady())
+    , m_now(services.clock.steady())
     , m_started_at(m_now)
     , m_next_wake(m_now)
     , m_phase_since(m_now)
@@ -89,25 +89,25 @@ void Supervisor::round()
 {
     prepare_polls();
     m_polls.wait(time_to_wait());
-    m_now = m_doors.clock.steady();
+    m_now = m_services.clock.steady();
     m_next_wake = m_now + k_longest_wait;
     take_signals();
-    look_at_guardian();
-    look_at_program();
+    check_guardian();
+    check_program();
     m_clients->handle(m_polls, m_now);
     take_news();
     slurm_answered();
-    ask_again_when_due();
+    query_again_when_due();
     kill_when_due();
     check_input_owner();
     restore_size();
     check_abandoned();
-    look_after_chain();
+    update_chain();
     sample_when_due();
     check_memory_when_due();
-    look_after_idle();
+    update_idle();
     noticed_elsewhere();
-    tell_of_tickets();
+    report_tickets();
     if (m_phase == Phase::running) {
         warn();
     } else if (m_phase == Phase::leftovers) {
@@ -115,10 +115,10 @@ void Supervisor::round()
     }
     note_use();
     if (m_phase == Phase::settling) {
-        settle_when_ended();
+        conclude_when_ended();
     }
     if (m_phase == Phase::recording) {
-        tell_the_end();
+        report_end();
     }
     if (const auto again = m_clients->transmit(m_now)) {
         wake_at(*again);
@@ -153,7 +153,7 @@ void Supervisor::prepare_polls()
         return;
     }
     if (m_backlog.full()) {
-        m_log->tell_of_room();
+        m_log->report_space();
         m_backlog.trim(m_clients->needed(m_now, m_options.patience.stalled));
     }
     if (m_backlog.full()) {
@@ -166,7 +166,7 @@ void Supervisor::prepare_polls()
     m_polled.report = m_polls.add(m_program->report(), POLLIN);
 }
 
-void Supervisor::look_at_guardian()
+void Supervisor::check_guardian()
 {
     if (m_polls.ready(m_polled.guardian) != 0) {
         m_guardian_gone = true;
@@ -174,7 +174,7 @@ void Supervisor::look_at_guardian()
     }
 }
 
-void Supervisor::look_at_program()
+void Supervisor::check_program()
 {
     if (!m_program) {
         return;
@@ -194,7 +194,7 @@ void Supervisor::look_at_program()
 std::chrono::milliseconds Supervisor::time_to_wait()
 {
     const auto wait =
-        std::chrono::ceil<std::chrono::milliseconds>(m_next_wake - m_doors.clock.steady());
+        std::chrono::ceil<std::chrono::milliseconds>(m_next_wake - m_services.clock.steady());
     return std::clamp<std::chrono::milliseconds>(wait, 0ms, k_longest_wait);
 }
 
@@ -304,12 +304,12 @@ void Supervisor::sample_when_due()
         return;
     }
     m_sample_at.reset();
-    m_credentials.start(m_options, m_link_folder.get());
+    m_credentials.start(m_options, m_link_directory.get());
     m_sampler.start({m_options.sampler, m_options.node,
                      m_options.first ? k_gpus_of_step : k_gpus_of_job, m_run->request.gpus.count,
-                     std::exchange(m_link_folder, {}).get(), m_idle.has_value()});
+                     std::exchange(m_link_directory, {}).get(), m_idle.has_value()});
     if (m_idle) {
-        m_idle->watch(m_sampler.take_looks());
+        m_idle->watch(m_sampler.take_activities());
     }
 }
 
@@ -321,31 +321,31 @@ void Supervisor::check_memory_when_due()
     }
     if (m_now >= m_next_memory) {
         m_next_memory = m_now + m_options.patience.memory;
-        check_memory(Tell::clients);
+        check_memory(ReportTo::clients);
         if (m_run && has_ranks(m_run->request) && !std::exchange(m_rank_notes_asked, true)) {
-            m_log->ask_rank_notes();
+            m_log->request_rank_notes();
         }
     }
     wake_at(m_next_memory);
 }
 
 /// Checks this node, and the counts that the ranks have noted for theirs.
-void Supervisor::check_memory(Tell tell)
+void Supervisor::check_memory(ReportTo report_to)
 {
-    m_memory->add(m_doors.memory());
-    tell_memory(m_options.node, m_memory->all(), tell);
+    m_memory->add(m_services.memory());
+    report_memory(m_options.node, m_memory->all(), report_to);
     for (const auto& [node, kills] :
          m_rank_notes ? m_rank_notes->memory : decltype(RankNotes::memory){}) {
-        tell_memory(node, kills, tell);
+        report_memory(node, kills, report_to);
     }
 }
 
 /// Records a node's new kills in the journal; several ranks may have counted on the same node.
-void Supervisor::tell_memory(const std::string& node, const MemoryKills& all, Tell tell)
+void Supervisor::report_memory(const std::string& node, const MemoryKills& all, ReportTo report_to)
 {
-    MemoryKills& told = m_memory_told[node];
-    const MemoryKills fresh{all.ours - std::min(all.ours, told.ours),
-                            all.nearby - std::min(all.nearby, told.nearby)};
+    MemoryKills& reported = m_reported_memory[node];
+    const MemoryKills fresh{all.ours - std::min(all.ours, reported.ours),
+                            all.nearby - std::min(all.nearby, reported.nearby)};
     for (const auto& [kind, count] : {std::pair(Event::Kind::memory_kill, fresh.ours),
                                       std::pair(Event::Kind::memory_kill_nearby, fresh.nearby)}) {
         if (count > 0) {
@@ -355,16 +355,16 @@ void Supervisor::tell_memory(const std::string& node, const MemoryKills& all, Te
             m_log->record(std::move(killed));
         }
     }
-    told.ours += fresh.ours;
-    told.nearby += fresh.nearby;
+    reported.ours += fresh.ours;
+    reported.nearby += fresh.nearby;
     m_observed.memory.ours += fresh.ours;
     m_observed.memory.nearby += fresh.nearby;
-    if (tell == Tell::clients && fresh != MemoryKills{}) {
+    if (report_to == ReportTo::clients && fresh != MemoryKills{}) {
         m_clients->note(fmt::format("{} ({})", to_sentence(fresh), node));
     }
 }
 
-void Supervisor::tell_of_tickets()
+void Supervisor::report_tickets()
 {
     if (m_polls.ready(m_polled.tickets) == 0) {
         return;
@@ -386,10 +386,10 @@ void Supervisor::take_news()
         m_clients->note(note);
     }
     if (news.stop_request) {
-        stop(who_asked(news.stop_request));
+        stop(requester_of(news.stop_request));
     }
     if (news.save_request) {
-        save_and_stop(who_asked(news.save_request));
+        save_and_stop(requester_of(news.save_request));
     }
     if (news.rehearsal_request) {
         rehearse(*news.rehearsal_request);
@@ -407,8 +407,8 @@ void Supervisor::take_news()
         m_rank_notes = std::move(news.rank_notes);
         m_rank_notes_asked = false;
     }
-    if (m_term == Term::looking_for_stop && (news.looked || m_now >= m_look_until)) {
-        judge_term();
+    if (m_term == Term::checking_stop && (news.checked || m_now >= m_check_until)) {
+        find_term_reason();
     }
     m_written = m_written || news.written;
     m_synced = m_synced || news.synced;
@@ -418,7 +418,7 @@ Event Supervisor::event(Event::Kind kind) const
 {
     Event made;
     made.kind = kind;
-    made.at = m_doors.clock.now();
+    made.at = m_services.clock.now();
     return made;
 }
 
@@ -429,10 +429,10 @@ void Supervisor::journal(Event::Kind kind, const std::string& detail, Urgency ur
     m_log->record(std::move(made), urgency);
 }
 
-void run_program(Doors& doors, const Options& options, const std::optional<Turn>& turn, int goodbye,
-                 int guardian)
+void run_program(Services& services, const Options& options,
+                 const std::optional<LinkStart>& link_start, int goodbye, int guardian)
 {
-    Supervisor supervisor(doors, options, turn, guardian);
+    Supervisor supervisor(services, options, link_start, guardian);
     const int status = supervisor.run();
     write_all(goodbye, std::string_view(reinterpret_cast<const char*>(&status), sizeof status));
     if (supervisor.has_to_complete()) {

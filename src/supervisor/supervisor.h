@@ -46,7 +46,8 @@ class Supervisor {
 public:
     /// The references must outlive the object; `guardian` is a descriptor that closes when the
     /// guardian dies.
-    Supervisor(Doors& doors, const Options& options, const std::optional<Turn>& turn, int guardian);
+    Supervisor(Services& services, const Options& options,
+               const std::optional<LinkStart>& link_start, int guardian);
 
     /// Runs from reading the run's record to the end of the run; returns the run's status.
     int run();
@@ -69,14 +70,14 @@ private:
     };
     /// Progress in finding the reason of a TERM: Slurm sends it to all processes of a job, for
     /// reasons of its own.
-    enum class Term { none, looking_for_stop, asking_slurm, known };
+    enum class Term { none, checking_stop, asking_slurm, known };
 
     // Start: starting.cpp.
     void open_records();
     void start();
     std::optional<NotStarted> start_program(const Run& run);
     /// The command line that starts the program as each of the run's ranks.
-    std::vector<std::string> words_of_ranks(const Run& run);
+    std::vector<std::string> rank_arguments(const Run& run);
     std::vector<std::string> environment(const Run& run);
     void not_started(NotStarted reason);
     void report(const std::string& text);
@@ -84,8 +85,8 @@ private:
     // The loop: supervisor.cpp.
     void round();
     void prepare_polls();
-    void look_at_guardian();
-    void look_at_program();
+    void check_guardian();
+    void check_program();
     std::chrono::milliseconds time_to_wait();
     void wake_at(Clock::time_point when);
     void take_signals();
@@ -95,53 +96,53 @@ private:
     void take_news();
     void sample_when_due();
     void check_memory_when_due();
-    enum class Tell { journal, clients };
-    void check_memory(Tell tell);
-    void tell_memory(const std::string& node, const MemoryKills& all, Tell tell);
+    enum class ReportTo { journal, clients };
+    void check_memory(ReportTo report_to);
+    void report_memory(const std::string& node, const MemoryKills& all, ReportTo report_to);
     bool knows_rank_notes();
 
     // Ending the program: stopping.cpp.
     void signal_program(int number);
     void stop(const std::string& by);
-    void kill_for(Killing killing, Clock::duration grace);
+    void kill_for(Termination termination, Clock::duration grace);
     void kill_when_due();
     void terminated();
-    void judge_term();
+    void find_term_reason();
     void take_walltime(const JobNews& news);
     void take_end(const JobNews& news);
     void take_grace(const JobNews& news);
-    Killing limit_reached() const;
+    Termination limit_reached() const;
     void term_explained(const std::optional<JobNews>& news);
-    void ask_again_when_due();
+    void query_again_when_due();
     bool left_before_term() const;
-    void conclude_term(std::optional<Killing> killing);
+    void conclude_term(std::optional<Termination> termination);
     void check_input_owner();
     void warn();
     void slurm_answered();
 
     // A chain: chaining.cpp.
     void join_chain();
-    void tell_turn();
-    std::vector<std::string> words_of(const Run& run) const;
-    void describe_turn(Environment& variables) const;
-    void look_after_chain();
-    bool anybody_listens();
+    void report_link_start();
+    std::vector<std::string> program_arguments(const Run& run) const;
+    void describe_link_start(Environment& variables) const;
+    void update_chain();
+    bool has_listeners();
     bool saves_in_its_own_time();
-    std::size_t notice(Killing killing, Clock::time_point until);
+    std::size_t notice(Termination termination, Clock::time_point until);
     void noticed_elsewhere();
-    void tell_of_tickets();
+    void report_tickets();
     void notice_when_due();
     void end_when_saved();
     void save_and_stop(const std::string& by);
     void rehearse(const std::string& line);
     void fenced();
-    void settle_when_ended();
+    void conclude_when_ended();
     std::vector<pid_t> own_helpers() const;
 
     // Idle GPUs: idling.cpp.
     void keep_idle_rule(const std::optional<std::string>& rules_json);
-    void look_after_idle();
-    void tell_idle(IdleFinding::State state, const telemetry::IdleVerdict& verdict);
+    void update_idle();
+    void report_idle(IdleFinding::State state, const telemetry::IdleVerdict& verdict);
     void warn_idle(const telemetry::IdleVerdict& verdict);
     void release_answered(bool may_release);
     void take_exemption(const std::string& text);
@@ -159,9 +160,9 @@ private:
     bool nothing_left() const;
     bool may_still_be_terminated() const;
     bool may_still_be_killed() const;
-    void settle_or_record();
+    void conclude_or_record();
     void record_end();
-    void tell_the_end();
+    void report_end();
     bool is_worth_a_note() const;
     void note_use();
     void part();
@@ -170,7 +171,7 @@ private:
     void journal(Event::Kind kind, const std::string& detail, Urgency urgency = Urgency::soon);
     Event event(Event::Kind kind) const;
 
-    Doors& m_doors;
+    Services& m_services;
     const Options& m_options;
     const int m_guardian;
     Descriptor m_signals, m_wake;
@@ -182,16 +183,16 @@ private:
     std::unique_ptr<LogWriter> m_log;
     std::unique_ptr<Clients> m_clients;
     SlurmQuestions m_slurm;
-    std::optional<Turn> m_turn; ///< of a chain
+    std::optional<LinkStart> m_link_start; ///< of a chain
     std::optional<ChainKeeper> m_chain;
-    std::optional<Killing> m_notice; ///< why the program was notified to save and leave
+    std::optional<Termination> m_notice; ///< why the program was notified to save and leave
     NoticeElsewhere m_elsewhere;
     bool m_fenced = false; ///< the next link has taken over
     bool m_listened = false;
     std::optional<Clock::time_point> m_listened_at;
     std::optional<IdleKeeper> m_idle; ///< if the partition takes idle GPUs back
     telemetry::IdleVerdict m_idle_verdict;
-    std::optional<IdleFinding::State> m_idle_told;
+    std::optional<IdleFinding::State> m_reported_idle;
     bool m_release_asked = false, m_may_release = false;
     LinkCredentials m_credentials;
     std::set<std::string> m_reports; ///< already in the journal
@@ -199,12 +200,12 @@ private:
     UseNote m_use_note;
     bool m_to_be_noted = false;
     bool m_to_be_logged = false;
-    Descriptor m_link_folder; ///< for the sampler and the ticket keeper
+    Descriptor m_link_directory; ///< for the sampler and the ticket keeper
     std::optional<Clock::time_point> m_sample_at;
     Tail m_tail;
     std::optional<MemoryWatch> m_memory;
-    std::map<std::string, MemoryKills> m_memory_told; ///< by node
-    std::optional<MeetingPort> m_port;                ///< for the ranks
+    std::map<std::string, MemoryKills> m_reported_memory; ///< by node
+    std::optional<MeetingPort> m_port;                    ///< for the ranks
     std::optional<RankNotes> m_rank_notes;
     bool m_rank_notes_asked = false; ///< and not answered yet
     bool m_rank_notes_last = false;  ///< requested after the end of the program
@@ -227,17 +228,17 @@ private:
     bool m_program_caught_term = false;
     bool m_written = false, m_synced = false;
     bool m_asked_for_warning = false;
-    std::optional<Clock::time_point> m_look_at_limit_at;
+    std::optional<Clock::time_point> m_query_limit_at;
     std::optional<bool> m_may_get_grace; ///< nullopt: unknown
 
     Clock::time_point m_now, m_started_at, m_next_wake;
-    Clock::time_point m_look_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since,
+    Clock::time_point m_check_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since,
         m_sampled_until;
     std::optional<Clock::time_point> m_saved_at; ///< after the notice
     bool m_ending_saved = false;
-    std::optional<Clock::time_point> m_term_due, m_kill_at, m_told_at, m_ask_again_at,
+    std::optional<Clock::time_point> m_term_due, m_kill_at, m_notified_at, m_ask_again_at,
         m_restore_size_at;
-    Clock::time_point m_next_look;
+    Clock::time_point m_next_query;
 
     struct Polled {
         std::size_t signals = 0, wake = 0, guardian = 0, elsewhere = 0, idle = 0, note = 0,
@@ -249,6 +250,6 @@ private:
 };
 
 /// The requester of a stop, from the text of a stop.json.
-std::string who_asked(const std::optional<std::string>& stop_json);
+std::string requester_of(const std::optional<std::string>& stop_json);
 
 } // namespace gpuq::supervisor

@@ -81,16 +81,16 @@ void Supervisor::check_abandoned()
         return;
     }
     const bool attached = m_clients->has_terminal();
-    if (m_now >= m_next_look || attached != m_was_attached) {
+    if (m_now >= m_next_query || attached != m_was_attached) {
         m_was_attached = attached;
         const auto processes = attached ? std::vector<pid_t>{} : left_behind();
-        if (const auto why = m_abandonment->look({m_now, attached, m_clients->had_terminal(),
-                                                  m_last_output_at, cpu_time_of(processes)})) {
+        if (const auto why = m_abandonment->check({m_now, attached, m_clients->had_terminal(),
+                                                   m_last_output_at, cpu_time_of(processes)})) {
             kill_for({Cause::stopped, *why}, m_options.patience.stop);
         }
-        m_next_look = m_abandonment->next_look(m_now);
+        m_next_query = m_abandonment->next_check(m_now);
     }
-    wake_at(m_next_look);
+    wake_at(m_next_query);
 }
 
 } // namespace gpuq::supervisor

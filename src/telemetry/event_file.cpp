@@ -83,7 +83,7 @@ std::optional<Value> value_in(std::string_view bytes)
             value.tensor = field.bytes;
             value.has_tensor = true;
         } else if (field.is(9, Kind::bytes)) {
-            value.says_scalar = names_scalars(field.bytes);
+            value.is_scalar = names_scalars(field.bytes);
         }
     }
     return message.is_sound() ? std::optional(value) : std::nullopt;
@@ -321,11 +321,11 @@ std::optional<double> EventFile::number_of(const Value& value)
         return value.simple;
     }
     const bool is_known = m_scalar_tags.find(value.tag) != m_scalar_tags.end();
-    if (value.says_scalar && !is_known && m_scalar_tags.size() < k_most_scalar_tags &&
+    if (value.is_scalar && !is_known && m_scalar_tags.size() < k_most_scalar_tags &&
         value.tag.size() <= Curves::k_longest_tag) {
         m_scalar_tags.emplace(value.tag);
     }
-    return is_known || value.says_scalar ? scalar_in(value.tensor) : std::nullopt;
+    return is_known || value.is_scalar ? scalar_in(value.tensor) : std::nullopt;
 }
 
 } // namespace gpuq::telemetry

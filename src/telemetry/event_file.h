@@ -45,7 +45,7 @@ public:
         std::optional<double> simple;
         std::string_view tensor;
         bool has_tensor = false;
-        bool says_scalar = false; ///< according to the plugin that wrote it
+        bool is_scalar = false; ///< according to the plugin that wrote it
     };
 
 private:

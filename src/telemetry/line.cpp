@@ -16,8 +16,8 @@ struct Word {
     std::string_view text;
     std::string_view unit;
 };
-constexpr std::array k_words{Word{"epoch", "epoch"}, Word{"step", "step"},
-                             Word{"iteration", "iteration"}, Word{"iter", "iteration"}};
+constexpr std::array k_keywords{Word{"epoch", "epoch"}, Word{"step", "step"},
+                                Word{"iteration", "iteration"}, Word{"iter", "iteration"}};
 constexpr std::size_t k_most_values = 64;
 constexpr std::size_t k_longest_name = 64;
 
@@ -121,10 +121,10 @@ std::optional<Progress> last_of(std::string_view line, const Word& word)
     }
 }
 
-std::vector<Progress> words_in(std::string_view line)
+std::vector<Progress> parse_counters(std::string_view line)
 {
     std::vector<Progress> found;
-    for (const Word& word : k_words) {
+    for (const Word& word : k_keywords) {
         auto progress = last_of(line, word);
         const bool is_new = found.empty() || found.back().unit != word.unit;
         if (progress && is_new) {
@@ -255,7 +255,7 @@ bool is_well_known(std::string_view name)
 bool is_place(std::string_view name)
 {
     const auto bare = name.substr(name.rfind('_') == name.npos ? 0 : name.rfind('_') + 1);
-    return std::ranges::any_of(k_words, [&](const Word& word) {
+    return std::ranges::any_of(k_keywords, [&](const Word& word) {
         return is(bare, word.text) || is(bare, std::string(word.text) + "s");
     });
 }
@@ -288,11 +288,11 @@ std::vector<std::pair<std::string, double>> values_in(std::string_view line)
         const auto name = line.substr(0, static_cast<std::size_t>(end - line.begin()));
         line.remove_prefix(name.size());
         std::string_view rest = without(line, "'\"");
-        const bool is_told = rest.starts_with('=') || rest.starts_with(':');
-        if (!is_told && !(rest.starts_with(' ') && is_well_known(name))) {
+        const bool is_reported = rest.starts_with('=') || rest.starts_with(':');
+        if (!is_reported && !(rest.starts_with(' ') && is_well_known(name))) {
             continue;
         }
-        rest = without(is_told ? rest.substr(1) : rest, " '\"");
+        rest = without(is_reported ? rest.substr(1) : rest, " '\"");
         const auto value = take_value(rest);
         if (value && name.size() <= k_longest_name && !is_place(name)) {
             values.emplace_back(name, *value);
@@ -330,29 +330,29 @@ std::optional<double> number_in(std::string_view text)
     return value && without(text, " %").empty() ? value : std::nullopt;
 }
 
-Told told_by(std::string_view line)
+ParsedLine parse_line(std::string_view line)
 {
     std::string coloured;
     if (line.find('\x1b') != line.npos) {
         coloured = plain(line);
         line = coloured;
     }
-    Told told{words_in(line), tqdm_in(line), {}};
-    if (!told.bar) {
-        told.bar = keras_in(line);
+    ParsedLine parsed{parse_counters(line), tqdm_in(line), {}};
+    if (!parsed.bar) {
+        parsed.bar = keras_in(line);
     }
     // `Epochs: 30%|###   | 3/10 [..]`: a bar of epochs.
-    if (told.bar && has(told.bar->title, "epoch") && told.words.empty()) {
-        told.words.push_back({"epoch", told.bar->done, told.bar->total});
-        told.bar.reset();
+    if (parsed.bar && has(parsed.bar->title, "epoch") && parsed.counters.empty()) {
+        parsed.counters.push_back({"epoch", parsed.bar->done, parsed.bar->total});
+        parsed.bar.reset();
     }
-    told.values = values_in(line);
+    parsed.values = values_in(line);
     const bool has_loss =
-        std::ranges::any_of(told.values, [](const auto& one) { return has(one.first, "loss"); });
-    if (told.words.empty() && !told.bar && !has_loss) {
-        told.values.clear();
+        std::ranges::any_of(parsed.values, [](const auto& one) { return has(one.first, "loss"); });
+    if (parsed.counters.empty() && !parsed.bar && !has_loss) {
+        parsed.values.clear();
     }
-    return told;
+    return parsed;
 }
 
 } // namespace gpuq::telemetry

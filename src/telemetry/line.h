@@ -25,20 +25,20 @@ struct Bar {
 };
 
 /// Information about a training in one line of output.
-struct Told {
+struct ParsedLine {
     /// The keywords epoch, step, iteration and iter, each as a separate word, with a number (`Epoch
     /// 3/10`, `step: 120`, `[iter 5 of 80]`): the last one of each unit.
-    std::vector<Progress> words;
+    std::vector<Progress> counters;
     std::optional<Bar> bar;
     /// `loss=0.2`, `loss: 0.2`, `'loss': 0.2`, also `loss 0.2` for a few well-known names; only
     /// from a line that contains progress or a loss.
     std::vector<std::pair<std::string, double>> values;
 
-    bool operator==(const Told&) const = default;
+    bool operator==(const ParsedLine&) const = default;
 };
 
 /// `line`: without its end. Linear in its length.
-Told told_by(std::string_view line);
+ParsedLine parse_line(std::string_view line);
 
 /// The number that `text` consists of, including NaN and infinities as programs print them.
 std::optional<double> number_in(std::string_view text);

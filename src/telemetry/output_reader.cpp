@@ -72,21 +72,22 @@ void OutputReader::end_line()
 void OutputReader::take_line(std::string_view line)
 {
     ++m_lines;
-    const Told told = m_own != nullptr ? m_own->match(line).value_or(Told{}) : told_by(line);
-    for (const Progress& place : told.words) {
+    const ParsedLine parsed =
+        m_own != nullptr ? m_own->match(line).value_or(ParsedLine{}) : parse_line(line);
+    for (const Progress& place : parsed.counters) {
         take_place(place, is_header(line));
     }
-    if (const auto place = step_of_all(told.words)) {
+    if (const auto place = step_of_all(parsed.counters)) {
         add(m_all_steps, *place);
     }
-    if (told.bar) {
+    if (parsed.bar) {
         m_headers_begin = m_headers_begin || m_header.has_value();
-        take_bar(*told.bar);
-        if (told.bar->done == 0) {
+        take_bar(*parsed.bar);
+        if (parsed.bar->done == 0) {
             return; // a bar that starts again still shows the values of the previous one
         }
     }
-    for (const auto& [name, value] : told.values) {
+    for (const auto& [name, value] : parsed.values) {
         m_curves.add(name, {step(), std::nullopt, value});
     }
 }
@@ -94,10 +95,10 @@ void OutputReader::take_line(std::string_view line)
 void OutputReader::take_place(const Progress& place, bool is_header)
 {
     const auto unit = std::ranges::find(k_units, place.unit) - k_units.begin();
-    auto& range = m_words[static_cast<std::size_t>(unit)];
+    auto& range = m_counters[static_cast<std::size_t>(unit)];
     if (unit == 0) {
         m_header = is_header ? std::optional(m_lines) : std::nullopt;
-        m_told_as_they_begin = range ? m_told_as_they_begin : is_header;
+        m_printed_as_they_begin = range ? m_printed_as_they_begin : is_header;
     }
     add(range, place);
 }
@@ -115,22 +116,22 @@ void OutputReader::add(std::optional<Range>& range, const Progress& place)
 }
 
 /// For a line that contains both an epoch and a step. A validation in between counts other steps.
-std::optional<Progress> OutputReader::step_of_all(const std::vector<Progress>& words)
+std::optional<Progress> OutputReader::step_of_all(const std::vector<Progress>& counters)
 {
     constexpr std::uint64_t k_most = 1'000'000'000; // for each: their product does not overflow
     const auto fits = [](const Progress& place) {
         return place.total && *place.total > 0 && *place.total < k_most &&
                place.done <= *place.total;
     };
-    const auto epoch = std::ranges::find(words, k_units[0], &Progress::unit);
+    const auto epoch = std::ranges::find(counters, k_units[0], &Progress::unit);
     const auto step = std::ranges::find_if(
-        words, [&](const Progress& place) { return place.unit != k_units[0]; });
-    if (epoch == words.end() || step == words.end() || !fits(*epoch) || !fits(*step) ||
+        counters, [&](const Progress& place) { return place.unit != k_units[0]; });
+    if (epoch == counters.end() || step == counters.end() || !fits(*epoch) || !fits(*step) ||
         (m_in_epoch && m_in_epoch->total != *step->total)) {
         return std::nullopt;
     }
-    m_steps_go_on = m_steps_go_on || (m_in_epoch && epoch->done > m_in_epoch->epoch &&
-                                      step->done > m_in_epoch->step);
+    m_steps_continue = m_steps_continue || (m_in_epoch && epoch->done > m_in_epoch->epoch &&
+                                            step->done > m_in_epoch->step);
     m_epochs_from_zero = m_epochs_from_zero || epoch->done == 0;
     m_in_epoch = InEpoch{epoch->done, step->done, *step->total};
     const std::uint64_t before = epoch->done - (m_epochs_from_zero ? 0 : 1);
@@ -171,17 +172,17 @@ std::optional<OutputReader::Range> OutputReader::range() const
         return m_all_steps;
     }
     const auto word =
-        std::ranges::find_if(m_words, [](const auto& one) { return one.has_value(); });
-    if (word == m_words.begin() && m_headers_begin) {
+        std::ranges::find_if(m_counters, [](const auto& one) { return one.has_value(); });
+    if (word == m_counters.begin() && m_headers_begin) {
         Range epochs = **word;
         epochs.first.done -= std::min<std::uint64_t>(epochs.first.done, 1);
         epochs.last.done -= is_epoch_over() ? 0 : std::min<std::uint64_t>(epochs.last.done, 1);
         epochs.second.reset();
         return epochs;
     }
-    if (word != m_words.end()) {
+    if (word != m_counters.end()) {
         Range range = **word;
-        if (word == m_words.begin() && m_told_as_they_begin) {
+        if (word == m_counters.begin() && m_printed_as_they_begin) {
             range.second.reset();
         }
         return range;
@@ -239,8 +240,8 @@ std::uint64_t OutputReader::epochs_before() const
     if (m_titles) {
         return m_titles->last - std::min(m_titles->last, m_titles->first);
     }
-    const std::uint64_t told = m_words[0] ? m_words[0]->last.done : 0;
-    return m_headers_begin ? told - std::min<std::uint64_t>(told, 1) : told;
+    const std::uint64_t parsed = m_counters[0] ? m_counters[0]->last.done : 0;
+    return m_headers_begin ? parsed - std::min<std::uint64_t>(parsed, 1) : parsed;
 }
 
 /// The step that the newest line's values belong to.
@@ -250,11 +251,11 @@ std::int64_t OutputReader::step() const
         return as_step(m_all_steps->last.done);
     }
     for (const auto unit : {1U, 2U}) {
-        if (m_words[unit]) {
-            return as_step(m_words[unit]->last.done);
+        if (m_counters[unit]) {
+            return as_step(m_counters[unit]->last.done);
         }
     }
-    const auto& epoch = m_words[0];
+    const auto& epoch = m_counters[0];
     if (const Bars* const bars = main_bar()) {
         const auto before =
             static_cast<double>(epochs_before()) * static_cast<double>(bars->last.total);

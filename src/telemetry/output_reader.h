@@ -60,8 +60,8 @@ private:
     void take_line(std::string_view line);
     void take_place(const Progress& place, bool is_header);
     static void add(std::optional<Range>& range, const Progress& place);
-    std::optional<Progress> step_of_all(const std::vector<Progress>& words);
-    bool counts_in_epochs() const { return m_all_steps && !m_steps_go_on; }
+    std::optional<Progress> step_of_all(const std::vector<Progress>& counters);
+    bool counts_in_epochs() const { return m_all_steps && !m_steps_continue; }
     void take_bar(Bar bar);
     std::uint64_t epochs_before() const;
     bool is_epoch_over() const;
@@ -71,20 +71,20 @@ private:
 
     const Pattern* m_own;
     std::string m_line;
-    std::array<std::optional<Range>, 3> m_words; ///< by unit, in order of precedence
-    std::optional<Range> m_all_steps;            ///< over all epochs
+    std::array<std::optional<Range>, 3> m_counters; ///< by unit, in order of precedence
+    std::optional<Range> m_all_steps;               ///< over all epochs
     struct InEpoch {
         std::uint64_t epoch = 0, step = 0, total = 0;
     };
     std::optional<InEpoch> m_in_epoch; ///< the newest
-    bool m_steps_go_on = false;        ///< steps do not restart with each epoch
+    bool m_steps_continue = false;     ///< steps do not restart with each epoch
     bool m_epochs_from_zero = false;
     std::vector<Bars> m_bars;
     Curves m_curves;
     std::uint64_t m_lines = 0;
     std::optional<std::uint64_t> m_header; ///< the newest epoch's line, if it contains nothing else
     bool m_headers_begin = false;          ///< such lines precede their epochs
-    bool m_told_as_they_begin = false;     ///< the first epoch's line was of that kind
+    bool m_printed_as_they_begin = false;  ///< the first epoch's line was of that kind
     /// Bars whose titles are epochs: the epoch that counts as the first, and the newest.
     struct Titles {
         std::uint64_t first = 0, last = 0;

@@ -60,9 +60,9 @@ Result<Pattern> Pattern::compile(std::string_view text)
     }
     const auto& names = expression.NamedCapturingGroups();
     compiled->groups.assign(names.begin(), names.end());
-    const bool says_something = std::ranges::any_of(
+    const bool has_captures = std::ranges::any_of(
         compiled->groups, [](const auto& group) { return group.first != "total"; });
-    if (!says_something) {
+    if (!has_captures) {
         return fail(Error::Kind::usage,
                     fmt::format("'{}' has no named group: write (?P<step>[0-9]+) around the step, "
                                 "(?P<total>..), (?P<epoch>..) or (?P<loss>..)",
@@ -71,7 +71,7 @@ Result<Pattern> Pattern::compile(std::string_view text)
     return Pattern(std::move(compiled));
 }
 
-std::optional<Told> Pattern::match(std::string_view line) const
+std::optional<ParsedLine> Pattern::match(std::string_view line) const
 {
     const re2::RE2& expression = m_compiled->expression;
     std::vector<re2::StringPiece> parts(
@@ -81,7 +81,7 @@ std::optional<Told> Pattern::match(std::string_view line) const
                           static_cast<int>(parts.size()))) {
         return std::nullopt;
     }
-    Told told;
+    ParsedLine parsed;
     std::optional<std::uint64_t> step;
     std::optional<std::uint64_t> epoch;
     std::optional<std::uint64_t> total;
@@ -95,16 +95,16 @@ std::optional<Told> Pattern::match(std::string_view line) const
         } else if (name == "total") {
             total = count_in(value);
         } else if (const auto found = number_in(value)) {
-            told.values.emplace_back(name, *found);
+            parsed.values.emplace_back(name, *found);
         }
     }
     if (step) {
-        told.words.push_back({"step", *step, total});
+        parsed.counters.push_back({"step", *step, total});
     }
     if (epoch) {
-        told.words.push_back({"epoch", *epoch, step ? std::nullopt : total});
+        parsed.counters.push_back({"epoch", *epoch, step ? std::nullopt : total});
     }
-    return told;
+    return parsed;
 }
 
 } // namespace gpuq::telemetry

@@ -20,7 +20,7 @@ public:
     static Result<Pattern> compile(std::string_view text);
 
     /// The information in a line; nothing if it does not match.
-    std::optional<Told> match(std::string_view line) const;
+    std::optional<ParsedLine> match(std::string_view line) const;
 
     Pattern(Pattern&&) noexcept;
     Pattern& operator=(Pattern&&) noexcept;

@@ -161,8 +161,8 @@ Unknown Measured::why() const
 
 double Measured::known_share() const
 {
-    const double looked = known + std::accumulate(unknown.begin(), unknown.end(), 0.0);
-    return looked > 0 ? known / looked : 0;
+    const double measured_time = known + std::accumulate(unknown.begin(), unknown.end(), 0.0);
+    return measured_time > 0 ? known / measured_time : 0;
 }
 
 void Quantiles::add(double value, double time)
@@ -219,7 +219,7 @@ PhaseTimes phases_of(const PhaseTimes& phases, const GpuTime& total)
 }
 
 /// The time that one sample represents.
-struct Profiler::Look {
+struct Profiler::Interval {
     Time from, to;
     double time = 0; ///< in seconds
     GpuTime growth;  ///< during this time
@@ -277,18 +277,18 @@ Profiler::Tracked* Profiler::tracked(std::vector<Tracked>& all, const SampleHead
     return &*found;
 }
 
-void Profiler::add_value(Tracked* tracked, Measure measure, const Look& look, double value)
+void Profiler::add_value(Tracked* tracked, Measure measure, const Interval& interval, double value)
 {
     const auto place = static_cast<std::size_t>(measure);
-    m_profile.all[place].add(value, look.time);
-    m_profile.quantiles[place].add(value, look.time);
+    m_profile.all[place].add(value, interval.time);
+    m_profile.quantiles[place].add(value, interval.time);
     if (!tracked) {
         return;
     }
-    tracked->track.measured[place].add(value, look.time);
+    tracked->track.measured[place].add(value, interval.time);
     auto& sums = tracked->sums[place];
-    const Time begin = std::max(look.from, m_profile.from);
-    const Time end = std::min(look.to, m_profile.to);
+    const Time begin = std::max(interval.from, m_profile.from);
+    const Time end = std::min(interval.to, m_profile.to);
     for (Time at = begin; at < end;) {
         const auto step = static_cast<std::size_t>((at - m_profile.from) / m_profile.step);
         const Time next =
@@ -302,18 +302,18 @@ void Profiler::add_value(Tracked* tracked, Measure measure, const Look& look, do
     }
 }
 
-void Profiler::add_unknown(Tracked* tracked, Measure measure, const Look& look, Unknown why)
+void Profiler::add_unknown(Tracked* tracked, Measure measure, const Interval& interval, Unknown why)
 {
     const auto place = static_cast<std::size_t>(measure);
     const auto reason = static_cast<std::size_t>(why);
-    m_profile.all[place].unknown[reason] += look.time;
+    m_profile.all[place].unknown[reason] += interval.time;
     if (tracked) {
-        tracked->track.measured[place].unknown[reason] += look.time;
+        tracked->track.measured[place].unknown[reason] += interval.time;
     }
 }
 
 void Profiler::add_gpus(const SampleHeader& header, std::size_t node, const Sample& sample,
-                        const Look& look)
+                        const Interval& interval)
 {
     for (std::size_t gpu = 0; gpu < sample.gpus.size(); ++gpu) {
         Tracked* const one = tracked(m_gpus, header, node, gpu);
@@ -322,10 +322,10 @@ void Profiler::add_gpus(const SampleHeader& header, std::size_t node, const Samp
             const auto measure = static_cast<Measure>(i);
             const Reading& reading = readings[k_gpu_sources[i].metric];
             if (reading.known()) {
-                add_value(one, measure, look,
+                add_value(one, measure, interval,
                           static_cast<double>(*reading.value()) / k_gpu_sources[i].scale);
             } else {
-                add_unknown(one, measure, look, reading.why());
+                add_unknown(one, measure, interval, reading.why());
             }
         }
         const Reading& total = readings[GpuMetric::memory_total];
@@ -338,34 +338,34 @@ void Profiler::add_gpus(const SampleHeader& header, std::size_t node, const Samp
     }
 }
 
-void Profiler::add_phases(const ProfiledLink& link, const Sample& sample, const Look& look)
+void Profiler::add_phases(const ProfiledLink& link, const Sample& sample, const Interval& interval)
 {
     const bool at_work =
-        look.cpu.value_or(0) >= k_cores_at_work || look.read.value_or(0) >= k_disk_at_work;
+        interval.cpu.value_or(0) >= k_cores_at_work || interval.read.value_or(0) >= k_disk_at_work;
     const bool saves =
-        look.written.value_or(0) >= k_disk_saves &&
+        interval.written.value_or(0) >= k_disk_saves &&
         std::any_of(link.saves.begin(), link.saves.end(), [&](Time save) {
             return sample.at > save - k_longest_save && sample.at <= save + k_rate_window;
         });
-    const Phase of_idle = !look.has_worked ? Phase::start_up
-                          : saves          ? Phase::saving
-                          : at_work        ? Phase::waiting
-                                           : Phase::other_idle;
+    const Phase of_idle = !interval.has_worked ? Phase::start_up
+                          : saves              ? Phase::saving
+                          : at_work            ? Phase::waiting
+                                               : Phase::other_idle;
     PhaseTimes times{};
-    times[static_cast<std::size_t>(Phase::busy)] = look.growth.busy;
-    times[static_cast<std::size_t>(Phase::unknown)] = look.growth.unknown;
-    times[static_cast<std::size_t>(of_idle)] = look.growth.idle;
+    times[static_cast<std::size_t>(Phase::busy)] = interval.growth.busy;
+    times[static_cast<std::size_t>(Phase::unknown)] = interval.growth.unknown;
+    times[static_cast<std::size_t>(of_idle)] = interval.growth.idle;
     for (std::size_t i = 0; i < k_phases; ++i) {
         m_profile.phases[i] += times[i];
     }
-    spread(look, times);
+    spread(interval, times);
 }
 
-void Profiler::spread(const Look& look, const PhaseTimes& times)
+void Profiler::spread(const Interval& interval, const PhaseTimes& times)
 {
-    const double all = static_cast<double>((look.to - look.from).count());
-    const Time begin = std::max(look.from, m_profile.from);
-    const Time end = std::min(look.to, m_profile.to);
+    const double all = static_cast<double>((interval.to - interval.from).count());
+    const Time begin = std::max(interval.from, m_profile.from);
+    const Time end = std::min(interval.to, m_profile.to);
     for (Time at = begin; at < end && all > 0;) {
         const auto step = static_cast<std::size_t>((at - m_profile.from) / m_profile.step);
         const Time next =
@@ -393,40 +393,40 @@ void Profiler::add(std::size_t link_at, const SampleHeader& header,
     bool has_worked = false;
     for (std::size_t i = 0; i < samples.size(); ++i) {
         const Sample& sample = samples[i];
-        Look look;
-        look.growth = grown(before, sample.gpu_time);
+        Interval interval;
+        interval.growth = grown(before, sample.gpu_time);
         before = sample.gpu_time;
-        const milliseconds length = covered(sample, look.growth);
-        look.to = sample.at;
-        look.from = sample.at - length;
-        look.time = seconds(length);
-        has_worked = has_worked ||
-                     seconds(look.growth.busy) > k_first_work * seconds(look.growth.allocated());
-        look.has_worked = has_worked;
-        add_gpus(header, node, sample, look);
+        const milliseconds length = covered(sample, interval.growth);
+        interval.to = sample.at;
+        interval.from = sample.at - length;
+        interval.time = seconds(length);
+        has_worked = has_worked || seconds(interval.growth.busy) >
+                                       k_first_work * seconds(interval.growth.allocated());
+        interval.has_worked = has_worked;
+        add_gpus(header, node, sample, interval);
         for (const Counter& counter : k_counters) {
             const auto found = rate(samples, i, counter.metric);
             if (found) {
-                add_value(of_node, counter.measure, look, *found / counter.scale);
+                add_value(of_node, counter.measure, interval, *found / counter.scale);
             } else {
                 const Reading& reading = sample.run[counter.metric];
-                add_unknown(of_node, counter.measure, look,
+                add_unknown(of_node, counter.measure, interval,
                             reading.known() ? Unknown::not_measured : reading.why());
             }
-            auto& kept = counter.measure == Measure::cpu         ? look.cpu
-                         : counter.measure == Measure::disk_read ? look.read
-                                                                 : look.written;
+            auto& kept = counter.measure == Measure::cpu         ? interval.cpu
+                         : counter.measure == Measure::disk_read ? interval.read
+                                                                 : interval.written;
             if (counter.measure <= Measure::disk_written && found) {
                 kept = *found / counter.scale;
             }
         }
         if (const Reading& memory = sample.run[RunMetric::memory]; memory.known()) {
-            add_value(of_node, Measure::ram, look,
+            add_value(of_node, Measure::ram, interval,
                       static_cast<double>(*memory.value()) / k_bytes_per_gib);
         } else {
-            add_unknown(of_node, Measure::ram, look, memory.why());
+            add_unknown(of_node, Measure::ram, interval, memory.why());
         }
-        add_phases(link, sample, look);
+        add_phases(link, sample, interval);
     }
 }
 

@@ -166,17 +166,17 @@ public:
     Profile take();
 
 private:
-    struct Look;
+    struct Interval;
     struct Tracked;
 
     Tracked* tracked(std::vector<Tracked>& all, const SampleHeader& header, std::size_t node,
                      std::size_t gpu);
-    void add_value(Tracked* tracked, Measure measure, const Look& look, double value);
-    void add_unknown(Tracked* tracked, Measure measure, const Look& look, Unknown why);
+    void add_value(Tracked* tracked, Measure measure, const Interval& interval, double value);
+    void add_unknown(Tracked* tracked, Measure measure, const Interval& interval, Unknown why);
     void add_gpus(const SampleHeader& header, std::size_t node, const Sample& sample,
-                  const Look& look);
-    void add_phases(const ProfiledLink& link, const Sample& sample, const Look& look);
-    void spread(const Look& look, const PhaseTimes& times);
+                  const Interval& interval);
+    void add_phases(const ProfiledLink& link, const Sample& sample, const Interval& interval);
+    void spread(const Interval& interval, const PhaseTimes& times);
 
     Profile m_profile;
     int m_gpus_at_a_time;

@@ -9,8 +9,8 @@ namespace gpuq::telemetry {
 namespace {
 
 using namespace std::chrono_literals;
-using By = IdleLook::By;
-using Says = IdleLook::Says;
+using By = Activity::By;
+using Says = Activity::Says;
 
 constexpr milliseconds k_smoothed = 10s;
 constexpr std::uint64_t k_ms_per_s = 1000;
@@ -39,32 +39,32 @@ std::uint64_t disk_share(milliseconds time)
 
 } // namespace
 
-IdleLook IdleLooks::of_gpus(const Sample& sample)
+Activity ActivityMeter::of_gpus(const Sample& sample)
 {
-    IdleLook look;
-    look.elapsed = sample.elapsed;
-    look.covers = std::clamp(sample.stands_for, 0ms, k_longest_step);
-    look.says = sample.gpus.empty() ? Says::unknown : Says::unused;
-    look.by = sample.gpus.empty() ? By::gpu : By::nothing;
+    Activity activity;
+    activity.elapsed = sample.elapsed;
+    activity.covers = std::clamp(sample.stands_for, 0ms, k_longest_step);
+    activity.says = sample.gpus.empty() ? Says::unknown : Says::unused;
+    activity.by = sample.gpus.empty() ? By::gpu : By::nothing;
     for (const GpuSample& gpu : sample.gpus) {
         const Reading& busy = gpu[GpuMetric::busy];
         const Reading& memory = gpu[GpuMetric::memory_used];
-        look.memory_kib += memory.value().value_or(0);
+        activity.memory_kib += memory.value().value_or(0);
         if (busy.known() && *busy.value() > 0) {
-            look.says = Says::works; // one GPU at work is enough
-            look.by = By::gpu;
-        } else if (!(busy.known() && memory.known()) && look.says != Says::works) {
-            look.says = Says::unknown;
-            look.by = busy.known() ? By::gpu_memory : By::gpu;
-            look.why = busy.known() ? memory.why() : busy.why();
+            activity.says = Says::works; // one GPU at work is enough
+            activity.by = By::gpu;
+        } else if (!(busy.known() && memory.known()) && activity.says != Says::works) {
+            activity.says = Says::unknown;
+            activity.by = busy.known() ? By::gpu_memory : By::gpu;
+            activity.why = busy.known() ? memory.why() : busy.why();
         }
     }
-    return look;
+    return activity;
 }
 
 /// Both the last ten seconds and the last step within them must exceed the share, so that the idle
 /// time starts at the last step of a burst and not ten seconds later.
-By IdleLooks::works_elsewhere(const Use& now) const
+By ActivityMeter::works_elsewhere(const Use& now) const
 {
     if (m_recent.empty()) {
         return By::nothing;
@@ -83,41 +83,41 @@ By IdleLooks::works_elsewhere(const Use& now) const
                : By::nothing;
 }
 
-IdleLook IdleLooks::look(const Sample& sample)
+Activity ActivityMeter::activity(const Sample& sample)
 {
     if (m_elapsed && sample.elapsed < *m_elapsed) {
         *this = {}; // a different sampler
     }
     m_elapsed = sample.elapsed;
-    IdleLook look = of_gpus(sample);
+    Activity activity = of_gpus(sample);
     const Reading& cpu = sample.run[RunMetric::cpu];
     const Reading& read = sample.run[RunMetric::disk_read];
     const Reading& written = sample.run[RunMetric::disk_written];
     const bool known = cpu.known() && read.known() && written.known();
     const Use use{sample.elapsed, cpu.value().value_or(0),
                   read.value().value_or(0) + written.value().value_or(0)};
-    look.cpu_ms = use.cpu_ms;
-    look.disk_bytes = use.disk_bytes;
+    activity.cpu_ms = use.cpu_ms;
+    activity.disk_bytes = use.disk_bytes;
     const By elsewhere = known ? works_elsewhere(use) : By::nothing;
     // The amount of used GPU memory changes.
-    const bool moved = m_memory_kib && *m_memory_kib != look.memory_kib;
-    if (look.says == Says::unused && moved) {
-        look.says = Says::works;
-        look.by = By::gpu_memory;
-    } else if (look.says != Says::works && elsewhere != By::nothing) {
-        look.says = Says::works;
-        look.by = elsewhere;
-    } else if (look.says == Says::unused && !known) {
-        look.says = Says::unknown;
-        look.by = cpu.known() ? By::disk : By::cpu;
-        look.why = !cpu.known() ? cpu.why() : !read.known() ? read.why() : written.why();
+    const bool moved = m_memory_kib && *m_memory_kib != activity.memory_kib;
+    if (activity.says == Says::unused && moved) {
+        activity.says = Says::works;
+        activity.by = By::gpu_memory;
+    } else if (activity.says != Says::works && elsewhere != By::nothing) {
+        activity.says = Says::works;
+        activity.by = elsewhere;
+    } else if (activity.says == Says::unused && !known) {
+        activity.says = Says::unknown;
+        activity.by = cpu.known() ? By::disk : By::cpu;
+        activity.why = !cpu.known() ? cpu.why() : !read.known() ? read.why() : written.why();
     }
-    m_memory_kib = look.memory_kib;
+    m_memory_kib = activity.memory_kib;
     m_recent.push_back(use);
     while (m_recent.size() > 1 && m_recent[1].elapsed <= use.elapsed - k_smoothed) {
         m_recent.pop_front();
     }
-    return look;
+    return activity;
 }
 
 IdleWatch::IdleWatch(const IdleRule& rule, bool measured, bool exempt)
@@ -173,60 +173,60 @@ milliseconds IdleWatch::missing_before(milliseconds at) const
     return missing;
 }
 
-IdleEvidence IdleWatch::evidence(const IdleLook& look) const
+IdleEvidence IdleWatch::evidence(const Activity& activity) const
 {
     IdleEvidence evidence;
-    evidence.at = look.elapsed;
-    evidence.idle_since = m_since.value_or(look.elapsed);
-    evidence.missing = missing_before(look.elapsed);
+    evidence.at = activity.elapsed;
+    evidence.idle_since = m_since.value_or(activity.elapsed);
+    evidence.missing = missing_before(activity.elapsed);
     evidence.samples = m_samples;
-    evidence.memory_kib = look.memory_kib;
-    evidence.cpu_ms = grown(m_cpu_ms, look.cpu_ms);
-    evidence.disk_bytes = grown(m_disk_bytes, look.disk_bytes);
+    evidence.memory_kib = activity.memory_kib;
+    evidence.cpu_ms = grown(m_cpu_ms, activity.cpu_ms);
+    evidence.disk_bytes = grown(m_disk_bytes, activity.disk_bytes);
     evidence.started = m_started;
     evidence.last_input = m_last_input;
     evidence.last_output = m_last_output;
     return evidence;
 }
 
-IdleVerdict IdleWatch::add(const IdleLook& look)
+IdleVerdict IdleWatch::add(const Activity& activity)
 {
-    if (m_last && look.elapsed < *m_last) {
+    if (m_last && activity.elapsed < *m_last) {
         // A different sampler with a different start: earlier data is not comparable.
         *this = {m_rule, m_measured, m_exempt};
     }
-    const milliseconds from = look.elapsed - look.covers;
+    const milliseconds from = activity.elapsed - activity.covers;
     if (!m_last) {
         begin_anew(from); // the time before was not measured
     }
     if (m_last && from > *m_last) {
         m_gaps.push_back({from, from - *m_last});
     }
-    m_last = look.elapsed;
-    while (!m_gaps.empty() && m_gaps.front().end <= look.elapsed - m_rule.after) {
+    m_last = activity.elapsed;
+    while (!m_gaps.empty() && m_gaps.front().end <= activity.elapsed - m_rule.after) {
         m_gaps.pop_front();
     }
-    if (look.says != Says::unused) {
-        begin_anew(look.elapsed);
+    if (activity.says != Says::unused) {
+        begin_anew(activity.elapsed);
     }
-    if (m_count_from_next && look.elapsed >= *m_since) {
+    if (m_count_from_next && activity.elapsed >= *m_since) {
         m_count_from_next = false;
-        m_cpu_ms = look.cpu_ms;
-        m_disk_bytes = look.disk_bytes;
+        m_cpu_ms = activity.cpu_ms;
+        m_disk_bytes = activity.disk_bytes;
     }
-    m_samples += look.says == Says::unused && from >= *m_since ? 1 : 0;
+    m_samples += activity.says == Says::unused && from >= *m_since ? 1 : 0;
 
     IdleVerdict verdict;
-    verdict.evidence = evidence(look);
-    verdict.by = look.by;
-    verdict.why = look.why;
-    if (!m_measured || look.says == Says::unknown) {
+    verdict.evidence = evidence(activity);
+    verdict.by = activity.by;
+    verdict.why = activity.why;
+    if (!m_measured || activity.says == Says::unknown) {
         verdict.state = IdleVerdict::State::unknown;
         return verdict;
     }
-    const milliseconds idle = look.elapsed - *m_since;
+    const milliseconds idle = activity.elapsed - *m_since;
     const auto most_missing = m_rule.after * (100 - k_idle_coverage) / 100;
-    if (look.says == Says::works || idle < m_rule.after - m_rule.warn) {
+    if (activity.says == Says::works || idle < m_rule.after - m_rule.warn) {
         return verdict;
     }
     if (m_exempt) {
@@ -239,13 +239,13 @@ IdleVerdict IdleWatch::add(const IdleLook& look)
         return verdict;
     }
     if (!m_warned) {
-        m_warned = look.elapsed;
+        m_warned = activity.elapsed;
     }
     // Not before the warning has been active for `warn`; the sample that triggered it late does not
     // delay the release.
     const milliseconds due =
-        std::max(*m_since + m_rule.after, *m_warned + m_rule.warn - look.covers);
-    verdict.left = std::max(due - look.elapsed, 0ms);
+        std::max(*m_since + m_rule.after, *m_warned + m_rule.warn - activity.covers);
+    verdict.left = std::max(due - activity.elapsed, 0ms);
     verdict.state = verdict.left > 0ms ? IdleVerdict::State::warn : IdleVerdict::State::release;
     return verdict;
 }
@@ -253,7 +253,7 @@ IdleVerdict IdleWatch::add(const IdleLook& look)
 std::optional<IdleVerdict> replayed(const std::vector<Sample>& samples, const IdleRule& rule,
                                     const IdleEvidence& evidence)
 {
-    IdleLooks looks;
+    ActivityMeter activities;
     IdleWatch watch(rule, /*measured=*/true);
     if (evidence.started) {
         watch.began(*evidence.started);
@@ -265,7 +265,7 @@ std::optional<IdleVerdict> replayed(const std::vector<Sample>& samples, const Id
         watch.printed(*evidence.last_output);
     }
     for (const Sample& sample : samples) {
-        const IdleVerdict verdict = watch.add(looks.look(sample));
+        const IdleVerdict verdict = watch.add(activities.activity(sample));
         if (sample.elapsed == evidence.at) {
             return verdict;
         }

@@ -39,7 +39,7 @@ constexpr std::uint64_t k_idle_disk_rate = 100 << 10;
 
 /// The result of one sample. The enumerators' numbers pass through a pipe between processes of the
 /// same executable.
-struct IdleLook {
+struct Activity {
     enum class Says : std::uint8_t { unused, works, unknown };
     enum class By : std::uint8_t { nothing, gpu, gpu_memory, cpu, disk };
     milliseconds elapsed{0}; ///< of the sample
@@ -50,21 +50,21 @@ struct IdleLook {
     std::uint64_t memory_kib = 0; ///< of all GPUs
     std::uint64_t cpu_ms = 0;     ///< since the run began
     std::uint64_t disk_bytes = 0;
-    bool operator==(const IdleLook&) const = default;
+    bool operator==(const Activity&) const = default;
 };
 
-/// Converts samples, given in their order, to IdleLook values.
-class IdleLooks {
+/// Converts samples, given in their order, to Activity values.
+class ActivityMeter {
 public:
-    IdleLook look(const Sample& sample);
+    Activity activity(const Sample& sample);
 
 private:
     struct Use {
         milliseconds elapsed{0};
         std::uint64_t cpu_ms = 0, disk_bytes = 0;
     };
-    static IdleLook of_gpus(const Sample& sample);
-    IdleLook::By works_elsewhere(const Use& now) const;
+    static Activity of_gpus(const Sample& sample);
+    Activity::By works_elsewhere(const Use& now) const;
 
     std::deque<Use> m_recent; ///< of the last ten seconds, and one before
     std::optional<std::uint64_t> m_memory_kib;
@@ -94,7 +94,7 @@ struct IdleVerdict {
         exempt,  ///< its owner has requested an exemption
     };
     State state = State::works;
-    IdleLook::By by = IdleLook::By::nothing;
+    Activity::By by = Activity::By::nothing;
     Unknown why = Unknown::not_measured;
     milliseconds left{0}; ///< remaining time of a warned run
     IdleEvidence evidence;
@@ -115,12 +115,12 @@ public:
     /// Called if the GPUs were due but not released: the warning is repeated, and `after` starts
     /// again.
     void put_off();
-    IdleVerdict add(const IdleLook& look);
+    IdleVerdict add(const Activity& activity);
 
 private:
     void begin_anew(milliseconds at);
     milliseconds missing_before(milliseconds at) const;
-    IdleEvidence evidence(const IdleLook& look) const;
+    IdleEvidence evidence(const Activity& activity) const;
 
     struct Gap {
         milliseconds end{0}, length{0};
@@ -140,6 +140,6 @@ std::optional<IdleVerdict> replayed(const std::vector<Sample>& samples, const Id
                                     const IdleEvidence& evidence);
 
 /// `gpu`, `gpu_memory`, ...
-std::string_view word(IdleLook::By by);
+std::string_view word(Activity::By by);
 
 } // namespace gpuq::telemetry

@@ -5,7 +5,7 @@ namespace gpuq {
 namespace {
 
 struct Reason {
-    std::string_view word, words;
+    std::string_view word, reason;
 };
 
 constexpr std::array<Reason, k_unknowns> k_reasons = {{
@@ -44,9 +44,9 @@ constexpr std::array<MetricRow, k_run_metrics> k_run_rows = {{
 
 } // namespace
 
-std::string_view in_words(Unknown why)
+std::string_view describe(Unknown why)
 {
-    return k_reasons.at(static_cast<std::size_t>(why)).words;
+    return k_reasons.at(static_cast<std::size_t>(why)).reason;
 }
 
 std::string_view word(Unknown why)

@@ -27,7 +27,7 @@ enum class Unknown : std::uint8_t {
 constexpr std::size_t k_unknowns = 9;
 
 /// `no NVIDIA driver on the node`.
-std::string_view in_words(Unknown why);
+std::string_view describe(Unknown why);
 /// For JSON: `no_driver`.
 std::string_view word(Unknown why);
 

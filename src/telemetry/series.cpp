@@ -21,8 +21,8 @@ std::string lower_case(std::string_view text)
 
 bool is_of_validation(std::string_view tag)
 {
-    constexpr std::array<std::string_view, 4> k_words{"val", "eval", "test", "dev"};
-    return std::ranges::any_of(k_words, [&](std::string_view word) {
+    constexpr std::array<std::string_view, 4> k_keywords{"val", "eval", "test", "dev"};
+    return std::ranges::any_of(k_keywords, [&](std::string_view word) {
         return tag.starts_with(word) || tag.find("/" + std::string(word)) != tag.npos ||
                tag.find("_" + std::string(word)) != tag.npos;
     });

@@ -25,7 +25,7 @@ enum class Type : std::uint8_t {
     stream_bytes = 33,
     stream_taken = 34,
     stream_end = 35,
-    stream_gone = 36,
+    stream_closed = 36,
     hello = 65,
     output = 66,
     input_taken = 67,
@@ -92,8 +92,8 @@ std::string bytes_of(const Open& frame)
 std::string bytes_of(const Start& frame)
 {
     PayloadWriter out = begin(Type::start);
-    add(out, frame.words);
-    out.text(frame.folder);
+    add(out, frame.arguments);
+    out.text(frame.directory);
     add(out, frame.variables);
     for (const bool terminal : frame.terminals) {
         out.number(static_cast<std::uint8_t>(terminal));
@@ -229,9 +229,9 @@ std::string bytes_of(const StreamEnd& frame)
     return begin(Type::stream_end).number(frame.stream).frame();
 }
 
-std::string bytes_of(const StreamGone& frame)
+std::string bytes_of(const StreamClosed& frame)
 {
-    return begin(Type::stream_gone).number(frame.stream).text(frame.why).frame();
+    return begin(Type::stream_closed).number(frame.stream).text(frame.why).frame();
 }
 
 /// Reads a field that older versions do not send; 0 if it is missing.
@@ -243,8 +243,8 @@ std::uint64_t number_if_any(PayloadReader& in)
 Start start_from(PayloadReader& in)
 {
     Start frame;
-    frame.words = texts(in);
-    frame.folder = in.text();
+    frame.arguments = texts(in);
+    frame.directory = in.text();
     frame.variables = texts(in);
     for (bool& terminal : frame.terminals) {
         terminal = in.flag();
@@ -332,8 +332,8 @@ std::optional<Frame> frame_from(std::uint8_t type, PayloadReader& in)
         return StreamTaken{in.number<std::uint32_t>(), in.number<std::uint32_t>()};
     case Type::stream_end:
         return StreamEnd{in.number<std::uint32_t>()};
-    case Type::stream_gone:
-        return StreamGone{in.number<std::uint32_t>(), in.text()};
+    case Type::stream_closed:
+        return StreamClosed{in.number<std::uint32_t>(), in.text()};
     }
     return std::nullopt;
 }
@@ -347,7 +347,7 @@ bool is_session_name(std::string_view text)
            });
 }
 
-std::string word_of(std::string_view bytes)
+std::string escape_argument(std::string_view bytes)
 {
     std::string text;
     for (const char byte : bytes) {
@@ -358,10 +358,10 @@ std::string word_of(std::string_view bytes)
     return text;
 }
 
-std::optional<std::string> bytes_of_word(std::string_view text)
+std::optional<std::string> unescape_argument(std::string_view text)
 {
     std::string bytes;
-    if (text.size() % 2 != 0 || text.size() > k_longest_word) {
+    if (text.size() % 2 != 0 || text.size() > k_longest_argument) {
         return std::nullopt;
     }
     for (std::size_t i = 0; i < text.size(); i += 2) {

@@ -50,11 +50,11 @@ bool is_session_name(std::string_view text);
 
 /// Encodes the client's first bytes as a command-line argument, which saves a round trip: sshd
 /// accepts no input for the command before starting it. The bytes are sent again on the connection.
-std::string word_of(std::string_view bytes);
+std::string escape_argument(std::string_view bytes);
 /// Decodes such an argument; nullopt if `text` is not one.
-std::optional<std::string> bytes_of_word(std::string_view text);
+std::optional<std::string> unescape_argument(std::string_view text);
 /// Maximum length of such an argument.
-constexpr std::size_t k_longest_word = 4096;
+constexpr std::size_t k_longest_argument = 4096;
 
 // Client to serve.
 /// First frame of every connection. Output is sent starting at these offsets.
@@ -72,8 +72,8 @@ struct Open {
 /// Starts the verb, once per session: sent after Hello has reported that the session is unknown, or
 /// before Hello if `brief`.
 struct Start {
-    std::vector<std::string> words;
-    std::string folder; ///< empty: the home directory
+    std::vector<std::string> arguments;
+    std::string directory; ///< empty: the home directory
     std::vector<std::string> variables;
     std::array<bool, 3> terminals{}; ///< whether stdin, stdout, stderr are terminals
     bool raw = false; ///< the verb's terminal processes input and output; otherwise the user's
@@ -207,15 +207,15 @@ struct StreamEnd {
 };
 /// The stream is closed at once and bytes in flight are dropped; `why` is a message for the user or
 /// empty.
-struct StreamGone {
+struct StreamClosed {
     std::uint32_t stream = 0;
     std::string why;
-    bool operator==(const StreamGone&) const = default;
+    bool operator==(const StreamClosed&) const = default;
 };
 
 using Frame = std::variant<Open, Start, Taken, Input, InputEnd, Resize, Signal, Bye, Hello, Output,
                            InputTaken, Following, Exit, Failure, Beat, Dial, StreamBytes,
-                           StreamTaken, StreamEnd, StreamGone, SignalTaken, SshTarget>;
+                           StreamTaken, StreamEnd, StreamClosed, SignalTaken, SshTarget>;
 
 /// The bytes that precede the content of an Output frame, so that the content can follow without
 /// being copied.

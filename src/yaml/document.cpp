@@ -198,28 +198,32 @@ Result<Node> parse_one(std::string_view text, const std::string& file)
 }
 
 /// Translates yaml-cpp's messages about malformed files for the author of the file.
-std::string in_words(const std::string& message)
+std::string describe(const std::string& message)
 {
-    namespace Said = YAML::ErrorMsg;
-    static const std::map<std::string_view, const char*> k_words = {
-        {Said::END_OF_MAP, "this line does not belong here: it is indented unlike its neighbours, "
-                           "or a line before it lacks its ':', quote or bracket"},
-        {Said::END_OF_MAP_FLOW, "a '{' is not closed: a '}' or a ',' is missing at or before this; "
-                                "quote a text that contains [ ]"},
-        {Said::END_OF_SEQ, "this line is not indented like the '- ' lines of its list"},
-        {Said::END_OF_SEQ_FLOW, "a '[' is not closed: a ']' or a ',' is missing at or before this; "
-                                "quote a text that contains [ ]"},
-        {Said::UNKNOWN_TOKEN, "no value begins with this character: quote the text"},
-        {Said::EOF_IN_SCALAR, "a quote is not closed"},
-        {Said::CHAR_IN_SCALAR, "unexpected text after the value: quote the text"},
-        {Said::FLOW_END, "a '}' or ']' that closes nothing"},
-        {Said::BLOCK_ENTRY, "a '- ' where no list is possible: put it on its own line"},
-        {Said::MAP_KEY, "a '?' where none is possible: quote the text"},
-        {Said::MAP_VALUE, "a ':' where none is possible: put each name on its own line, indented "
-                          "like its neighbours; quote a text that contains ': '"},
+    namespace ErrorTexts = YAML::ErrorMsg;
+    static const std::map<std::string_view, const char*> k_keywords = {
+        {ErrorTexts::END_OF_MAP,
+         "this line does not belong here: it is indented unlike its neighbours, "
+         "or a line before it lacks its ':', quote or bracket"},
+        {ErrorTexts::END_OF_MAP_FLOW,
+         "a '{' is not closed: a '}' or a ',' is missing at or before this; "
+         "quote a text that contains [ ]"},
+        {ErrorTexts::END_OF_SEQ, "this line is not indented like the '- ' lines of its list"},
+        {ErrorTexts::END_OF_SEQ_FLOW,
+         "a '[' is not closed: a ']' or a ',' is missing at or before this; "
+         "quote a text that contains [ ]"},
+        {ErrorTexts::UNKNOWN_TOKEN, "no value begins with this character: quote the text"},
+        {ErrorTexts::EOF_IN_SCALAR, "a quote is not closed"},
+        {ErrorTexts::CHAR_IN_SCALAR, "unexpected text after the value: quote the text"},
+        {ErrorTexts::FLOW_END, "a '}' or ']' that closes nothing"},
+        {ErrorTexts::BLOCK_ENTRY, "a '- ' where no list is possible: put it on its own line"},
+        {ErrorTexts::MAP_KEY, "a '?' where none is possible: quote the text"},
+        {ErrorTexts::MAP_VALUE,
+         "a ':' where none is possible: put each name on its own line, indented "
+         "like its neighbours; quote a text that contains ': '"},
     };
-    const auto found = k_words.find(message);
-    return found == k_words.end() ? message : found->second;
+    const auto found = k_keywords.find(message);
+    return found == k_keywords.end() ? message : found->second;
 }
 
 /// The first line indented with a tab; yaml-cpp only reports a later error.
@@ -279,7 +283,7 @@ Error syntax_error(const YAML::Exception& exception, std::string_view text, cons
         place.column = 1;
         return error_at(place, "a tab: indent lines with spaces only");
     }
-    return error_at(place, in_words(exception.msg));
+    return error_at(place, describe(exception.msg));
 }
 
 } // namespace

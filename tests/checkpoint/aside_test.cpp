@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "checkpoint/aside.h"
 
-#include "checkpoint/look.h"
+#include "checkpoint/find.h"
 #include "checkpoint/samples.h"
 #include "checkpoint/scratch.h"
 
@@ -21,7 +21,7 @@ std::string cut()
 /// Looks for checkpoints again and returns the paths that are then set aside.
 std::vector<std::string> put_aside_in(const Scratch& scratch, const std::string& pattern)
 {
-    return put_aside(look({scratch.path(), pattern}, {}).value());
+    return put_aside(find_checkpoints({scratch.path(), pattern}, {}).value());
 }
 
 TEST(PutAside, RenamesWhatIsIncompleteAndNewerThanTheNewestWholeOne)
@@ -56,7 +56,7 @@ TEST(PutAside, LeavesAloneWhatIsAnotherFileByNow)
 {
     const Scratch scratch;
     scratch.put("a.npz", cut());
-    const auto found = look({scratch.path(), "*"}, {}).value();
+    const auto found = find_checkpoints({scratch.path(), "*"}, {}).value();
     scratch.put("b", npz_file());
     std::filesystem::rename(scratch.at("b"), scratch.at("a.npz"));
     EXPECT_THAT(put_aside(found), ElementsAre());
@@ -69,7 +69,7 @@ TEST(PutAside, LeavesAloneAFolderWithOlderCheckpoints)
     scratch.put("out/iter_0000100/model.pt", torch_file());
     scratch.put("out/iter_0000200/model.pt", torch_file().substr(0, 99));
     scratch.put("out/latest_checkpointed_iteration.txt", "200");
-    const auto found = look({scratch.path(), "out"}, {}).value();
+    const auto found = find_checkpoints({scratch.path(), "out"}, {}).value();
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(found[0].verdict, Verdict::incomplete);
     EXPECT_THAT(put_aside(found), ElementsAre());

@@ -36,7 +36,7 @@ private:
 inline Judgement judged(const std::string& text, std::string_view name)
 {
     BytesInMemory bytes(text);
-    return judge(bytes, name);
+    return check_completeness(bytes, name);
 }
 
 } // namespace gpuq::checkpoint

@@ -88,7 +88,7 @@ TEST(Zip, WithMoreInItThanItsEndSaysIsIncomplete)
 TEST(Zip, IsReadAtItsTailOnly)
 {
     BytesInMemory bytes(zip_of({{"a", std::string(8 << 20, 'a')}, {"b", "b"}}));
-    EXPECT_EQ(judge(bytes, "model.pt"), k_whole);
+    EXPECT_EQ(check_completeness(bytes, "model.pt"), k_whole);
     EXPECT_LT(bytes.bytes_read, 70'000U);
 }
 
@@ -201,7 +201,7 @@ TEST(Judge, SaysWhenAFileCanNotBeRead)
 {
     BytesInMemory bytes(torch_file());
     bytes.is_broken = true;
-    EXPECT_NE(judge(bytes, "a.pt").says, Says::whole);
+    EXPECT_NE(check_completeness(bytes, "a.pt").says, Says::whole);
     EXPECT_EQ(bytes.error(), EIO);
 }
 
@@ -223,7 +223,7 @@ TEST(Judge, SurvivesWhateverTheBytesAre)
         }
         file.resize(random() % 4 == 0 ? random() % file.size() : file.size());
         BytesInMemory bytes(file);
-        const Judgement judgement = judge(bytes, name);
+        const Judgement judgement = check_completeness(bytes, name);
         EXPECT_EQ(judgement.says == Says::incomplete, !judgement.why.empty());
         EXPECT_LT(bytes.bytes_read, 10'000U);
     }

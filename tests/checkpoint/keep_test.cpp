@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "checkpoint/keep.h"
 
-#include "checkpoint/look.h"
+#include "checkpoint/find.h"
 #include "checkpoint/samples.h"
 #include "checkpoint/scratch.h"
 
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 Found the_one(const Scratch& scratch, const std::string& name)
 {
-    const auto found = look({scratch.path(), name}, {}).value();
+    const auto found = find_checkpoints({scratch.path(), name}, {}).value();
     return found.size() == 1 ? found[0] : Found{};
 }
 
@@ -29,9 +29,9 @@ ino_t inode(const std::string& path)
     return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-std::size_t names_in(const std::string& folder)
+std::size_t names_in(const std::string& directory)
 {
-    const std::filesystem::directory_iterator entries(folder);
+    const std::filesystem::directory_iterator entries(directory);
     return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
 }
 
@@ -124,10 +124,10 @@ TEST(Keep, RefusesWhatIsNotAnyMoreWhatWasFound)
     scratch.put("a.npz", npz_file());
     scratch.put("b/a.npz", npz_file());
     const Found file = the_one(scratch, "a.npz");
-    const Found folder = the_one(scratch, "b");
+    const Found directory = the_one(scratch, "b");
     scratch.put("a.npz", npz_file(), 99);
     std::filesystem::remove(scratch.at("b/a.npz")); // pruned in the meantime
-    for (const Found& found : {file, folder}) {
+    for (const Found& found : {file, directory}) {
         const auto kept = keep(found, scratch.at("kept"), KeepBy::copy);
         ASSERT_FALSE(kept);
         EXPECT_EQ(kept.error().kind, Error::Kind::busy);
@@ -140,8 +140,8 @@ TEST(Keep, SaysWhenItsFolderCanNotBe)
 {
     const Scratch scratch;
     scratch.put("a.npz", npz_file());
-    for (const std::string& folder : {scratch.at("a.npz"), scratch.at("none/kept")}) {
-        const auto kept = keep(the_one(scratch, "a.npz"), folder, KeepBy::copy);
+    for (const std::string& directory : {scratch.at("a.npz"), scratch.at("none/kept")}) {
+        const auto kept = keep(the_one(scratch, "a.npz"), directory, KeepBy::copy);
         ASSERT_FALSE(kept);
         EXPECT_EQ(kept.error().kind, Error::Kind::io);
     }

@@ -29,8 +29,8 @@ std::vector<std::string> paths(const Tree& tree)
 
 Tree walked(const std::string& path)
 {
-    const Descriptor folder = open_folder(AT_FDCWD, path);
-    return walk(folder.get(), leave_as_it_is);
+    const Descriptor directory = open_directory(AT_FDCWD, path);
+    return walk(directory.get(), leave_as_it_is);
 }
 
 TEST(OpenFile, OpensNothingButRegularFiles)

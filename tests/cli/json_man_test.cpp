@@ -71,12 +71,13 @@ RunStatus some_status()
 
 TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
 {
-    Looked looked;
-    looked.runs.push_back(some_status());
-    EXPECT_EQ(told_of("gpuq ls"), members_of(run_list(looked, {}, Time()), {"runs", "warnings"}));
+    RunStatuses statuses;
+    statuses.runs.push_back(some_status());
+    EXPECT_EQ(documented_in("gpuq ls"),
+              members_of(run_list(statuses, {}, Time()), {"runs", "warnings"}));
     Names run;
     collect(run_json(some_status(), Time()), {}, run);
-    EXPECT_EQ(told_of("A run"), run);
+    EXPECT_EQ(documented_in("A run"), run);
 
     FreeGpus free;
     free.partitions.resize(1);
@@ -84,15 +85,15 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     free.next.emplace(1);
     free.waiting.emplace();
     free.own_waiting.resize(1);
-    EXPECT_EQ(told_of("gpuq free"), members_of(free_document(free)));
+    EXPECT_EQ(documented_in("gpuq free"), members_of(free_document(free)));
 
     TopFound top;
     top.overview.pools.resize(1);
     top.runs.push_back(some_status());
-    EXPECT_EQ(told_of("gpuq top"), members_of(top_document(top, Time()), {"run"}));
+    EXPECT_EQ(documented_in("gpuq top"), members_of(top_document(top, Time()), {"run"}));
 
     const Why why{some_status(), {}, {Advice{}}, {}, {"silent"}};
-    EXPECT_EQ(told_of("gpuq why"), members_of(why_document(why, Time()), {"run"}));
+    EXPECT_EQ(documented_in("gpuq why"), members_of(why_document(why, Time()), {"run"}));
 
     WholeRun whole{some_status(), {Event{}}, {}, {}, {}, {}};
     whole.training.training.progress = telemetry::Progress{"epoch", 1, 2};
@@ -102,14 +103,14 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     whole.samples[0].newest->gpus.resize(1);
     whole.idle = {Exemption{}, IdleFinding{}};
     whole.credentials = CredentialRecords{};
-    EXPECT_EQ(told_of("gpuq show"), members_of(show_document(whole, Time()), {"run"}));
+    EXPECT_EQ(documented_in("gpuq show"), members_of(show_document(whole, Time()), {"run"}));
 
     RunStatus plain = some_status();
     plain.plain.emplace();
-    EXPECT_EQ(told_of("gpuq show of a plain job"),
+    EXPECT_EQ(documented_in("gpuq show of a plain job"),
               members_of(plain_document(plain, Time()), {"run"}));
 
-    EXPECT_EQ(told_of("gpuq keepalive"),
+    EXPECT_EQ(documented_in("gpuq keepalive"),
               members_of(keepalive_document({{some_status(), {}}}, Time())));
 
     const GpuUse use{Time(),
@@ -118,17 +119,19 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
                      {UseRow{{"a", "b", "c", "d"}, 1, 1}},
                      {},
                      {UseAdvice{}}};
-    EXPECT_EQ(told_of("gpuq usage"), members_of(usage_document(use)));
-    TargetsLook look;
-    look.queues.resize(1);
-    look.queues[0].models.resize(1);
-    look.queues[0].targets.resize(1);
-    EXPECT_EQ(told_of("gpuq usage \\-\\-targets"), members_of(targets_document(look)));
+    EXPECT_EQ(documented_in("gpuq usage"), members_of(usage_document(use)));
+    TargetResults target_results;
+    target_results.queues.resize(1);
+    target_results.queues[0].models.resize(1);
+    target_results.queues[0].targets.resize(1);
+    EXPECT_EQ(documented_in("gpuq usage \\-\\-targets"),
+              members_of(targets_document(target_results)));
 }
 
 TEST(JsonMan, TellsWhatPolicyHas)
 {
-    EXPECT_EQ(told_of("gpuq policy check"), members_of(check_document({policy::Finding{}}, "p")));
+    EXPECT_EQ(documented_in("gpuq policy check"),
+              members_of(check_document({policy::Finding{}}, "p")));
     policy::Policy policy;
     policy.queues.push_back({});
     policy.queues[0].name = "q";
@@ -136,25 +139,27 @@ TEST(JsonMan, TellsWhatPolicyHas)
     const policy::Rules rules(policy);
     Explanation explanation;
     explanation.verdict.queue = "q";
-    EXPECT_EQ(told_of("gpuq policy explain"), members_of(explain_document(rules, explanation)));
+    EXPECT_EQ(documented_in("gpuq policy explain"),
+              members_of(explain_document(rules, explanation)));
     govern::Plan plan;
     plan.changes.push_back({});
     plan.changes[0].fields.push_back({});
     PlanSimulation planned{"t", {}, "p", {Simulated{}}, {RefusedRun{}}};
     planned.all[0].broken.emplace_back();
-    EXPECT_EQ(told_of("gpuq policy plan"), members_of(plan_document(plan, &planned), {"courses"}));
+    EXPECT_EQ(documented_in("gpuq policy plan"),
+              members_of(plan_document(plan, &planned), {"courses"}));
     Simulated simulated;
     simulated.refused.emplace(0, "why");
     simulated.broken.emplace_back();
     simulated.measures.partitions.emplace_back();
     simulated.measures.users.emplace_back();
-    EXPECT_EQ(told_of("gpuq policy simulate"),
+    EXPECT_EQ(documented_in("gpuq policy simulate"),
               members_of(simulation_document({simulated}, "t", {})));
     TestReport report;
     const policy::Case test;
     report.cases.results.push_back({&test, true, ""});
     report.cases.rules.push_back({});
-    EXPECT_EQ(told_of("gpuq policy test"), members_of(test_document(report)));
+    EXPECT_EQ(documented_in("gpuq policy test"), members_of(test_document(report)));
 }
 
 TEST(JsonMan, TellsWhatProfileHas)
@@ -166,14 +171,14 @@ TEST(JsonMan, TellsWhatProfileHas)
     whole.profile->gpus.resize(1);
     whole.profile->nodes.resize(1);
     whole.profile->all[static_cast<std::size_t>(telemetry::Measure::ram)].add(1, 3600);
-    EXPECT_EQ(told_of("gpuq profile"),
+    EXPECT_EQ(documented_in("gpuq profile"),
               members_of(profile_document(whole, end), {"run", "progress", "training"}));
 }
 
 TEST(JsonMan, TellsWhatUsageLeftHas)
 {
     const GrantsLeft left{"ada", {{"lab", true, {{"lab", {}, {}}}}}};
-    EXPECT_EQ(told_of("gpuq usage \\-\\-left"), members_of(grants_document(left)));
+    EXPECT_EQ(documented_in("gpuq usage \\-\\-left"), members_of(grants_document(left)));
 }
 
 } // namespace

@@ -11,7 +11,7 @@
 namespace gpuq::cli {
 
 /// Members documented in a section of gpuq-json(5).
-inline std::set<std::string> told_of(const std::string& section)
+inline std::set<std::string> documented_in(const std::string& section)
 {
     std::ifstream stream(GPUQ_MAN_DIR "/gpuq-json.5");
     const std::string page{std::istreambuf_iterator<char>(stream), {}};

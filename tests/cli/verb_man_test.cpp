@@ -101,14 +101,15 @@ TEST(VerbPages, HaveEveryColumnOfFree)
 TEST(VerbPages, HaveEveryWordOfAProfile)
 {
     const std::string text = page("gpuq-profile.1");
-    const std::string words = std::regex_replace(plain("gpuq-profile.1"), std::regex("\n"), " ");
+    const std::string page_text =
+        std::regex_replace(plain("gpuq-profile.1"), std::regex("\n"), " ");
     for (std::size_t i = 0; i < telemetry::k_phases; ++i) {
-        EXPECT_THAT(words,
+        EXPECT_THAT(page_text,
                     HasSubstr(std::string(telemetry::row(static_cast<telemetry::Phase>(i)).title)));
     }
     for (std::size_t i = 0; i < telemetry::k_measures; ++i) {
-        EXPECT_THAT(words, HasSubstr(std::string(
-                               telemetry::row(static_cast<telemetry::Measure>(i)).title)));
+        EXPECT_THAT(page_text, HasSubstr(std::string(
+                                   telemetry::row(static_cast<telemetry::Measure>(i)).title)));
     }
     for (const std::string_view code : telemetry::advice_codes()) {
         EXPECT_THAT(text, HasSubstr(fmt::format("\n.TP\n.B {}\n", code)));
@@ -123,9 +124,9 @@ TEST(VerbPages, HaveEveryWordOfAProfile)
 TEST(VerbPages, HaveEveryMemberOfTheJsonOfLs)
 {
     const RunKey key = RunKey::make(Time(), {1, 2, 3, 4, 5, 6, 7, 8});
-    Looked looked;
-    looked.runs.push_back(RunStatus{key});
-    const std::string document = report::json_document(run_list(looked, {}, Time()));
+    RunStatuses statuses;
+    statuses.runs.push_back(RunStatus{key});
+    const std::string document = report::json_document(run_list(statuses, {}, Time()));
     const std::regex member("\"([a-z_]+)\":");
     int members = 0;
     for (std::sregex_iterator at(document.begin(), document.end(), member);

@@ -72,9 +72,9 @@ TEST_P(AccountingContract, CountsOnlyThoseWhoAreNamed)
 {
     UseQuestion question = last_hour();
     const auto is_mine = [&](const JobUse& one) { return one.id == m_made.job; };
-    const auto everybody = m_accounting.use(question).value();
-    const auto mine = std::find_if(everybody.begin(), everybody.end(), is_mine);
-    ASSERT_NE(mine, everybody.end());
+    const auto all_users = m_accounting.use(question).value();
+    const auto mine = std::find_if(all_users.begin(), all_users.end(), is_mine);
+    ASSERT_NE(mine, all_users.end());
     question.users = {mine->user};
     question.accounts = {mine->account};
     const auto named = m_accounting.use(question).value();

@@ -32,7 +32,7 @@ protected:
         EXPECT_TRUE(m_admin->remove(Kind::qos, m_qos));
     }
 
-    std::optional<SlurmObject> there(Kind kind, const std::string& name)
+    std::optional<SlurmObject> actual(Kind kind, const std::string& name)
     {
         const auto state = m_admin->state();
         EXPECT_TRUE(state) << (state ? "" : state.error().text);
@@ -48,7 +48,7 @@ protected:
     {
         const auto done = m_admin->set(object);
         ASSERT_TRUE(done) << done.error().text;
-        const auto now = there(object.kind, object.name);
+        const auto now = actual(object.kind, object.name);
         ASSERT_TRUE(now);
         EXPECT_EQ(now->fields, object.fields);
     }
@@ -56,7 +56,7 @@ protected:
 
 TEST_P(AdminContract, AQosIsExactlyAsItWasSet)
 {
-    EXPECT_FALSE(there(Kind::qos, m_qos));
+    EXPECT_FALSE(actual(Kind::qos, m_qos));
     expect_set({Kind::qos,
                 m_qos,
                 {{"Flags", "DenyOnLimit"},
@@ -77,7 +77,7 @@ TEST_P(AdminContract, AQosIsExactlyAsItWasSet)
     expect_set({Kind::qos, m_qos, {{"MaxTRES", "gres/gpu=3"}, {"MaxSubmitPU", "5"}}, 0});
     expect_set({Kind::qos, m_qos, {}, 0});
     ASSERT_TRUE(m_admin->remove(Kind::qos, m_qos));
-    EXPECT_FALSE(there(Kind::qos, m_qos));
+    EXPECT_FALSE(actual(Kind::qos, m_qos));
     EXPECT_TRUE(m_admin->remove(Kind::qos, m_qos)) << "one that is not there is no error";
 }
 
@@ -86,11 +86,11 @@ TEST_P(AdminContract, WhoHasAQosIsExactlyWhoWasGivenIt)
     ASSERT_TRUE(m_admin->set({Kind::qos, m_qos, {}, 0}));
     expect_set({Kind::access, m_qos, {{"accounts", "default"}, {"users", ""}}, 0});
     ASSERT_TRUE(m_admin->set({Kind::access, m_qos, {{"accounts", ""}, {"users", ""}}, 0}));
-    const auto nobody = there(Kind::access, m_qos);
+    const auto nobody = actual(Kind::access, m_qos);
     EXPECT_TRUE(!nobody || nobody->fields.at("accounts").empty());
     // Granting access to the root account removes all exclusions (`without`).
     ASSERT_TRUE(m_admin->set({Kind::access, m_qos, {{"accounts", "root"}, {"users", ""}}, 0}));
-    const auto all = there(Kind::access, m_qos);
+    const auto all = actual(Kind::access, m_qos);
     ASSERT_TRUE(all);
     EXPECT_THAT(all->fields.at("accounts"), testing::HasSubstr("root"));
     EXPECT_FALSE(all->fields.contains("without"));
@@ -120,7 +120,7 @@ TEST_P(AdminContract, AReservationIsAsItWasSet)
     course.fields["Duration"] = "60";
     expect_set(course);
     ASSERT_TRUE(m_admin->remove(Kind::reservation, "contract"));
-    EXPECT_FALSE(there(Kind::reservation, "contract"));
+    EXPECT_FALSE(actual(Kind::reservation, "contract"));
 }
 
 TEST_P(AdminContract, AFileIsWhatWasWritten)

@@ -85,7 +85,7 @@ protected:
         }
         // Slurm allocates nothing on a node whose last job is still completing.
         EXPECT_TRUE(wait_for([&] { return gpus_in_use() == 0; }));
-        std::filesystem::remove_all(m_folder);
+        std::filesystem::remove_all(m_directory);
     }
 
     static Partition default_partition(Cluster& cluster)
@@ -100,7 +100,7 @@ protected:
         return {};
     }
 
-    static std::string make_folder()
+    static std::string make_directory()
     {
         std::string name = "/tmp/gpuq-contract-XXXXXX";
         return ::mkdtemp(name.data());
@@ -111,7 +111,7 @@ protected:
         JobSpec spec;
         spec.name = "contract";
         spec.partition = m_partition.name;
-        spec.comment = "gpuq:contract " + m_folder;
+        spec.comment = "gpuq:contract " + m_directory;
         spec.work_dir = "/tmp";
         spec.walltime = std::chrono::minutes(5);
         spec.gpus_per_node = gpus;
@@ -173,7 +173,7 @@ protected:
         return count;
     }
 
-    std::string m_folder = make_folder();
+    std::string m_directory = make_directory();
     std::shared_ptr<Cluster> m_owner = GetParam().make();
     Cluster& m_cluster = *m_owner;
     Partition m_partition = default_partition(m_cluster);
@@ -388,8 +388,8 @@ TEST_P(ClusterContract, AnotherStepSharesTheJob)
 
 TEST_P(ClusterContract, AnAbandonedStepGoesOn)
 {
-    const std::string mark = m_folder + "/mark";
-    const std::string go = m_folder + "/go";
+    const std::string mark = m_directory + "/mark";
+    const std::string go = m_directory + "/go";
     const auto started = start(spec(), {"sh", "-c",
                                         "echo hello; while [ ! -e " + go +
                                             " ]; do sleep 0.01; done; "

@@ -14,17 +14,17 @@ using Kind = PendingReason::Kind;
 
 TEST(PendingReason, IsToldInWords)
 {
-    EXPECT_EQ(waiting_in_words("Resources"), "no GPU is free");
-    EXPECT_EQ(waiting_in_words("Resources", 0), "not enough cores or memory are free");
-    EXPECT_EQ(waiting_in_words("Resources", 3), "too few GPUs are free");
-    EXPECT_EQ(waiting_in_words("Priority", 0), "others are before you");
-    EXPECT_EQ(waiting_in_words("QOSMaxJobsPerUserLimit"),
+    EXPECT_EQ(pending_reason_text("Resources"), "no GPU is free");
+    EXPECT_EQ(pending_reason_text("Resources", 0), "not enough cores or memory are free");
+    EXPECT_EQ(pending_reason_text("Resources", 3), "too few GPUs are free");
+    EXPECT_EQ(pending_reason_text("Priority", 0), "others are before you");
+    EXPECT_EQ(pending_reason_text("QOSMaxJobsPerUserLimit"),
               "your limit is reached (QOSMaxJobsPerUserLimit)");
-    EXPECT_EQ(waiting_in_words("QOSGrpGRES"), "a limit of your group is reached (QOSGrpGRES)");
-    EXPECT_EQ(waiting_in_words("QOSMaxGRESPerJob"),
+    EXPECT_EQ(pending_reason_text("QOSGrpGRES"), "a limit of your group is reached (QOSGrpGRES)");
+    EXPECT_EQ(pending_reason_text("QOSMaxGRESPerJob"),
               "it asks for more than one run may have (QOSMaxGRESPerJob)");
-    EXPECT_EQ(waiting_in_words("SomethingNew"), "SomethingNew");
-    EXPECT_EQ(waiting_in_words(""), "just queued");
+    EXPECT_EQ(pending_reason_text("SomethingNew"), "SomethingNew");
+    EXPECT_EQ(pending_reason_text(""), "just queued");
 }
 
 TEST(PendingReason, IsOfAKindThatDecidesWhatHelps)
@@ -40,9 +40,9 @@ TEST(PendingReason, IsOfAKindThatDecidesWhatHelps)
 
 TEST(PendingReason, HasATableWithoutGaps)
 {
-    std::set<std::string_view> words;
+    std::set<std::string_view> keywords;
     for (const PendingReason& row : pending_reasons()) {
-        EXPECT_TRUE(words.insert(row.word).second) << row.word;
+        EXPECT_TRUE(keywords.insert(row.word).second) << row.word;
         EXPECT_NE(row.text, "") << row.word;
         EXPECT_NE(row.kind, Kind::unknown) << row.word;
         EXPECT_THAT(std::string(row.text), testing::Not(testing::EndsWith("."))) << row.word;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "core/quote.h"
 
-#include "core/words.h"
+#include "core/split_arguments.h"
 
 #include <gtest/gtest.h>
 
@@ -13,28 +13,28 @@
 namespace gpuq {
 namespace {
 
-/// The arguments that `sh` gets from `words`, each followed by a NUL.
-std::string said_by_shell(const std::string& words)
+/// The arguments that `sh` gets from `arguments`, each followed by a NUL.
+std::string printed_by_shell(const std::string& arguments)
 {
     const std::string path = testing::TempDir() + "gpuq-quote-test." + std::to_string(::getpid());
     std::FILE* script = std::fopen(path.c_str(), "w");
-    const std::string text = "printf '%s\\0' " + words + "\n";
+    const std::string text = "printf '%s\\0' " + arguments + "\n";
     std::fwrite(text.data(), 1, text.size(), script);
     std::fclose(script);
     std::FILE* shell = popen(("exec sh " + path).c_str(), "r");
-    std::string said;
+    std::string printed;
     for (int c = std::fgetc(shell); c != EOF; c = std::fgetc(shell)) {
-        said += static_cast<char>(c);
+        printed += static_cast<char>(c);
     }
     pclose(shell);
     std::remove(path.c_str());
-    return said;
+    return printed;
 }
 
-std::string with_nuls(const std::vector<std::string>& words)
+std::string with_nuls(const std::vector<std::string>& arguments)
 {
     std::string text;
-    for (const std::string& word : words) {
+    for (const std::string& word : arguments) {
         text += word + '\0';
     }
     return text;
@@ -60,36 +60,37 @@ TEST(ShellQuoted, LeavesPlainWordsPlain)
 TEST(ShellQuoted, MeansTheSameBytesToAShell)
 {
     std::mt19937 random(42);
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     for (int i = 0; i < 3000; ++i) {
-        words.push_back(random_word(random));
+        arguments.push_back(random_word(random));
     }
-    EXPECT_EQ(said_by_shell(shell_command(words)), with_nuls(words));
+    EXPECT_EQ(printed_by_shell(shell_command(arguments)), with_nuls(arguments));
 }
 
-TEST(SplitWords, ReadsBackWhatWasQuoted)
+TEST(SplitArguments, ReadsBackWhatWasQuoted)
 {
     std::mt19937 random(43);
     for (int round = 0; round < 3000; ++round) {
-        const std::vector<std::string> words = {random_word(random), random_word(random)};
-        ASSERT_EQ(*split_words(shell_command(words)), words) << shell_command(words);
+        const std::vector<std::string> arguments = {random_word(random), random_word(random)};
+        ASSERT_EQ(*split_arguments(shell_command(arguments)), arguments)
+            << shell_command(arguments);
     }
 }
 
-TEST(SplitWords, KeepsQuotedTextTogetherAndExpandsNothing)
+TEST(SplitArguments, KeepsQuotedTextTogetherAndExpandsNothing)
 {
-    using Words = std::vector<std::string>;
+    using Strings = std::vector<std::string>;
     EXPECT_EQ(
-        *split_words(R"( --exclude=n1  --comment="a b" 'x y'z a\ b "" "q\"\\\n$X" $(id) * )"),
-        (Words{"--exclude=n1", "--comment=a b", "x yz", "a b", "", "q\"\\\\n$X", "$(id)", "*"}));
-    EXPECT_EQ(*split_words(""), Words{});
-    EXPECT_EQ(*split_words(" \t\n"), Words{});
+        *split_arguments(R"( --exclude=n1  --comment="a b" 'x y'z a\ b "" "q\"\\\n$X" $(id) * )"),
+        (Strings{"--exclude=n1", "--comment=a b", "x yz", "a b", "", "q\"\\\\n$X", "$(id)", "*"}));
+    EXPECT_EQ(*split_arguments(""), Strings{});
+    EXPECT_EQ(*split_arguments(" \t\n"), Strings{});
 }
 
-TEST(SplitWords, RefusesWhatIsNeverClosed)
+TEST(SplitArguments, RefusesWhatIsNeverClosed)
 {
     for (const char* line : {"'", "a 'b", "\"", "a\"b", "a\\", "\"a\\\""}) {
-        EXPECT_FALSE(split_words(line)) << line;
+        EXPECT_FALSE(split_arguments(line)) << line;
     }
 }
 

@@ -111,8 +111,9 @@ TEST(Redactor, TakesOutPrivateKeysWholeOrCut)
 
 TEST(Redactor, TakesOutTheWordAfterAnOption)
 {
-    EXPECT_THAT(Redactor().words({"train", "--token", "abc", "--lr", "0.1", "--api-key=abcdef"}),
-                ElementsAre("train", "--token", "[removed]", "--lr", "0.1", "--api-key=[removed]"));
+    EXPECT_THAT(
+        Redactor().redact_arguments({"train", "--token", "abc", "--lr", "0.1", "--api-key=abcdef"}),
+        ElementsAre("train", "--token", "[removed]", "--lr", "0.1", "--api-key=[removed]"));
 }
 
 } // namespace

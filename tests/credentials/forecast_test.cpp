@@ -55,7 +55,7 @@ TEST(Forecast, NamesTheFirstLinkThatWaits)
     const auto found = forecast(ticket(8h, 25h), need);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->waiting_link, 4);
-    EXPECT_EQ(in_words(*found, need, hours),
+    EXPECT_EQ(describe(*found, need, hours),
               "the ticket is renewable until 25h, the run needs it until 100h: log in once before "
               "25h, or link 4 waits");
 }
@@ -70,7 +70,7 @@ TEST(Forecast, NamesNoLinkOfARunThatHasOne)
     const Need need{k_now + 48h, k_now + 48h, 1, 0s};
     const auto found = forecast(ticket(8h, std::nullopt), need);
     ASSERT_TRUE(found);
-    EXPECT_EQ(in_words(*found, need, hours),
+    EXPECT_EQ(describe(*found, need, hours),
               "the ticket is good until 8h, the run needs it until 48h: log in once before 8h");
 }
 

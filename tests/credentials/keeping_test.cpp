@@ -39,22 +39,22 @@ struct Simulation {
         bool well = false;
         for (Time now = k_start; now < k_start + length; now += 10ms) {
             const Time shown = clock(now);
-            Seen seen{cache, std::nullopt, ends.has_value(), has_keytab};
+            Observed observed{cache, std::nullopt, ends.has_value(), has_keytab};
             const bool by_key = source == Source::keytab;
             if (ends && now >= *ends) {
                 ends.reset();
-                seen.busy = false;
+                observed.busy = false;
                 const Trouble met = by_key ? answer_to_key : answer;
-                seen.attempt = Attempt{well ? met : Trouble::unreachable, "words", source};
+                observed.attempt = Attempt{well ? met : Trouble::unreachable, "words", source};
                 if (well && met == Trouble::none) {
                     cache.renew_till = by_key ? shown + 3 * life : cache.renew_till;
                     cache.start = shown;
                     cache.end = std::min(shown + life, *cache.renew_till);
                     ++(by_key ? logins : renewals);
-                    seen.ticket = cache;
+                    observed.ticket = cache;
                 }
             }
-            const Step next = step(keeping, seen, shown, jitter);
+            const Step next = step(keeping, observed, shown, jitter);
             keeping = next.keeping;
             if (next.attempt) {
                 ++attempts;
@@ -122,7 +122,7 @@ TEST(Keeping, TriesAgainInAnEighthOfWhatIsLeft)
     const Attempt silence{Trouble::unreachable, "no answer"};
     auto next = step(keeping, {day, silence, false}, k_start + 10h, 0);
     EXPECT_EQ(next.keeping.next, k_start + 10h + 60s);
-    EXPECT_EQ(next.keeping.words, "no answer");
+    EXPECT_EQ(next.keeping.message, "no answer");
     next = step(keeping, {day, silence, false}, day.end - 80s, 0);
     EXPECT_EQ(next.keeping.next, day.end - 70s);
     next = step(keeping, {day, silence, false}, day.end - 2s, 0);
@@ -174,7 +174,7 @@ TEST(Keeping, TakesTheNextTicketFromTheKeytabAtTheEndOfTheRenewableLife)
     EXPECT_GE(world.renewals, 8);
     EXPECT_EQ(world.attempts, world.renewals + world.logins);
     EXPECT_EQ(world.keeping.renewals, world.attempts);
-    EXPECT_EQ(world.keeping.told(true), Trouble::none);
+    EXPECT_EQ(world.keeping.reported_trouble(true), Trouble::none);
 }
 
 TEST(Keeping, TakesAnotherFromTheKeytabWhereTheKdcRefusesToRenew)
@@ -195,10 +195,10 @@ TEST(Keeping, TriesAKeyThatIsRefusedOnce)
         world.answer_to_key = trouble;
         world.run(200s, 0.5);
         EXPECT_EQ(world.attempts, 1) << word(trouble);
-        EXPECT_EQ(world.keeping.told(true), trouble);
-        EXPECT_EQ(world.keeping.words, "words");
+        EXPECT_EQ(world.keeping.reported_trouble(true), trouble);
+        EXPECT_EQ(world.keeping.message, "words");
         EXPECT_EQ(step(world.keeping, {ticket(60s, 2400s), {}, false, true}, k_start, 0)
-                      .keeping.told(true),
+                      .keeping.reported_trouble(true),
                   Trouble::none)
             << "a login";
     }
@@ -211,12 +211,12 @@ TEST(Keeping, LooksForAKeytabThatIsNotThereAgainAndAgain)
     world.answer_to_key = Trouble::no_keytab;
     world.run(50s, 0);
     EXPECT_GE(world.attempts, 3);
-    EXPECT_EQ(world.keeping.told(true), Trouble::no_keytab);
+    EXPECT_EQ(world.keeping.reported_trouble(true), Trouble::no_keytab);
     world.run(50s, 0);
     world.answer_to_key = Trouble::none;
     world.run(60s, 0);
     EXPECT_EQ(world.logins, 1);
-    EXPECT_EQ(world.keeping.told(true), Trouble::none);
+    EXPECT_EQ(world.keeping.reported_trouble(true), Trouble::none);
 }
 
 TEST(Keeping, AsksTheKeytabAtOnceWhereThereIsNoTicketAndThenMoreAndMoreSeldom)
@@ -228,7 +228,7 @@ TEST(Keeping, AsksTheKeytabAtOnceWhereThereIsNoTicketAndThenMoreAndMoreSeldom)
         const Attempt silence{Trouble::unreachable, "no answer", Source::keytab};
         next = step(next.keeping, {std::nullopt, silence, false, true}, now, 0);
         EXPECT_FALSE(next.attempt);
-        EXPECT_EQ(next.keeping.told(true), Trouble::unreachable);
+        EXPECT_EQ(next.keeping.reported_trouble(true), Trouble::unreachable);
         now += pause - 1ms;
         EXPECT_FALSE(step(next.keeping, {std::nullopt, {}, false, true}, now, 0).attempt);
         now += 1ms;
@@ -294,8 +294,8 @@ TEST(Keeping, UnderstandsKinit)
          Trouble::unreachable},
         {"kinit: Credentials cache I/O operation failed XXX (filename: /x)", Trouble::unreachable},
         {"kinit: something that nobody has met", Trouble::unreachable}};
-    for (const auto& [words, trouble] : cases) {
-        EXPECT_EQ(trouble_in(words), trouble) << words;
+    for (const auto& [message, trouble] : cases) {
+        EXPECT_EQ(trouble_in(message), trouble) << message;
     }
     const std::string getting = " while getting initial credentials";
     const std::pair<const char*, Trouble> logins[] = {
@@ -309,8 +309,8 @@ TEST(Keeping, UnderstandsKinit)
         {"kinit: Client's entry in database has expired", Trouble::refused},
         {"kinit: Client 'ada@X' not found in Kerberos database", Trouble::refused},
         {"kinit: Cannot contact any KDC for realm 'X'", Trouble::unreachable}};
-    for (const auto& [words, trouble] : logins) {
-        EXPECT_EQ(trouble_in(words + getting, Source::keytab), trouble) << words;
+    for (const auto& [message, trouble] : logins) {
+        EXPECT_EQ(trouble_in(message + getting, Source::keytab), trouble) << message;
     }
 }
 

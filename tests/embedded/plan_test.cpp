@@ -175,9 +175,9 @@ TEST(Model, IsReadFromTheDriver)
 
 TEST(StandIns, AreCharacterDevicesWithNumbers)
 {
-    const std::string folder = testing::TempDir() + "/stand-ins";
+    const std::string directory = testing::TempDir() + "/stand-ins";
     for (const int count : {0, 1, 70}) {
-        const auto gpus = stand_in_gpus(count, "k80", folder);
+        const auto gpus = stand_in_gpus(count, "k80", directory);
         ASSERT_TRUE(gpus) << gpus.error().text;
         ASSERT_EQ(std::ssize(*gpus), count);
         for (int index = 0; index < count; ++index) {
@@ -185,8 +185,8 @@ TEST(StandIns, AreCharacterDevicesWithNumbers)
                 (*gpus)[static_cast<std::size_t>(index)].file.ends_with(std::to_string(index)));
         }
     }
-    EXPECT_FALSE(stand_in_gpus(-1, "", folder));
-    EXPECT_FALSE(stand_in_gpus(1025, "", folder));
+    EXPECT_FALSE(stand_in_gpus(-1, "", directory));
+    EXPECT_FALSE(stand_in_gpus(1025, "", directory));
 }
 
 } // namespace

@@ -59,7 +59,7 @@ TEST(Daemon, IsFoundByItsEnvironment)
     const auto started =
         start_daemon({{"/bin/sleep", "600"}, {"GPUQ_TEST=one two"}}, testing::TempDir() + "/d.log");
     ASSERT_TRUE(started) << started.error().text;
-    const auto is_there = [&] {
+    const auto exists = [&] {
         for (const ProcessFacts& process : all_processes()) {
             if (process.id == *started && process.command == "sleep") {
                 return process.parent == getpid() &&
@@ -68,7 +68,7 @@ TEST(Daemon, IsFoundByItsEnvironment)
         }
         return false;
     };
-    EXPECT_TRUE(wait_for(is_there, in(seconds(10))));
+    EXPECT_TRUE(wait_for(exists, in(seconds(10))));
     EXPECT_TRUE(end_processes({*started}, SIGKILL, in(seconds(10))));
     waitpid(started->pid, nullptr, 0);
 }

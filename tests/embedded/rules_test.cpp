@@ -53,8 +53,8 @@ TEST(AccountingCommands, GiveARestrictedQueueToItsPeopleAlone)
                                            "cluster=local", "set", "qos+=gpuq_q")));
     EXPECT_THAT(list, Contains(ElementsAre("modify", "user", "where", "name=ada", "cluster=local",
                                            "set", "qos+=gpuq_q")));
-    for (const auto& words : list) {
-        EXPECT_THAT(words, testing::Not(Contains("name=root")));
+    for (const auto& arguments : list) {
+        EXPECT_THAT(arguments, testing::Not(Contains("name=root")));
     }
 }
 

@@ -23,8 +23,8 @@ TEST(Unit, RunsTheSameCommandsInsideADelegatedCgroup)
 
 TEST(Unit, GivesNewPeopleAnAccountOnlyWhileTheClusterIsUp)
 {
-    EXPECT_THAT(people_path_text(), HasSubstr("\nPathChanged=/etc/passwd\n"));
-    const std::string text = people_service_text("/usr/bin/gpuq", "/var/lib/gpuq/cluster");
+    EXPECT_THAT(users_path_text(), HasSubstr("\nPathChanged=/etc/passwd\n"));
+    const std::string text = users_service_text("/usr/bin/gpuq", "/var/lib/gpuq/cluster");
     EXPECT_THAT(text, HasSubstr("\nRequisite=gpuq-cluster.service\n"));
     EXPECT_THAT(text,
                 HasSubstr("\nExecStart=/usr/bin/gpuq cluster up --dir /var/lib/gpuq/cluster\n"));

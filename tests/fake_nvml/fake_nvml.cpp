@@ -41,7 +41,7 @@ namespace gpuq::nvml {
 
 struct DeviceHandle {
     std::string id; // 3, or 0:1
-    unsigned looks = 0;
+    unsigned activities = 0;
 };
 struct GpmSampleHandle {
     DeviceHandle* device = nullptr;
@@ -89,7 +89,7 @@ bool in_force(const Rule& rule, const DeviceHandle* gpu)
     if (has(rule, "gpu") && (!gpu || rule.at("gpu") != gpu->id)) {
         return false;
     }
-    if (has(rule, "after") && (!gpu || gpu->looks < std::stoul(rule.at("after")))) {
+    if (has(rule, "after") && (!gpu || gpu->activities < std::stoul(rule.at("after")))) {
         return false;
     }
     return !has(rule, "t") || seconds() >= std::stod(rule.at("t"));
@@ -196,8 +196,8 @@ Return start()
     std::ifstream file(path ? path : "/dev/null");
     for (std::string line; std::getline(file, line);) {
         Rule rule;
-        std::istringstream words(line.substr(0, line.find('#')));
-        for (std::string word; words >> word;) {
+        std::istringstream stream(line.substr(0, line.find('#')));
+        for (std::string word; stream >> word;) {
             const std::size_t equals = word.find('=');
             if (equals == std::string::npos) {
                 std::fprintf(stderr, "fake NVML: what is %s?\n", word.c_str());
@@ -271,7 +271,7 @@ GPUQ_EXPORT Return nvmlDeviceGetMinorNumber(Device gpu, unsigned* minor)
 GPUQ_EXPORT Return nvmlDeviceGetMemoryInfo(Device gpu, Memory* memory)
 {
 #ifdef GPUQ_FAKE_OLD
-    ++gpu->looks;
+    ++gpu->activities;
 #endif
     const Return answer = give("MemoryInfo", "total", gpu, &memory->total);
     memory->used = static_cast<unsigned long long>(number("used", gpu));
@@ -308,7 +308,7 @@ GPUQ_EXPORT Return nvmlInitWithFlags(unsigned)
 
 GPUQ_EXPORT Return nvmlDeviceGetMemoryInfo_v2(Device gpu, MemoryV2* memory)
 {
-    ++gpu->looks;
+    ++gpu->activities;
     if (memory->version != k_memory_v2) {
         return 25;
     }

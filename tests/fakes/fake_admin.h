@@ -64,23 +64,23 @@ public:
         if (!alive) {
             return dead();
         }
-        SlurmState there;
-        there.release = "22.05.8";
-        there.nodes = nodes;
-        there.gpu_nodes = nodes;
-        there.threads_per_core = threads_per_core;
-        there.accounts = accounts;
-        there.users = users;
-        there.limits = limits;
+        SlurmState actual;
+        actual.release = "22.05.8";
+        actual.nodes = nodes;
+        actual.gpu_nodes = nodes;
+        actual.threads_per_core = threads_per_core;
+        actual.accounts = accounts;
+        actual.users = users;
+        actual.limits = limits;
         for (const auto& [name, value] : settings) {
-            there.objects.push_back({SlurmObject::Kind::setting, name, {{"value", value}}, 0});
+            actual.objects.push_back({SlurmObject::Kind::setting, name, {{"value", value}}, 0});
         }
         for (const auto* part : {&partitions, &qos, &access, &shares, &reservations}) {
             for (const auto& [name, object] : *part) {
-                there.objects.push_back(object);
+                actual.objects.push_back(object);
             }
         }
-        return there;
+        return actual;
     }
 
     Result<void> set(const SlurmObject& object) override
@@ -182,7 +182,7 @@ public:
                    ? std::optional(found == touched.end() ? plain : found->second)
                    : std::nullopt;
     }
-    Result<void> take_folder() override
+    Result<void> claim_directory() override
     {
         return change("take folder", [&] { touched.erase("gpuq"); });
     }
@@ -259,25 +259,25 @@ private:
         }
     }
 
-    static std::vector<std::string> words_of(const std::string& line)
+    static std::vector<std::string> program_arguments(const std::string& line)
     {
         std::istringstream stream(line);
-        std::vector<std::string> words;
+        std::vector<std::string> arguments;
         for (std::string word; stream >> word;) {
-            words.push_back(word);
+            arguments.push_back(word);
         }
-        return words;
+        return arguments;
     }
 
     /// The fields of a partition as a controller shows them.
-    static SlurmObject partition_of(const std::vector<std::string>& words)
+    static SlurmObject partition_of(const std::vector<std::string>& arguments)
     {
         SlurmObject one{
-            SlurmObject::Kind::partition, words[0].substr(words[0].find('=') + 1), {}, 0};
-        for (std::size_t i = 1; i < words.size(); ++i) {
-            const auto sign = words[i].find('=');
-            const std::string name = words[i].substr(0, sign);
-            std::string value = words[i].substr(sign + 1);
+            SlurmObject::Kind::partition, arguments[0].substr(arguments[0].find('=') + 1), {}, 0};
+        for (std::size_t i = 1; i < arguments.size(); ++i) {
+            const auto sign = arguments[i].find('=');
+            const std::string name = arguments[i].substr(0, sign);
+            std::string value = arguments[i].substr(sign + 1);
             if (name == "MaxTime" || name == "DefaultTime") {
                 int days = 0;
                 int hours = 0;
@@ -300,16 +300,16 @@ private:
         settings = site_settings;
         std::istringstream lines(text);
         for (std::string line; std::getline(lines, line);) {
-            const auto words = words_of(line);
-            if (words.empty() || words[0].starts_with("#")) {
+            const auto arguments = program_arguments(line);
+            if (arguments.empty() || arguments[0].starts_with("#")) {
                 continue;
             }
-            if (words[0].starts_with("PartitionName=")) {
-                const SlurmObject one = partition_of(words);
+            if (arguments[0].starts_with("PartitionName=")) {
+                const SlurmObject one = partition_of(arguments);
                 partitions[one.name] = one;
             } else {
-                settings[words[0].substr(0, words[0].find('='))] =
-                    words[0].substr(words[0].find('=') + 1);
+                settings[arguments[0].substr(0, arguments[0].find('='))] =
+                    arguments[0].substr(arguments[0].find('=') + 1);
             }
         }
     }
@@ -323,7 +323,7 @@ private:
     {
         std::istringstream lines(text);
         for (std::string line; std::getline(lines, line);) {
-            for (const std::string& word : words_of(line)) {
+            for (const std::string& word : program_arguments(line)) {
                 const bool names = word.starts_with("QOS=") || word.starts_with("AllowQos=");
                 if (names && !qos.contains(word.substr(word.find('=') + 1))) {
                     return false;

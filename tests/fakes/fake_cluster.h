@@ -20,7 +20,7 @@ class FakeCluster : public Cluster {
 public:
     std::string cluster_name = "lab";
     std::vector<Job> jobs;
-    std::vector<std::string> asked; ///< `own_jobs`, `cancel 7`, `complete 7 119`, ...
+    std::vector<std::string> requests; ///< `own_jobs`, `cancel 7`, `complete 7 119`, ...
     Controller self{"22.05.8", "22.05.8", {}, "", std::chrono::seconds(30), {}, true};
     std::vector<Partition> queues;
     std::vector<Node> machines; ///< empty: unlimited GPUs
@@ -154,21 +154,21 @@ public:
     Result<StepProcess> start_step(JobId id, const std::vector<std::string>& step,
                                    bool with_input) override
     {
-        asked.push_back("start_step " + std::to_string(id.value)); // srun sends the request
+        requests.push_back("start_step " + std::to_string(id.value)); // srun sends the request
         return run(step, with_input);
     }
 
     Result<StepProcess> start_step_elsewhere(JobId id, const std::vector<std::string>& step,
                                              int nodes) override
     {
-        asked.push_back("start_step_elsewhere " + std::to_string(id.value) + " " +
-                        std::to_string(nodes));
+        requests.push_back("start_step_elsewhere " + std::to_string(id.value) + " " +
+                           std::to_string(nodes));
         return run(step, /*with_input=*/false);
     }
 
     void abandon(const StepProcess& process) override
     {
-        asked.emplace_back("abandon");
+        requests.emplace_back("abandon");
         abandon_local_step(process);
     }
 
@@ -229,7 +229,7 @@ private:
 
     Result<void> ask(std::string question)
     {
-        asked.push_back(std::move(question));
+        requests.push_back(std::move(question));
         if (silent || (silent_for > 0 && silent_for-- > 0)) {
             return no_answer();
         }
@@ -347,7 +347,7 @@ public:
     std::map<JobId, PastJob> past;
     std::vector<JobUse> uses;
     std::vector<std::string> known; ///< users and accounts, in addition to those in `uses`
-    std::vector<JobId> asked;
+    std::vector<JobId> requests;
     std::vector<UseQuestion> questions;
     std::map<std::string, std::vector<AccountGrants>> granted; ///< by user
     NodeHistory nodes;
@@ -407,17 +407,17 @@ public:
     {
         asked_steps = steps;
         TRY_ASSIGN(const std::vector<JobUse> found, use(question));
-        std::vector<UseRecord> told;
+        std::vector<UseRecord> reported;
         for (const JobUse& one : found) {
-            told.push_back(records[one.id]);
-            told.back().use = one;
+            reported.push_back(records[one.id]);
+            reported.back().use = one;
         }
-        return told;
+        return reported;
     }
 
     Result<PastJob> past_job(JobId id) override
     {
-        asked.push_back(id);
+        requests.push_back(id);
         if (silent) {
             return fail(Error::Kind::unreachable, "accounting does not answer");
         }

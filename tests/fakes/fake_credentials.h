@@ -12,24 +12,24 @@ namespace gpuq::fakes {
 /// Directories with their files, in memory.
 class FakeSecretFiles : public SecretFiles {
 public:
-    std::map<std::string, std::map<std::string, std::string>> folders;
+    std::map<std::string, std::map<std::string, std::string>> directories;
     std::optional<Error> refusal; ///< error returned by every write
     Time now;                     ///< modification time of every write
     std::map<std::string, Time> times;
 
-    Result<void> make_folder(const std::string& folder) override
+    Result<void> make_directory(const std::string& directory) override
     {
         if (refusal) {
             return *refusal;
         }
-        folders[folder];
+        directories[directory];
         return {};
     }
-    Result<std::string> read(const std::string& folder, const std::string& name) override
+    Result<std::string> read(const std::string& directory, const std::string& name) override
     {
-        const auto place = folders.find(folder);
-        if (place == folders.end() || place->second.count(name) == 0) {
-            return fail(Error::Kind::missing, folder + "/" + name + ": none");
+        const auto place = directories.find(directory);
+        if (place == directories.end() || place->second.count(name) == 0) {
+            return fail(Error::Kind::missing, directory + "/" + name + ": none");
         }
         return place->second[name];
     }
@@ -38,41 +38,41 @@ public:
         const auto slash = path.rfind('/');
         return read(path.substr(0, slash), path.substr(slash + 1));
     }
-    Result<void> write(const std::string& folder, const std::string& name,
+    Result<void> write(const std::string& directory, const std::string& name,
                        std::string_view bytes) override
     {
         if (refusal) {
             return *refusal;
         }
-        if (folders.count(folder) == 0) {
-            return fail(Error::Kind::missing, folder + ": none");
+        if (directories.count(directory) == 0) {
+            return fail(Error::Kind::missing, directory + ": none");
         }
-        folders[folder][name] = bytes;
-        times[folder + "/" + name] = now;
+        directories[directory][name] = bytes;
+        times[directory + "/" + name] = now;
         return {};
     }
-    Result<Time> written_at(const std::string& folder, const std::string& name) override
+    Result<Time> written_at(const std::string& directory, const std::string& name) override
     {
-        TRY(read(folder, name));
-        return times[folder + "/" + name];
+        TRY(read(directory, name));
+        return times[directory + "/" + name];
     }
-    Result<void> move(const std::string& folder, const std::string& from,
+    Result<void> move(const std::string& directory, const std::string& from,
                       const std::string& to) override
     {
-        TRY_ASSIGN(const std::string bytes, read(folder, from));
-        folders[folder].erase(from);
-        return write(folder, to, bytes);
+        TRY_ASSIGN(const std::string bytes, read(directory, from));
+        directories[directory].erase(from);
+        return write(directory, to, bytes);
     }
-    Result<void> remove(const std::string& folder, const std::string& name) override
+    Result<void> remove(const std::string& directory, const std::string& name) override
     {
-        if (const auto place = folders.find(folder); place != folders.end()) {
+        if (const auto place = directories.find(directory); place != directories.end()) {
             place->second.erase(name);
         }
         return {};
     }
-    Result<void> remove_folder(const std::string& folder) override
+    Result<void> remove_directory(const std::string& directory) override
     {
-        folders.erase(folder);
+        directories.erase(directory);
         return {};
     }
 };

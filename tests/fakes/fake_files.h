@@ -17,15 +17,15 @@ public:
         std::string bytes;
         Time modified;
     };
-    std::map<std::string, std::map<std::string, Content>> folders; ///< by directory and path
+    std::map<std::string, std::map<std::string, Content>> directories; ///< by directory and path
 
     Result<std::vector<File>>
-    changed_since(const std::string& folder, Time since,
+    changed_since(const std::string& directory, Time since,
                   const std::function<bool(std::string_view name)>& wanted) override
     {
-        const auto found = folders.find(folder);
-        if (found == folders.end()) {
-            return fail(Error::Kind::missing, folder + ": none");
+        const auto found = directories.find(directory);
+        if (found == directories.end()) {
+            return fail(Error::Kind::missing, directory + ": none");
         }
         std::vector<File> files;
         for (const auto& [path, content] : found->second) {
@@ -37,19 +37,19 @@ public:
         return files;
     }
 
-    Result<std::uint64_t> size(const std::string& folder, const std::string& path) override
+    Result<std::uint64_t> size(const std::string& directory, const std::string& path) override
     {
-        const auto found = folders[folder].find(path);
-        return found == folders[folder].end()
+        const auto found = directories[directory].find(path);
+        return found == directories[directory].end()
                    ? Result<std::uint64_t>(fail(Error::Kind::missing, path + ": none"))
                    : Result<std::uint64_t>(found->second.bytes.size());
     }
 
-    Result<std::string> read_at(const std::string& folder, const std::string& path,
+    Result<std::string> read_at(const std::string& directory, const std::string& path,
                                 std::uint64_t offset, std::size_t size) override
     {
-        const auto found = folders[folder].find(path);
-        if (found == folders[folder].end()) {
+        const auto found = directories[directory].find(path);
+        if (found == directories[directory].end()) {
             return fail(Error::Kind::missing, path + ": none");
         }
         const std::string& bytes = found->second.bytes;

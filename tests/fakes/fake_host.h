@@ -14,15 +14,15 @@ namespace gpuq::fakes {
 /// process, except those that the test lets hang or die.
 class FakeHost : public Host {
 public:
-    std::map<std::string, FolderFacts> folders;
+    std::map<std::string, DirectoryFacts> directories;
     std::map<std::string, std::string> programs;
     std::set<std::size_t> late;               ///< indices of tasks that hang
     std::map<std::size_t, std::string> dying; ///< tasks that die, with their last message
 
-    Result<FolderFacts> folder(const std::string& path) override
+    Result<DirectoryFacts> directory(const std::string& path) override
     {
-        const auto found = folders.find(path);
-        if (found == folders.end()) {
+        const auto found = directories.find(path);
+        if (found == directories.end()) {
             return fail(Error::Kind::io, path + ": Permission denied");
         }
         return found->second;
@@ -52,21 +52,21 @@ public:
     std::vector<std::vector<std::string>> executed;
     Ended ended;
     using Host::run;
-    Result<void> leave_running(const std::vector<std::string>& words) override
+    Result<void> leave_running(const std::vector<std::string>& arguments) override
     {
-        left.push_back(words);
+        left.push_back(arguments);
         return {};
     }
     std::vector<std::vector<std::string>> left;
-    Result<Ended> run(const std::vector<std::string>& words, Heard) override
+    Result<Ended> run(const std::vector<std::string>& arguments, Heard) override
     {
-        executed.push_back(words);
+        executed.push_back(arguments);
         return ended;
     }
-    Result<int> run_here(const std::vector<std::string>& words,
+    Result<int> run_here(const std::vector<std::string>& arguments,
                          const std::vector<std::string>& pager) override
     {
-        executed.push_back(words);
+        executed.push_back(arguments);
         if (!pager.empty()) {
             executed.push_back(pager);
         }

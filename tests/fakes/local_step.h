@@ -22,8 +22,8 @@ namespace gpuq::fakes {
 
 class Carrier {
 public:
-    Carrier(std::vector<std::string> words, int input, int output, int error)
-        : m_words(std::move(words))
+    Carrier(std::vector<std::string> argv, int input, int output, int error)
+        : m_argv(std::move(argv))
         , m_holder{input, output, error}
     {
     }
@@ -38,10 +38,10 @@ public:
         ::signal(SIGPIPE, SIG_IGN);
         ::signal(SIGUSR1, [](int) { let_go = 1; });
         const pid_t step = start_step();
-        sigset_t told; // delivered only in ppoll: never between checking the flag and waiting
-        ::sigemptyset(&told);
-        ::sigaddset(&told, SIGUSR1);
-        ::sigprocmask(SIG_BLOCK, &told, nullptr);
+        sigset_t reported; // delivered only in ppoll: never between checking the flag and waiting
+        ::sigemptyset(&reported);
+        ::sigaddset(&reported, SIGUSR1);
+        ::sigprocmask(SIG_BLOCK, &reported, nullptr);
         while (m_from_step[0] >= 0 || m_from_step[1] >= 0) {
             pass_on();
         }
@@ -86,7 +86,7 @@ private:
         ::signal(SIGPIPE, SIG_DFL);
         ::signal(SIGUSR1, SIG_DFL);
         std::vector<char*> arguments;
-        for (std::string& word : m_words) {
+        for (std::string& word : m_argv) {
             arguments.push_back(word.data());
         }
         arguments.push_back(nullptr);
@@ -136,13 +136,13 @@ private:
 
     static inline volatile std::sig_atomic_t let_go = 0;
 
-    std::vector<std::string> m_words;
+    std::vector<std::string> m_argv;
     std::array<int, 3> m_holder;
     std::array<int, 2> m_from_step{-1, -1};
 };
 
-/// Starts a program with its arguments in `words`. The carrier is a child of this process.
-inline StepProcess start_local_step(const std::vector<std::string>& words, bool with_input)
+/// Starts a program with its arguments in `argv`. The carrier is a child of this process.
+inline StepProcess start_local_step(const std::vector<std::string>& argv, bool with_input)
 {
     std::array<int, 2> in{-1, -1};
     std::array<int, 2> out{-1, -1};
@@ -157,7 +157,7 @@ inline StepProcess start_local_step(const std::vector<std::string>& words, bool 
         for (const int holders_end : {in[1], out[0], err[0]}) {
             ::close(holders_end);
         }
-        Carrier(words, in[0], out[1], err[1]).run();
+        Carrier(argv, in[0], out[1], err[1]).run();
     }
     for (const int steps_end : {in[0], out[1], err[1]}) {
         ::close(steps_end);

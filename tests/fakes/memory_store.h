@@ -15,7 +15,7 @@ namespace gpuq::fakes {
 class MemoryStore : public Store {
 public:
     std::map<std::string, std::string> files;
-    std::set<std::string> folders{""};
+    std::set<std::string> directories{""};
     std::vector<std::string> written; ///< path of every requested write, in order
     int reads = 0;                    ///< calls of read, read_at, size and list
 
@@ -88,12 +88,12 @@ public:
 
     Result<void> make_dir(const std::string& path) override
     {
-        if (folders.contains(path)) {
+        if (directories.contains(path)) {
             return {};
         }
         TRY(check_writable(path));
         make_parents(path);
-        folders.insert(path);
+        directories.insert(path);
         return {};
     }
 
@@ -103,7 +103,7 @@ public:
         if (files.contains(path)) {
             return fail(Error::Kind::io, path + ": Not a directory");
         }
-        if (!folders.contains(path)) {
+        if (!directories.contains(path)) {
             return fail(Error::Kind::missing, path + ": No such file or directory");
         }
         std::vector<std::string> names;
@@ -112,9 +112,9 @@ public:
                 names.push_back(file.substr(file.rfind('/') + 1));
             }
         }
-        for (const std::string& folder : folders) {
-            if (!folder.empty() && parent_of(folder) == path) {
-                names.push_back(folder.substr(folder.rfind('/') + 1));
+        for (const std::string& directory : directories) {
+            if (!directory.empty() && parent_of(directory) == path) {
+                names.push_back(directory.substr(directory.rfind('/') + 1));
             }
         }
         return names;
@@ -122,23 +122,23 @@ public:
 
     Result<void> remove(const std::string& path) override
     {
-        if (!files.contains(path) && !folders.contains(path)) {
+        if (!files.contains(path) && !directories.contains(path)) {
             return {};
         }
         if (read_only) {
             return fail(Error::Kind::io, path + ": Read-only file system");
         }
-        if (folders.contains(path) && !list(path)->empty()) {
+        if (directories.contains(path) && !list(path)->empty()) {
             return fail(Error::Kind::io, path + ": Directory not empty");
         }
         files.erase(path);
-        folders.erase(path);
+        directories.erase(path);
         return {};
     }
 
     Result<std::uint64_t> tree_size(const std::string& path) override
     {
-        TRY(check_folder(path));
+        TRY(check_directory(path));
         std::uint64_t size = 0;
         for (const auto& [file, content] : files) {
             size += file.starts_with(path + "/") ? content.size() : 0;
@@ -159,8 +159,8 @@ public:
         }
         std::erase_if(files,
                       [&](const auto& entry) { return entry.first.starts_with(path + "/"); });
-        std::erase_if(folders, [&](const std::string& folder) {
-            return folder == path || folder.starts_with(path + "/");
+        std::erase_if(directories, [&](const std::string& directory) {
+            return directory == path || directory.starts_with(path + "/");
         });
         return {};
     }
@@ -185,7 +185,7 @@ private:
     {
         for (std::size_t slash = path.find('/'); slash != std::string::npos;
              slash = path.find('/', slash + 1)) {
-            folders.insert(path.substr(0, slash));
+            directories.insert(path.substr(0, slash));
         }
     }
 
@@ -204,7 +204,7 @@ private:
         return {};
     }
 
-    Result<void> check_folder(const std::string& path)
+    Result<void> check_directory(const std::string& path)
     {
         ++reads;
         if (!is_safe(path)) {
@@ -213,7 +213,7 @@ private:
         if (files.contains(path)) {
             return fail(Error::Kind::io, path + ": Not a directory");
         }
-        return folders.contains(path)
+        return directories.contains(path)
                    ? Result<void>()
                    : fail(Error::Kind::missing, path + ": No such file or directory");
     }
@@ -224,7 +224,7 @@ private:
         if (!is_safe(path)) {
             return fail(Error::Kind::internal, "not a path in the state directory: " + path);
         }
-        if (unreadable.contains(path) || folders.contains(path)) {
+        if (unreadable.contains(path) || directories.contains(path)) {
             return fail(Error::Kind::io, path + ": Input/output error");
         }
         if (const auto held = m_held.find(path); held != m_held.end()) {

@@ -121,8 +121,8 @@ void check_peer_data(const Frame& frame)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size); // bytes are characters
-    if (const auto first = bytes_of_word(bytes)) {
-        check(word_of(*first) == bytes);
+    if (const auto first = unescape_argument(bytes)) {
+        check(escape_argument(*first) == bytes);
     }
     const std::size_t cut = size == 0 ? 0 : data[size - 1] * size / 256;
     Decoder one, two;

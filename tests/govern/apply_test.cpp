@@ -80,23 +80,23 @@ Result<Applied> go_back(fakes::FakeAdmin& admin)
     return rollback(admin, k_now, [](const std::string&) {});
 }
 
-std::vector<std::string> words_of(const Plan& plan)
+std::vector<std::string> program_arguments(const Plan& plan)
 {
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     for (const Change& change : plan.changes) {
-        words.push_back(std::string(word(change.kind)) + " " + change.name);
+        arguments.push_back(std::string(word(change.kind)) + " " + change.name);
         for (const FieldChange& field : change.fields) {
-            words.back() += " " + field.name;
+            arguments.back() += " " + field.name;
         }
     }
-    return words;
+    return arguments;
 }
 
 std::vector<std::string> drift_of(fakes::FakeAdmin& admin)
 {
     const auto found = drift(admin, k_now);
     EXPECT_TRUE(found) << (found ? "" : found.error().text);
-    return words_of(*found);
+    return program_arguments(*found);
 }
 
 /// The rules in force, as one comparable value.
@@ -266,7 +266,7 @@ protected:
         return number ? static_cast<double>(*number) : as_amounts(value).at("gres/gpu");
     }
 
-    void look()
+    void read_state()
     {
         std::vector<SlurmObject> now;
         for (const auto& [name, object] : m_admin.qos) {
@@ -290,7 +290,7 @@ protected:
 TEST_F(NeverLooser, ThanBothPolicies)
 {
     ASSERT_TRUE(apply_to(m_admin, k_old));
-    m_admin.watched = [this] { look(); };
+    m_admin.watched = [this] { read_state(); };
     ASSERT_TRUE(apply_to(m_admin, k_new));
     ASSERT_TRUE(go_back(m_admin));
 }
@@ -318,7 +318,7 @@ TEST(Apply, GoesOnAfterACrashAtAnyPoint)
     ASSERT_TRUE(apply_to(reference, k_new));
     const int steps = reference.changes - first;
     ASSERT_GT(steps, 15);
-    const Rules wanted = rules_of(reference);
+    const Rules desired = rules_of(reference);
     for (int step = 0; step < steps; ++step) {
         auto admin = a_centre();
         ASSERT_TRUE(apply_to(admin, k_old));
@@ -326,7 +326,7 @@ TEST(Apply, GoesOnAfterACrashAtAnyPoint)
         EXPECT_THROW((void)apply_to(admin, k_new), fakes::Killed) << step;
         const auto again = apply_to(admin, k_new);
         ASSERT_TRUE(again) << step << again.error().text;
-        EXPECT_TRUE(rules_of(admin) == wanted) << step;
+        EXPECT_TRUE(rules_of(admin) == desired) << step;
         EXPECT_FALSE(admin.files.contains(k_journal)) << step;
         // Rollback still restores the previous policy.
         ASSERT_TRUE(go_back(admin)) << step;
@@ -338,7 +338,7 @@ TEST(Apply, GoesBackAfterACrashAtAnyPoint)
 {
     auto reference = a_centre();
     ASSERT_TRUE(apply_to(reference, k_old));
-    const Rules wanted = rules_of(reference);
+    const Rules desired = rules_of(reference);
     const int first = reference.changes;
     ASSERT_TRUE(apply_to(reference, k_new));
     // The new policy is in force from the moment applied.yaml is written.
@@ -357,7 +357,7 @@ TEST(Apply, GoesBackAfterACrashAtAnyPoint)
         }
         const auto back = go_back(admin);
         ASSERT_TRUE(back) << step << back.error().text;
-        EXPECT_TRUE(rules_of(admin) == wanted) << step;
+        EXPECT_TRUE(rules_of(admin) == desired) << step;
     }
     EXPECT_NE(committed, reference.log.end());
 }
@@ -598,9 +598,10 @@ TEST(Drift, FindsFilesThatOthersMayChangeOrNotRead)
                      {"slurm.conf", {"ada", 0600}}};
     const auto found = drift(admin, k_now);
     ASSERT_TRUE(found) << found.error().text;
-    EXPECT_THAT(words_of(*found), ElementsAre("file applied.yaml mode owner",
-                                              "file gpuq mode owner", "file job_submit.lua mode",
-                                              "file policy.conf mode", "file previous.yaml owner"));
+    EXPECT_THAT(program_arguments(*found),
+                ElementsAre("file applied.yaml mode owner", "file gpuq mode owner",
+                            "file job_submit.lua mode", "file policy.conf mode",
+                            "file previous.yaml owner"));
     EXPECT_EQ(found->changes[0].fields[0], (FieldChange{"mode", "0664", "0644", Effect::neither}));
     EXPECT_EQ(found->changes[0].fields[1],
               (FieldChange{"owner", "ada", "root or slurm", Effect::neither}));
@@ -754,18 +755,18 @@ TEST(Apply, MakesACourseThatIsOnFromItsNextTimeOn)
     auto& course = admin.reservations.at("deep-learning-2026").fields;
     EXPECT_EQ(course["StartTime"], "2026-12-21T13:00:00");
     for (const std::string& now : {during, std::string("2026-12-17T09:00")}) {
-        EXPECT_THAT(words_of(*drift(admin, now)), IsEmpty()) << now;
+        EXPECT_THAT(program_arguments(*drift(admin, now)), IsEmpty()) << now;
     }
     course["StartTime"] = "2026-12-14T13:00:00"; // as for a reservation from before its begin
-    EXPECT_THAT(words_of(*drift(admin, during)), IsEmpty());
+    EXPECT_THAT(program_arguments(*drift(admin, during)), IsEmpty());
     course["Duration"] = "60";
-    EXPECT_THAT(words_of(*drift(admin, during)),
+    EXPECT_THAT(program_arguments(*drift(admin, during)),
                 ElementsAre("reservation deep-learning-2026 Duration"));
     // Recreated in the middle of the course, from that time on.
     course["StartTime"] = "2026-12-14T13:30:17";
     course["Duration"] = "210";
-    EXPECT_THAT(words_of(*drift(admin, during)), IsEmpty());
-    EXPECT_THAT(words_of(*drift(admin, "2026-12-14T13:20")),
+    EXPECT_THAT(program_arguments(*drift(admin, during)), IsEmpty());
+    EXPECT_THAT(program_arguments(*drift(admin, "2026-12-14T13:20")),
                 ElementsAre("reservation deep-learning-2026 Duration StartTime"))
         << "it has not begun";
 }
@@ -781,7 +782,7 @@ TEST(Apply, MakesACourseThatIsOnAndNeverAgainFromNowOn)
     EXPECT_EQ(course["StartTime"], "2026-12-07T14:30:00");
     EXPECT_EQ(course["Duration"], "150");
     for (const std::string& now : {during, std::string("2026-12-07T16:59")}) {
-        EXPECT_THAT(words_of(*drift(admin, now)), IsEmpty()) << now;
+        EXPECT_THAT(program_arguments(*drift(admin, now)), IsEmpty()) << now;
     }
 }
 

@@ -71,19 +71,19 @@ TEST(LocalSocket, OfSomebodyElseIsNotUsed)
         GTEST_SKIP() << "only root may be somebody else";
     }
     const std::string name = a_name();
-    Result<Pipe> told = make_pipe();
-    ASSERT_TRUE(told);
+    Result<Pipe> report_pipe = make_pipe();
+    ASSERT_TRUE(report_pipe);
     const pid_t somebody = ::fork();
     if (somebody == 0) {
-        constexpr uid_t k_nobody = 65534;
-        const bool changed = ::setuid(k_nobody) == 0;
+        constexpr uid_t k_closed_port = 65534;
+        const bool changed = ::setuid(k_closed_port) == 0;
         const auto listener = listen_at(name, 1);
-        write_all(told->write.get(), changed && listener ? "y" : "n");
+        write_all(report_pipe->write.get(), changed && listener ? "y" : "n");
         ::pause();
         ::_exit(0);
     }
     char answer = 0;
-    ASSERT_EQ(::read(told->read.get(), &answer, 1), 1);
+    ASSERT_EQ(::read(report_pipe->read.get(), &answer, 1), 1);
     EXPECT_EQ(answer, 'y');
     const std::string whose = fmt::format("the socket @{} belongs to user nobody (65534)", name);
     EXPECT_EQ(connect_to(name).error().kind, Error::Kind::denied);

@@ -19,9 +19,9 @@ namespace {
 constexpr uid_t k_daemon = 1;
 
 struct Loopback {
-    sockaddr_storage words{};
+    sockaddr_storage storage{};
     socklen_t size = 0;
-    sockaddr* get() { return reinterpret_cast<sockaddr*>(&words); }
+    sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
 Loopback loopback(int family)
@@ -31,12 +31,12 @@ Loopback loopback(int family)
         sockaddr_in four{};
         four.sin_family = AF_INET;
         four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        std::memcpy(&made.words, &four, made.size = sizeof four);
+        std::memcpy(&made.storage, &four, made.size = sizeof four);
     } else {
         sockaddr_in6 six{};
         six.sin6_family = AF_INET6;
         six.sin6_addr = in6addr_loopback;
-        std::memcpy(&made.words, &six, made.size = sizeof six);
+        std::memcpy(&made.storage, &six, made.size = sizeof six);
     }
     return made;
 }
@@ -55,7 +55,7 @@ Descriptor listening(int family, Loopback& at)
 
 Descriptor connected(Loopback at)
 {
-    Descriptor made(::socket(at.words.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    Descriptor made(::socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (::connect(made.get(), at.get(), at.size) != 0) {
         made.reset();
     }
@@ -67,16 +67,16 @@ class Other {
 public:
     explicit Other(const std::function<bool()>& work)
     {
-        Pipe told = make_pipe().value();
+        Pipe report_pipe = make_pipe().value();
         m_pid = ::fork();
         if (m_pid == 0) {
             const bool done = ::setuid(k_daemon) == 0 && work();
-            write_all(told.write.get(), done ? "y" : "n");
+            write_all(report_pipe.write.get(), done ? "y" : "n");
             ::pause();
             ::_exit(0);
         }
         char answer = 0;
-        EXPECT_EQ(::read(told.read.get(), &answer, 1), 1);
+        EXPECT_EQ(::read(report_pipe.read.get(), &answer, 1), 1);
         EXPECT_EQ(answer, 'y');
     }
     ~Other()
@@ -168,10 +168,10 @@ TEST(SocketOwnerOfBoth, IsFoundForEither)
         GTEST_SKIP() << "no IPv6";
     }
     Loopback four = loopback(AF_INET);
-    sockaddr_in words{};
-    std::memcpy(&words, &four.words, sizeof words);
-    words.sin_port = any.sin6_port;
-    std::memcpy(&four.words, &words, sizeof words);
+    sockaddr_in storage{};
+    std::memcpy(&storage, &four.storage, sizeof storage);
+    storage.sin_port = any.sin6_port;
+    std::memcpy(&four.storage, &storage, sizeof storage);
     const Descriptor client = connected(four);
     ASSERT_TRUE(client);
     EXPECT_EQ(user_of_server(client.get()), ::geteuid());

@@ -92,9 +92,9 @@ TEST(Run, OfAMissingProgramGivesTheReason)
     const Finished missing = result_of({.argv = {"no-such-program"}});
     EXPECT_EQ(missing.status, 127);
     EXPECT_EQ(missing.error, ENOENT);
-    const Finished folder = result_of({.argv = {"/"}});
-    EXPECT_EQ(folder.status, 126);
-    EXPECT_EQ(folder.error, EACCES);
+    const Finished directory = result_of({.argv = {"/"}});
+    EXPECT_EQ(directory.status, 126);
+    EXPECT_EQ(directory.error, EACCES);
     // The same status by the program itself is none of these.
     EXPECT_EQ(result_of(shell("exit 127")).error, 0);
 }
@@ -205,16 +205,16 @@ TEST(Spawn, SetsTheEnvironmentDirectoryMaskAndLimits)
 
 TEST(Spawn, SearchesInTheChosenPath)
 {
-    std::string folder = testing::TempDir() + "gpuq-subprocess-XXXXXX";
-    ASSERT_TRUE(::mkdtemp(folder.data()));
-    const std::string script = folder + "/only-there";
+    std::string directory = testing::TempDir() + "gpuq-subprocess-XXXXXX";
+    ASSERT_TRUE(::mkdtemp(directory.data()));
+    const std::string script = directory + "/only-there";
     std::ofstream(script) << "echo found\n"; // by /bin/sh, without #!
     std::filesystem::permissions(script, std::filesystem::perms::owner_all);
-    Subprocess plan{.argv = {"only-there"}, .environment = {{"PATH=" + folder}}};
+    Subprocess plan{.argv = {"only-there"}, .environment = {{"PATH=" + directory}}};
     EXPECT_EQ(result_of(plan).error, ENOENT);
     plan.search = Subprocess::Search::its_path;
     EXPECT_EQ(output_of(plan), "found\n");
-    std::filesystem::remove_all(folder);
+    std::filesystem::remove_all(directory);
 }
 
 TEST(Spawn, PassesNoProgramForAnotherMachineToAShell)

@@ -21,9 +21,9 @@
 namespace gpuq {
 namespace {
 
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
-void say(const std::string& text)
+void print_message(const std::string& text)
 {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
@@ -31,17 +31,18 @@ void say(const std::string& text)
 
 int give_up(const Error& error)
 {
-    say(fmt::format("error {} {}\n", static_cast<int>(exit_status_of(error.kind)), error.text));
+    print_message(
+        fmt::format("error {} {}\n", static_cast<int>(exit_status_of(error.kind)), error.text));
     return error.kind == Error::Kind::busy ? 75 : static_cast<int>(exit_status_of(error.kind));
 }
 
-JobSpec spec_of(const Words& words)
+JobSpec spec_of(const Strings& arguments)
 {
     JobSpec spec;
     spec.name = "probe";
-    spec.partition = words.at(1);
-    spec.gpus_per_node = std::stoi(words.at(2));
-    spec.comment = words.at(3);
+    spec.partition = arguments.at(1);
+    spec.gpus_per_node = std::stoi(arguments.at(2));
+    spec.comment = arguments.at(3);
     spec.work_dir = "/tmp";
     spec.walltime = std::chrono::minutes(5);
     return spec;
@@ -52,59 +53,61 @@ JobId id_of(const std::string& word)
     return JobId{static_cast<std::uint32_t>(std::stoul(word))};
 }
 
-int start(Cluster& cluster, const Words& words)
+int start(Cluster& cluster, const Strings& arguments)
 {
-    const auto started = cluster.start_now(spec_of(words), Words(words.begin() + 4, words.end()),
-                                           /*with_input=*/false, {});
+    const auto started =
+        cluster.start_now(spec_of(arguments), Strings(arguments.begin() + 4, arguments.end()),
+                          /*with_input=*/false, {});
     if (!started) {
         return give_up(started.error());
     }
-    say(fmt::format("job {}\n", started->job.value));
+    print_message(fmt::format("job {}\n", started->job.value));
     std::array<char, 4096> bytes{};
     for (const int fd : {started->process.output, started->process.error}) {
         for (ssize_t size = 0; (size = ::read(fd, bytes.data(), bytes.size())) > 0;) {
-            say(std::string(bytes.data(), static_cast<std::size_t>(size)));
+            print_message(std::string(bytes.data(), static_cast<std::size_t>(size)));
         }
     }
     return 0;
 }
 
-int submit(Cluster& cluster, const Words& words)
+int submit(Cluster& cluster, const Strings& arguments)
 {
-    const auto id = cluster.submit(spec_of(words), words.at(4), {"PATH=/usr/bin:/bin"});
+    const auto id = cluster.submit(spec_of(arguments), arguments.at(4), {"PATH=/usr/bin:/bin"});
     if (!id) {
         return give_up(id.error());
     }
-    say(fmt::format("job {}\n", id->value));
+    print_message(fmt::format("job {}\n", id->value));
     return 0;
 }
 
-int own(Cluster& cluster, const Words& words)
+int own(Cluster& cluster, const Strings& arguments)
 {
     const auto jobs = cluster.own_jobs();
     if (!jobs) {
         return give_up(jobs.error());
     }
     for (const Job& job : *jobs) {
-        if (job.comment == words.at(1)) {
-            say(fmt::format("{} {}\n", job.id.value, is_over(job.state) ? "over" : "alive"));
+        if (job.comment == arguments.at(1)) {
+            print_message(
+                fmt::format("{} {}\n", job.id.value, is_over(job.state) ? "over" : "alive"));
         }
     }
     return 0;
 }
 
-int past(const Words& words)
+int past(const Strings& arguments)
 {
     auto accounting = SlurmAccounting::open();
     if (!accounting) {
         return give_up(accounting.error());
     }
-    const auto job = (*accounting)->past_job(id_of(words.at(1)));
+    const auto job = (*accounting)->past_job(id_of(arguments.at(1)));
     if (!job) {
         return give_up(job.error());
     }
-    say(fmt::format("status {} over {} by {}\n", job->exit_status, is_over(job->state),
-                    job->cancelled_by ? std::to_string(*job->cancelled_by) : "nobody"));
+    print_message(fmt::format("status {} over {} by {}\n", job->exit_status, is_over(job->state),
+                              job->cancelled_by ? std::to_string(*job->cancelled_by) : "nobody"));
     return 0;
 }
 
@@ -120,41 +123,42 @@ int failures()
     if (!history) {
         return give_up(history.error());
     }
-    say(fmt::format("since {}\n", (now - history->since) / std::chrono::seconds(1)));
+    print_message(fmt::format("since {}\n", (now - history->since) / std::chrono::seconds(1)));
     for (const NodeHistory::Failure& failure : history->failures) {
-        say(fmt::format("{} {}\n", failure.node, (now - failure.at) / std::chrono::seconds(1)));
+        print_message(
+            fmt::format("{} {}\n", failure.node, (now - failure.at) / std::chrono::seconds(1)));
     }
     return 0;
 }
 
-int act(Cluster& cluster, const Words& words)
+int act(Cluster& cluster, const Strings& arguments)
 {
-    const auto done = words.at(0) == "cancel"
-                          ? cluster.cancel(id_of(words.at(1)))
-                          : cluster.complete(id_of(words.at(1)), std::stoi(words.at(2)));
+    const auto done = arguments.at(0) == "cancel"
+                          ? cluster.cancel(id_of(arguments.at(1)))
+                          : cluster.complete(id_of(arguments.at(1)), std::stoi(arguments.at(2)));
     return done ? 0 : give_up(done.error());
 }
 
-int run(const Words& words)
+int run(const Strings& arguments)
 {
     auto cluster = SlurmCluster::open();
     if (!cluster) {
         return give_up(cluster.error());
     }
-    const std::string& verb = words.at(0);
+    const std::string& verb = arguments.at(0);
     if (verb == "start") {
-        return start(**cluster, words);
+        return start(**cluster, arguments);
     }
     if (verb == "submit") {
-        return submit(**cluster, words);
+        return submit(**cluster, arguments);
     }
     if (verb == "own") {
-        return own(**cluster, words);
+        return own(**cluster, arguments);
     }
     if (verb == "failures") {
         return failures();
     }
-    return verb == "past" ? past(words) : act(**cluster, words);
+    return verb == "past" ? past(arguments) : act(**cluster, arguments);
 }
 
 } // namespace
@@ -162,5 +166,5 @@ int run(const Words& words)
 
 int main(int argc, char** argv)
 {
-    return gpuq::run(gpuq::Words(argv + 1, argv + argc));
+    return gpuq::run(gpuq::Strings(argv + 1, argv + argc));
 }

@@ -19,7 +19,7 @@ namespace gpuq::policy {
 namespace {
 
 using Outcome = Verdict::Outcome;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 using Jobs = RandomJobs;
 
 /// Jobs per policy: more in contrib/soak.sh.
@@ -30,14 +30,14 @@ int rounds()
 }
 
 /// `NAME`, or `NAME through`: then every second queue accepts only runs of gpuq.
-Policy shipped(const std::string& words)
+Policy shipped(const std::string& messages)
 {
-    const std::string name = words.substr(0, words.find(' '));
+    const std::string name = messages.substr(0, messages.find(' '));
     std::ifstream file(std::string(GPUQ_POLICIES_DIR) + "/" + name);
     std::ostringstream text;
     text << file.rdbuf();
     Policy policy = read_policy(text.str(), name)->policy;
-    if (name != words) {
+    if (name != messages) {
         for (std::size_t i = 1; i < policy.queues.size(); i += 2) {
             policy.queues[i].through = Rule<std::string>{"gpuq", 1, 1};
         }
@@ -49,10 +49,10 @@ std::string shown(const ScriptFields& fields)
 {
     std::string text;
     for (const auto& [name, value] : fields) {
-        const auto* words = std::get_if<std::string>(&value);
-        text +=
-            fmt::format(" {}={}", name,
-                        words != nullptr ? *words : std::to_string(std::get<std::uint32_t>(value)));
+        const auto* messages = std::get_if<std::string>(&value);
+        text += fmt::format(" {}={}", name,
+                            messages != nullptr ? *messages
+                                                : std::to_string(std::get<std::uint32_t>(value)));
     }
     return text;
 }
@@ -79,10 +79,10 @@ ScriptFields after(const Submission& job, const Verdict& verdict)
     return fields;
 }
 
-Words prefixed(const Words& words)
+Strings prefixed(const Strings& messages)
 {
-    Words lines;
-    for (const std::string& word : words) {
+    Strings lines;
+    for (const std::string& word : messages) {
         lines.push_back("gpuq: " + word);
     }
     return lines;
@@ -99,14 +99,14 @@ TEST_P(Agreement, OnEverySubmission)
     int refused = 0;
     for (int round = 0; round < rounds(); ++round) {
         const Submission job = jobs.job();
-        const Words on = jobs.courses_on();
+        const Strings on = jobs.courses_on();
         const Verdict verdict = decide(rules, job, on);
         const auto answer = script->submit(fields_of(job), on);
         ASSERT_TRUE(answer) << answer.error().text << shown(fields_of(job));
         ASSERT_EQ(answer->status == 0, verdict.outcome != Outcome::refuse)
-            << shown(fields_of(job)) << fmt::format(": {}", fmt::join(answer->words, "; "));
+            << shown(fields_of(job)) << fmt::format(": {}", fmt::join(answer->messages, "; "));
         ASSERT_EQ(answer->fields, after(job, verdict)) << shown(answer->fields);
-        ASSERT_EQ(answer->words, prefixed(verdict.words)) << shown(fields_of(job));
+        ASSERT_EQ(answer->messages, prefixed(verdict.messages)) << shown(fields_of(job));
         accepted += verdict.outcome == Outcome::accept ? 1 : 0;
         refused += verdict.outcome == Outcome::refuse ? 1 : 0;
     }
@@ -201,8 +201,8 @@ TEST_P(Agreement, OnEveryChange)
         ASSERT_TRUE(answer) << answer.error().text;
         ASSERT_EQ(answer->status == 0, verdict.outcome != Outcome::refuse)
             << shown(before) << " ->" << shown(change)
-            << fmt::format(": {}", fmt::join(answer->words, "; "));
-        ASSERT_EQ(answer->words, prefixed(verdict.words)) << shown(before) << shown(change);
+            << fmt::format(": {}", fmt::join(answer->messages, "; "));
+        ASSERT_EQ(answer->messages, prefixed(verdict.messages)) << shown(before) << shown(change);
         const auto lists = answer->fields.find("partition");
         if (verdict.outcome == Outcome::accept && !verdict.partitions.empty()) {
             ASSERT_EQ(std::get<std::string>(lists->second),
@@ -220,7 +220,7 @@ TEST_P(Agreement, ThePolicysOwnTestsHoldInLua)
     const Rules rules(policy);
     const auto script = *lua::load_submit_script(job_submit_lua(policy));
     for (const Case& test : policy.tests) {
-        const Words on = test.course ? Words{*test.course} : Words{};
+        const Strings on = test.course ? Strings{*test.course} : Strings{};
         const auto answer = script->submit(fields_of(submission_of(test)), on);
         EXPECT_EQ(answer->status == 0, test.in.has_value()) << test.name;
     }
@@ -230,9 +230,10 @@ INSTANTIATE_TEST_SUITE_P(Policies, Agreement,
                          testing::Values("minimal.yaml", "workstation.yaml", "criann.yaml",
                                          "centre.yaml", "teaching.yaml", "criann.yaml through"),
                          [](const auto& chosen) {
-                             const std::string words = chosen.param;
-                             const bool plain = words.find(' ') == std::string::npos;
-                             return words.substr(0, words.find('.')) + (plain ? "" : "_through");
+                             const std::string messages = chosen.param;
+                             const bool plain = messages.find(' ') == std::string::npos;
+                             return messages.substr(0, messages.find('.')) +
+                                    (plain ? "" : "_through");
                          });
 
 TEST(GeneratedLua, RootMayChangeWhatItLikes)
@@ -272,7 +273,7 @@ TEST(GeneratedLua, TellsItsVersionToTheProbe)
     const auto script = *lua::load_submit_script(job_submit_lua(policy));
     const auto answer = script->submit({{"name", "gpuq-policy-probe"}}, {});
     EXPECT_EQ(answer->status, 2002);
-    EXPECT_THAT(answer->words, testing::ElementsAre("gpuq-policy " + lua_version(policy)));
+    EXPECT_THAT(answer->messages, testing::ElementsAre("gpuq-policy " + lua_version(policy)));
     EXPECT_NE(lua_version(policy), lua_version(shipped("teaching.yaml")));
 }
 
@@ -285,7 +286,7 @@ TEST(GeneratedLua, ATextOfAnyBytesStaysAText)
     job.partition = "visu";
     job.tres_per_node = "gres:gpu:1";
     const auto answer = script->submit(fields_of(job), {});
-    EXPECT_EQ(answer->words, prefixed(decide(Rules(policy), job, {}).words));
+    EXPECT_EQ(answer->messages, prefixed(decide(Rules(policy), job, {}).messages));
 }
 
 } // namespace

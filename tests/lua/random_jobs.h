@@ -13,15 +13,15 @@ namespace gpuq::policy {
 
 /// Random jobs: mostly as users submit them, some absurd.
 class RandomJobs {
-    using Words = std::vector<std::string>;
+    using Strings = std::vector<std::string>;
 
 public:
     RandomJobs(const Rules& rules, unsigned seed)
         : m_random(seed)
     {
         for (const auto& queue : rules.queues()) {
-            for (const Door& door : queue.doors) {
-                m_partitions.push_back(door.partition);
+            for (const QueuePartition& queue_partition : queue.queue_partitions) {
+                m_partitions.push_back(queue_partition.partition);
             }
             m_qos.push_back(queue.qos);
         }
@@ -99,13 +99,16 @@ public:
         return job;
     }
 
-    Words courses_on() { return m_courses.empty() || one_in(2) ? Words{} : Words{pick(m_courses)}; }
+    Strings courses_on()
+    {
+        return m_courses.empty() || one_in(2) ? Strings{} : Strings{pick(m_courses)};
+    }
     bool one_in(unsigned many) { return m_random() % many == 0; }
 
 private:
-    std::string pick(const Words& words)
+    std::string pick(const Strings& arguments)
     {
-        return words.empty() ? "none" : words[m_random() % words.size()];
+        return arguments.empty() ? "none" : arguments[m_random() % arguments.size()];
     }
 
     std::optional<std::uint32_t> number(const std::vector<std::uint32_t>& numbers)
@@ -113,7 +116,7 @@ private:
         return one_in(2) ? std::nullopt : std::optional(numbers[m_random() % numbers.size()]);
     }
 
-    std::string list(const Words& names)
+    std::string list(const Strings& names)
     {
         std::string text =
             one_in(15) ? pick({"cpu", "", "calibration ", "Calibration"}) : pick(names);
@@ -143,7 +146,7 @@ private:
     }
 
     std::mt19937 m_random;
-    Words m_partitions, m_qos, m_models, m_courses;
+    Strings m_partitions, m_qos, m_models, m_courses;
 };
 
 } // namespace gpuq::policy

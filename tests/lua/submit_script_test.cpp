@@ -28,7 +28,7 @@ TEST(SubmitScript, ReadsAndChangesAJobAsSlurmWould)
     EXPECT_EQ(answer->status, 0);
     EXPECT_EQ(answer->fields,
               (ScriptFields{{"user_name", "alice"}, {"partition", "a,b"}, {"time_limit", 60U}}));
-    EXPECT_THAT(answer->words, ElementsAre("alice at 3"));
+    EXPECT_THAT(answer->messages, ElementsAre("alice at 3"));
 }
 
 TEST(SubmitScript, KeepsUnlimitedApartFromUnset)

@@ -13,17 +13,17 @@ namespace {
 
 GpuSample only(Gpus& gpus)
 {
-    return gpus.look().at(0).sample;
+    return gpus.measure().at(0).sample;
 }
 
 TEST(Gpus, TellsWhatTheDriverSays)
 {
     const Scenario scenario(std::string(k_tesla) + "model=Tesla_K80 pci=5 uuid=GPU-abc\n");
     const auto gpus = nvml::gpus({1, "0", "0"});
-    const auto looks = gpus->look();
-    ASSERT_EQ(looks.size(), 1U);
-    EXPECT_EQ(looks[0].name, (GpuName{"GPU-abc", "Tesla_K80", "00000000:05:00.0"}));
-    const GpuSample& sample = looks[0].sample;
+    const auto activities = gpus->measure();
+    ASSERT_EQ(activities.size(), 1U);
+    EXPECT_EQ(activities[0].name, (GpuName{"GPU-abc", "Tesla_K80", "00000000:05:00.0"}));
+    const GpuSample& sample = activities[0].sample;
     EXPECT_EQ(sample[GpuMetric::busy], Reading::of(8700));
     EXPECT_EQ(sample[GpuMetric::memory_used], Reading::of(1048576));
     EXPECT_EQ(sample[GpuMetric::memory_total], Reading::of(12582912));
@@ -64,16 +64,16 @@ TEST(Gpus, ALostGpuDoesNotStopTheOthersAndMayComeBack)
                             "gpu=1 call=MemoryInfo after=3 err=15\n"
                             "gpu=1 call=MemoryInfo after=5 err=0\n");
     const auto gpus = nvml::gpus({2, "0,1", "0,1"});
-    gpus->look();
-    gpus->look();
-    const auto looks = gpus->look();
-    EXPECT_EQ(looks[0].sample[GpuMetric::busy], Reading::of(8700));
-    EXPECT_EQ(looks[1].sample, GpuSample::unknown(Unknown::lost));
-    EXPECT_EQ(looks[1].name.uuid, "GPU-1-fake");
+    gpus->measure();
+    gpus->measure();
+    const auto activities = gpus->measure();
+    EXPECT_EQ(activities[0].sample[GpuMetric::busy], Reading::of(8700));
+    EXPECT_EQ(activities[1].sample, GpuSample::unknown(Unknown::lost));
+    EXPECT_EQ(activities[1].name.uuid, "GPU-1-fake");
     for (int i = 0; i < 30; ++i) {
-        gpus->look();
+        gpus->measure();
     }
-    EXPECT_EQ(gpus->look()[1].sample[GpuMetric::busy], Reading::of(8700));
+    EXPECT_EQ(gpus->measure()[1].sample[GpuMetric::busy], Reading::of(8700));
 }
 
 TEST(Gpus, WithoutADriverAllIsUnknown)
@@ -87,19 +87,19 @@ TEST(Gpus, ThoseOfOtherJobsAreNotRead)
     // Slurm's GPUs 0 and 1 on a node that shows all four, with device files numbered differently.
     const Scenario scenario(std::string("gpus=4\n") + k_tesla +
                             "gpu=0 minor=3\ngpu=1 minor=2\ngpu=2 minor=1\ngpu=3 minor=0\n");
-    const auto looks = nvml::gpus({2, "0,1", "0,1"})->look();
-    ASSERT_EQ(looks.size(), 2U);
-    EXPECT_EQ(looks[0].sample, GpuSample::unknown(Unknown::which_gpu));
-    EXPECT_EQ(looks[1].sample, GpuSample::unknown(Unknown::which_gpu));
+    const auto activities = nvml::gpus({2, "0,1", "0,1"})->measure();
+    ASSERT_EQ(activities.size(), 2U);
+    EXPECT_EQ(activities[0].sample, GpuSample::unknown(Unknown::which_gpu));
+    EXPECT_EQ(activities[1].sample, GpuSample::unknown(Unknown::which_gpu));
 }
 
 TEST(Gpus, GpusThatMayNotBeOpenedAreNotTheJobs)
 {
     const Scenario scenario(std::string("gpus=3\n") + k_tesla +
                             "gpu=0 call=HandleByIndex err=4\ngpu=2 call=HandleByIndex err=4\n");
-    const auto looks = nvml::gpus({1, "0", "1"})->look();
-    EXPECT_EQ(looks[0].name.uuid, "GPU-1-fake");
-    EXPECT_EQ(looks[0].sample[GpuMetric::busy], Reading::of(8700));
+    const auto activities = nvml::gpus({1, "0", "1"})->measure();
+    EXPECT_EQ(activities[0].name.uuid, "GPU-1-fake");
+    EXPECT_EQ(activities[0].sample[GpuMetric::busy], Reading::of(8700));
 }
 
 TEST(Gpus, APartOfAGpuIsMeasuredByGpmAlone)
@@ -120,7 +120,7 @@ TEST(Gpus, APartOfAGpuWithoutGpmIsUnknownAndNotIdle)
 {
     const Scenario scenario("gpus=1\ngpu=0 migs=1\ntotal=1024000 used=1024\n");
     const auto gpus = nvml::gpus({1, "MIG-0.0-fake", "0"});
-    gpus->look();
+    gpus->measure();
     EXPECT_EQ(only(*gpus)[GpuMetric::busy], Reading(Unknown::not_supported));
 }
 
@@ -163,7 +163,7 @@ TEST(Gpus, TheDriverIsInitialisedOnce)
     const auto gpus = nvml::gpus({1, "", ""});
     EXPECT_FALSE(std::filesystem::exists(log)) << "before anybody looks";
     for (int i = 0; i < 50; ++i) {
-        gpus->look();
+        gpus->measure();
     }
     std::stringstream text;
     text << std::ifstream(log).rdbuf();
@@ -174,7 +174,7 @@ TEST(Gpus, TheDriverIsInitialisedOnce)
 TEST(Gpus, AJobWithoutGpusAsksNobody)
 {
     const Scenario scenario("init=9\n");
-    EXPECT_TRUE(nvml::gpus({})->look().empty());
+    EXPECT_TRUE(nvml::gpus({})->measure().empty());
 }
 
 } // namespace

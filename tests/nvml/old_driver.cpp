@@ -11,7 +11,7 @@ TEST(OldDriver, TellsWhatItCanAndTheRestIsNotSupported)
 {
     const Scenario scenario(k_tesla);
     const auto gpus = nvml::gpus({1, "0", "0"});
-    const GpuSample sample = gpus->look().at(0).sample;
+    const GpuSample sample = gpus->measure().at(0).sample;
     EXPECT_EQ(sample[GpuMetric::busy], Reading::of(8700));
     EXPECT_EQ(sample[GpuMetric::memory_used], Reading::of(1048576));
     EXPECT_EQ(sample[GpuMetric::power], Reading::of(143000));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/decide.h"
 
-#include "policy/doors.h"
 #include "policy/objects.h"
+#include "policy/queue_partitions.h"
 #include "policy/read.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using Outcome = Verdict::Outcome;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 Policy criann()
 {
@@ -50,7 +50,7 @@ TEST(Decide, RoutesByTimeAndGivesEveryPool)
                             "calibration-more", "calibration-visu-more", "calibration-lab-more",
                             "calibration-main"));
     EXPECT_EQ(verdict.time_limit, std::nullopt);
-    EXPECT_THAT(verdict.words, IsEmpty());
+    EXPECT_THAT(verdict.messages, IsEmpty());
     EXPECT_EQ(decide(criann(), job(121, "gres:gpu:1"), {}).queue, "long");
 }
 
@@ -66,7 +66,7 @@ TEST(Decide, TakesRunsOfGpuqOnlyWhereThePolicySaysSo)
     plain.partition = "calibration";
     for (const char* comment : {"", "gpuq", "GPUQ:x", "my gpuq:x"}) {
         plain.comment = comment;
-        EXPECT_THAT(decide(policy, plain, {}).words,
+        EXPECT_THAT(decide(policy, plain, {}).messages,
                     ElementsAre("queue calibration takes runs of gpuq only: gpuq run, gpuq shell "
                                 "(policy.yaml:65)"));
     }
@@ -87,11 +87,11 @@ TEST(Decide, RefusesWithTheRuleOfEveryQueue)
 {
     const Verdict verdict = decide(criann(), job(49 * 60, "gres:gpu:1"), {});
     EXPECT_EQ(verdict.outcome, Outcome::refuse);
-    ASSERT_EQ(verdict.words.size(), 5U);
-    EXPECT_EQ(verdict.words[0], "no queue takes this job (policy.yaml)");
-    EXPECT_THAT(verdict.words[1], HasSubstr("queue visu is for accounts visu only; ask "
-                                            "support@criann.example (policy.yaml:"));
-    EXPECT_THAT(verdict.words[4], HasSubstr("queue long takes at most 2 days a job"));
+    ASSERT_EQ(verdict.messages.size(), 5U);
+    EXPECT_EQ(verdict.messages[0], "no queue takes this job (policy.yaml)");
+    EXPECT_THAT(verdict.messages[1], HasSubstr("queue visu is for accounts visu only; ask "
+                                               "support@criann.example (policy.yaml:"));
+    EXPECT_THAT(verdict.messages[4], HasSubstr("queue long takes at most 2 days a job"));
 }
 
 TEST(Decide, AJobWithoutATimeIsToldWhatItGets)
@@ -99,8 +99,9 @@ TEST(Decide, AJobWithoutATimeIsToldWhatItGets)
     const Verdict verdict = decide(criann(), job(std::nullopt, "gres:gpu:1"), {});
     EXPECT_EQ(verdict.queue, "calibration");
     EXPECT_EQ(verdict.time_limit, 60U);
-    ASSERT_EQ(verdict.words.size(), 1U);
-    EXPECT_THAT(verdict.words[0], HasSubstr("queue calibration ends the job after 1 h; -t sets"));
+    ASSERT_EQ(verdict.messages.size(), 1U);
+    EXPECT_THAT(verdict.messages[0],
+                HasSubstr("queue calibration ends the job after 1 h; -t sets"));
 }
 
 TEST(Decide, AModelChoosesThePoolsThatHaveIt)
@@ -108,7 +109,7 @@ TEST(Decide, AModelChoosesThePoolsThatHaveIt)
     const Verdict verdict = decide(criann(), job(60, "gres:gpu:p100:2"), {});
     EXPECT_THAT(verdict.partitions, ElementsAre("calibration-lab", "calibration-lab-more"));
     EXPECT_THAT(
-        decide(criann(), job(60, "gres:gpu:a100:1"), {}).words,
+        decide(criann(), job(60, "gres:gpu:a100:1"), {}).messages,
         testing::Contains(HasSubstr("a100 is not a GPU model of queue calibration, which has k80, "
                                     "p100, v100")));
 }
@@ -119,7 +120,7 @@ TEST(Decide, GpusOfOneNodeHaveToFit)
                 testing::Not(testing::Contains("calibration-visu")));
     Submission many = job(60, "gres:gpu:5");
     many.partition = "long";
-    EXPECT_THAT(decide(criann(), many, {}).words,
+    EXPECT_THAT(decide(criann(), many, {}).messages,
                 ElementsAre(HasSubstr("5 GPUs on one node are more than a node of queue long")));
 }
 
@@ -130,7 +131,7 @@ TEST(Decide, AJobBeyondAnyHardLimitIsRefusedAndOneBeyondASoftLimitIsNot)
     EXPECT_EQ(decide(criann(), one, {}).queue, "long");
     one.tres_per_job = "gres:gpu:17"; // more than a user may hold at once (16)
     EXPECT_THAT(
-        decide(criann(), one, {}).words,
+        decide(criann(), one, {}).messages,
         testing::Contains(HasSubstr("queue long gives a job at most 16 GPUs (policy.yaml:")));
     EXPECT_EQ(decide(criann(), job(120, "gres:gpu:4"), {}).queue, "calibration");
 }
@@ -152,11 +153,11 @@ TEST(Decide, NobodyWalksAroundARuleBySpelling)
     sockets.tres_per_socket = "gres:gpu:2";
     sockets.sockets_per_node = 2;
     sockets.min_nodes = 2;
-    EXPECT_EQ(gpus_asked(sockets).total, 8U);
+    EXPECT_EQ(gpu_totals(sockets).total, 8U);
     Submission both = job(60, "gres:gpu:2");
     both.tres_per_job = "gres:gpu:4";
     both.min_nodes = 2;
-    EXPECT_EQ(gpus_asked(both).total, 4U) << "the same GPUs, said twice";
+    EXPECT_EQ(gpu_totals(both).total, 4U) << "the same GPUs, said twice";
 }
 
 /// sbatch --ntasks-per-gpu=1 -n 12: Slurm derives twelve GPUs from it.
@@ -167,7 +168,7 @@ TEST(Decide, TasksForEachGpuAreGpus)
     one.ntasks_per_tres = 1;
     EXPECT_EQ(decide(criann(), one, {}).queue, "long");
     one.partition = "calibration";
-    EXPECT_THAT(decide(criann(), one, {}).words, ElementsAre(HasSubstr("at most 4 GPUs")));
+    EXPECT_THAT(decide(criann(), one, {}).messages, ElementsAre(HasSubstr("at most 4 GPUs")));
     one.num_tasks = 2;
     EXPECT_EQ(decide(criann(), one, {}).queue, "calibration");
 }
@@ -176,7 +177,7 @@ TEST(Decide, ThePartsOfAHeterogeneousJobAreNotTaken)
 {
     Submission part = job(60, "gres:gpu:1");
     part.het_job_offset = 0;
-    EXPECT_THAT(decide(criann(), part, {}).words,
+    EXPECT_THAT(decide(criann(), part, {}).messages,
                 ElementsAre(HasSubstr("a heterogeneous job (sbatch A : B) is not possible")));
     part.partition = "long";
     EXPECT_EQ(decide_change(criann(), part, part, false).outcome, Outcome::refuse);
@@ -225,7 +226,7 @@ TEST(Decide, AQueueIsForJobsWithGpus)
 {
     Submission idle = job(60, "");
     idle.partition = "calibration";
-    EXPECT_THAT(decide(criann(), idle, {}).words,
+    EXPECT_THAT(decide(criann(), idle, {}).messages,
                 ElementsAre("queue calibration is for jobs with GPUs (policy.yaml:63)"));
     Policy with_default = criann();
     with_default.default_queue = {"long", 1};
@@ -245,7 +246,7 @@ TEST(Decide, NoJobHoldsTheCoresOrTheMemoryOfOtherPeoplesGpus)
     };
     const auto taken = [&](auto change) { return verdict(change).outcome == Outcome::accept; };
     EXPECT_TRUE(taken([](Submission& one) { ask_for(one, 4, 16 * 1024); }));
-    EXPECT_THAT(verdict([](Submission& one) { ask_for(one, 5, {}); }).words,
+    EXPECT_THAT(verdict([](Submission& one) { ask_for(one, 5, {}); }).messages,
                 ElementsAre("queue calibration gives 4 CPUs and 16 GiB with each GPU, and no more "
                             "(policy.yaml:68)"));
     EXPECT_FALSE(taken([](Submission& one) { ask_for(one, {}, 16 * 1024 + 1); }));
@@ -275,7 +276,7 @@ std::string answer_to(Change change)
     one.partition = "calibration";
     change(one);
     const Verdict verdict = decide(criann(), one, {});
-    return verdict.outcome == Outcome::accept ? "accepted" : verdict.words.at(0);
+    return verdict.outcome == Outcome::accept ? "accepted" : verdict.messages.at(0);
 }
 
 TEST(Decide, ChecksTheWholeCoresThatSlurmAllocates)
@@ -409,7 +410,7 @@ TEST(Decide, ANodeToOneselfGoesWithAllOfItsGpus)
         return decide(criann(), one, {});
     };
     for (const std::uint32_t exclusive : {0U, 2U, 3U}) {
-        EXPECT_THAT(alone(exclusive, "gres:gpu:1").words,
+        EXPECT_THAT(alone(exclusive, "gres:gpu:1").messages,
                     ElementsAre("queue calibration gives a whole node only with all of its GPUs: "
                                 "ask for those, or leave --exclusive out (policy.yaml:66)"));
         EXPECT_THAT(alone(exclusive, "gres:gpu:p100:4").partitions,
@@ -450,7 +451,7 @@ TEST(Decide, SaysThatNoPoolHasAllModels)
     Submission both = job(60, "");
     both.tres_per_job = "gres:gpu:k80:1,gres:gpu:p100:1";
     both.partition = "calibration";
-    EXPECT_THAT(decide(criann(), both, {}).words,
+    EXPECT_THAT(decide(criann(), both, {}).messages,
                 ElementsAre(testing::StartsWith("k80 and p100 are together in no pool of queue "
                                                 "calibration, and a job gets the nodes of one")));
 }
@@ -530,11 +531,11 @@ TEST(Decide, TheFilesOwnTestsHold)
         text << file.rdbuf();
         const Policy policy = read_policy(text.str(), name)->policy;
         for (const Case& test : policy.tests) {
-            const Words on = test.course ? Words{*test.course} : Words{};
+            const Strings on = test.course ? Strings{*test.course} : Strings{};
             const Verdict verdict = decide(policy, submission_of(test), on);
             EXPECT_EQ(verdict.queue, test.in.value_or("")) << name << ": " << test.name;
             if (!test.in) {
-                EXPECT_THAT(verdict.words, testing::Contains(HasSubstr(test.because)))
+                EXPECT_THAT(verdict.messages, testing::Contains(HasSubstr(test.because)))
                     << name << ": " << test.name;
             }
         }

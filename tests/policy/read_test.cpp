@@ -420,7 +420,7 @@ TEST(CheckPolicy, AnOwnerUsesItsPool)
                 HasSubstr("queue p owns pool a and does not use it"));
 }
 
-std::string told(const std::string& text, SlurmRelease slurm)
+std::string findings_text(const std::string& text, SlurmRelease slurm)
 {
     std::string lines;
     const Policy policy = read_policy(text, "p.yaml")->policy;
@@ -432,7 +432,7 @@ std::string told(const std::string& text, SlurmRelease slurm)
 
 TEST(Consequences, TheWaitBoundIsForSoManyPeople)
 {
-    const std::string text = told(shipped("criann.yaml"), {22, 5});
+    const std::string text = findings_text(shipped("criann.yaml"), {22, 5});
     EXPECT_THAT(text, HasSubstr("queue calibration: a wait of 2 h at worst holds for at most 3 "
                                 "users at once (4 GPUs, 2 for each); with lent nodes (16 GPUs) "
                                 "for 9"));
@@ -448,11 +448,11 @@ TEST(Consequences, TheWaitBoundIsForSoManyPeople)
 TEST(Consequences, ACourseThatIsOverIsTold)
 {
     const auto lasting = [](const std::string& duration) {
-        return told(k_small +
-                        "courses: {c: {nodes: n1, users: u, start: 2026-11-03T13:00, "
-                        "duration: " +
-                        duration + "}}\n",
-                    {24, 5});
+        return findings_text(k_small +
+                                 "courses: {c: {nodes: n1, users: u, start: 2026-11-03T13:00, "
+                                 "duration: " +
+                                 duration + "}}\n",
+                             {24, 5});
     };
     EXPECT_THAT(lasting("4h"),
                 HasSubstr("course c was over at 2026-11-03T17:00: no one gets its nodes"));
@@ -464,9 +464,10 @@ TEST(Consequences, DependOnTheRelease)
 {
     const std::string text = with_queue("{time: 3h, pools: all, limits: {user: {gpu_hours_ahead: "
                                         "8}}}");
-    EXPECT_THAT(told(text, {22, 5}), HasSubstr("Slurm 22.05 stores gpu_hours_ahead and does not"));
-    EXPECT_THAT(told(text, {24, 5}), IsEmpty());
-    EXPECT_THAT(told(shipped("criann.yaml"), {23, 11}), Not(HasSubstr("whole nodes")));
+    EXPECT_THAT(findings_text(text, {22, 5}),
+                HasSubstr("Slurm 22.05 stores gpu_hours_ahead and does not"));
+    EXPECT_THAT(findings_text(text, {24, 5}), IsEmpty());
+    EXPECT_THAT(findings_text(shipped("criann.yaml"), {23, 11}), Not(HasSubstr("whole nodes")));
 }
 
 /// For any content, reading ends and either succeeds or reports the position of the error.

@@ -28,48 +28,50 @@ protected:
     HostTest()
     {
         std::string name = fs::temp_directory_path() / "gpuq-host-XXXXXX";
-        m_folder = ::mkdtemp(name.data());
+        m_directory = ::mkdtemp(name.data());
     }
-    ~HostTest() override { fs::remove_all(m_folder); }
+    ~HostTest() override { fs::remove_all(m_directory); }
 
     PosixHost m_host;
-    std::string m_folder;
+    std::string m_directory;
 };
 
 TEST_F(HostTest, TellsOfAFolderAndItsFileSystem)
 {
-    ASSERT_EQ(::chmod(m_folder.c_str(), 0750), 0);
-    const FolderFacts facts = m_host.folder(m_folder).value();
+    ASSERT_EQ(::chmod(m_directory.c_str(), 0750), 0);
+    const DirectoryFacts facts = m_host.directory(m_directory).value();
     EXPECT_TRUE(facts.exists);
     EXPECT_TRUE(facts.writable);
     EXPECT_EQ(facts.owner, ::geteuid());
     EXPECT_EQ(facts.mode, 0750U);
     EXPECT_NE(facts.file_system, "");
     EXPECT_GT(facts.total_bytes, facts.free_bytes);
-    EXPECT_EQ(m_host.folder("/proc").value().file_system, "0x9fa0"); // file system without a name
-    EXPECT_EQ(m_host.folder("/dev/shm").value().reach, FolderFacts::Reach::memory);
+    EXPECT_EQ(m_host.directory("/proc").value().file_system,
+              "0x9fa0"); // file system without a name
+    EXPECT_EQ(m_host.directory("/dev/shm").value().reach, DirectoryFacts::Reach::memory);
 }
 
 TEST_F(HostTest, TellsOfTheNearestFolderThatIsThere)
 {
-    const FolderFacts facts = m_host.folder(m_folder + "/not/there").value();
+    const DirectoryFacts facts = m_host.directory(m_directory + "/not/there").value();
     EXPECT_FALSE(facts.exists);
     EXPECT_TRUE(facts.writable);
-    EXPECT_FALSE(m_host.folder("relative"));
-    std::fclose(std::fopen((m_folder + "/file").c_str(), "w"));
-    EXPECT_THAT(m_host.folder(m_folder + "/file").error().text, HasSubstr("Not a directory"));
-    EXPECT_THAT(m_host.folder(m_folder + "/file/below").error().text, HasSubstr("Not a directory"));
+    EXPECT_FALSE(m_host.directory("relative"));
+    std::fclose(std::fopen((m_directory + "/file").c_str(), "w"));
+    EXPECT_THAT(m_host.directory(m_directory + "/file").error().text, HasSubstr("Not a directory"));
+    EXPECT_THAT(m_host.directory(m_directory + "/file/below").error().text,
+                HasSubstr("Not a directory"));
 }
 
 TEST_F(HostTest, FindsProgramsInPath)
 {
     const std::string before = std::getenv("PATH");
-    ::setenv("PATH", ("/no/such:" + m_folder + ":/bin").c_str(), 1);
+    ::setenv("PATH", ("/no/such:" + m_directory + ":/bin").c_str(), 1);
     EXPECT_EQ(m_host.program("sh"), "/bin/sh");
     EXPECT_EQ(m_host.program("no-such-program"), std::nullopt);
-    std::fclose(std::fopen((m_folder + "/sh").c_str(), "w"));
+    std::fclose(std::fopen((m_directory + "/sh").c_str(), "w"));
     EXPECT_EQ(m_host.program("sh"), "/bin/sh"); // the first one is not executable
-    fs::create_directory(m_folder + "/ls");
+    fs::create_directory(m_directory + "/ls");
     EXPECT_EQ(m_host.program("ls"), "/bin/ls"); // a directory is not executable either
     ::setenv("PATH", before.c_str(), 1);
 }

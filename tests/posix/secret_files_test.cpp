@@ -26,7 +26,7 @@ protected:
     {
         char name[] = "/tmp/gpuq-secrets-XXXXXX";
         m_top = ::mkdtemp(name);
-        m_folder = m_top + "/a/b";
+        m_directory = m_top + "/a/b";
     }
     ~Secrets() override { fs::remove_all(m_top); }
     static unsigned mode(const std::string& path)
@@ -40,32 +40,33 @@ protected:
         fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
     }
 
-    std::string m_top, m_folder;
+    std::string m_top, m_directory;
     PosixSecretFiles m_files;
 };
 
 TEST_F(Secrets, AreTheOwnersAlone)
 {
     ::umask(0);
-    ASSERT_TRUE(m_files.make_folder(m_folder));
-    ASSERT_TRUE(m_files.write(m_folder, "ticket", std::string("\0x", 2)));
+    ASSERT_TRUE(m_files.make_directory(m_directory));
+    ASSERT_TRUE(m_files.write(m_directory, "ticket", std::string("\0x", 2)));
     ::umask(022);
-    EXPECT_EQ(mode(m_folder), 0700U);
-    EXPECT_EQ(mode(m_folder + "/ticket"), 0600U);
-    EXPECT_EQ(*m_files.read(m_folder, "ticket"), std::string("\0x", 2));
-    ASSERT_TRUE(m_files.write(m_folder, "ticket", "new"));
-    EXPECT_EQ(*m_files.read(m_folder, "ticket"), "new");
-    EXPECT_EQ(std::distance(fs::directory_iterator(m_folder), {}), 1); // no temporary file remains
+    EXPECT_EQ(mode(m_directory), 0700U);
+    EXPECT_EQ(mode(m_directory + "/ticket"), 0600U);
+    EXPECT_EQ(*m_files.read(m_directory, "ticket"), std::string("\0x", 2));
+    ASSERT_TRUE(m_files.write(m_directory, "ticket", "new"));
+    EXPECT_EQ(*m_files.read(m_directory, "ticket"), "new");
+    EXPECT_EQ(std::distance(fs::directory_iterator(m_directory), {}),
+              1); // no temporary file remains
 }
 
 TEST_F(Secrets, AreNotReadWhereOthersCouldBe)
 {
-    ASSERT_TRUE(m_files.make_folder(m_folder));
-    ASSERT_TRUE(m_files.write(m_folder, "ticket", "x"));
-    ::chmod((m_folder + "/ticket").c_str(), 0640);
-    EXPECT_EQ(m_files.read(m_folder, "ticket").error().kind, Error::Kind::denied);
-    ::chmod(m_folder.c_str(), 0750);
-    EXPECT_EQ(m_files.write(m_folder, "ticket", "y").error().kind, Error::Kind::denied);
+    ASSERT_TRUE(m_files.make_directory(m_directory));
+    ASSERT_TRUE(m_files.write(m_directory, "ticket", "x"));
+    ::chmod((m_directory + "/ticket").c_str(), 0640);
+    EXPECT_EQ(m_files.read(m_directory, "ticket").error().kind, Error::Kind::denied);
+    ::chmod(m_directory.c_str(), 0750);
+    EXPECT_EQ(m_files.write(m_directory, "ticket", "y").error().kind, Error::Kind::denied);
 }
 
 TEST_F(Secrets, OfTheirOwnersAreReadInAnyFolder)
@@ -87,45 +88,45 @@ TEST_F(Secrets, OfTheirOwnersAreReadInAnyFolder)
 /// Like the temporary directories of links.
 TEST_F(Secrets, MayLieInADirectoryRightBelowTmp)
 {
-    std::string folder = "/tmp/gpuq-secrets-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-    EXPECT_TRUE(m_files.write(folder, "key", "secret"));
-    EXPECT_EQ(m_files.read(folder, "key").value(), "secret");
-    EXPECT_TRUE(m_files.remove_folder(folder));
+    std::string directory = "/tmp/gpuq-secrets-XXXXXX";
+    ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+    EXPECT_TRUE(m_files.write(directory, "key", "secret"));
+    EXPECT_EQ(m_files.read(directory, "key").value(), "secret");
+    EXPECT_TRUE(m_files.remove_directory(directory));
 }
 
 TEST_F(Secrets, TellWhenTheyWereWritten)
 {
-    ASSERT_TRUE(m_files.make_folder(m_folder));
-    EXPECT_EQ(m_files.written_at(m_folder, "ticket").error().kind, Error::Kind::missing);
-    ASSERT_TRUE(m_files.write(m_folder, "ticket", "x"));
+    ASSERT_TRUE(m_files.make_directory(m_directory));
+    EXPECT_EQ(m_files.written_at(m_directory, "ticket").error().kind, Error::Kind::missing);
+    ASSERT_TRUE(m_files.write(m_directory, "ticket", "x"));
     const timespec times[2] = {{1000, 0}, {1000, 0}};
-    ::utimensat(AT_FDCWD, (m_folder + "/ticket").c_str(), times, 0);
-    EXPECT_EQ(*m_files.written_at(m_folder, "ticket"), Time(std::chrono::seconds(1000)));
+    ::utimensat(AT_FDCWD, (m_directory + "/ticket").c_str(), times, 0);
+    EXPECT_EQ(*m_files.written_at(m_directory, "ticket"), Time(std::chrono::seconds(1000)));
 }
 
 TEST_F(Secrets, FollowNoLinks)
 {
-    ASSERT_TRUE(m_files.make_folder(m_folder));
+    ASSERT_TRUE(m_files.make_directory(m_directory));
     put(m_top + "/elsewhere", "others'");
-    fs::create_symlink(m_top + "/elsewhere", m_folder + "/ticket");
-    EXPECT_EQ(m_files.read(m_folder, "ticket").error().kind, Error::Kind::denied);
-    ASSERT_TRUE(m_files.write(m_folder, "ticket", "ours")); // replaces the symbolic link
+    fs::create_symlink(m_top + "/elsewhere", m_directory + "/ticket");
+    EXPECT_EQ(m_files.read(m_directory, "ticket").error().kind, Error::Kind::denied);
+    ASSERT_TRUE(m_files.write(m_directory, "ticket", "ours")); // replaces the symbolic link
     std::ifstream untouched(m_top + "/elsewhere");
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(untouched), {}), "others'");
-    fs::create_directory_symlink(m_folder, m_top + "/way");
+    fs::create_directory_symlink(m_directory, m_top + "/way");
     EXPECT_FALSE(m_files.read(m_top + "/way", "ticket"));
 }
 
 TEST_F(Secrets, DoNotComeBackToAFolderThatIsGone)
 {
-    ASSERT_TRUE(m_files.make_folder(m_folder));
-    ASSERT_TRUE(m_files.write(m_folder, "one", "x"));
-    ASSERT_TRUE(m_files.remove_folder(m_folder));
-    EXPECT_FALSE(fs::exists(m_folder));
-    EXPECT_EQ(m_files.write(m_folder, "two", "x").error().kind, Error::Kind::missing);
-    EXPECT_TRUE(m_files.remove_folder(m_folder));
-    EXPECT_TRUE(m_files.remove(m_folder, "one"));
+    ASSERT_TRUE(m_files.make_directory(m_directory));
+    ASSERT_TRUE(m_files.write(m_directory, "one", "x"));
+    ASSERT_TRUE(m_files.remove_directory(m_directory));
+    EXPECT_FALSE(fs::exists(m_directory));
+    EXPECT_EQ(m_files.write(m_directory, "two", "x").error().kind, Error::Kind::missing);
+    EXPECT_TRUE(m_files.remove_directory(m_directory));
+    EXPECT_TRUE(m_files.remove(m_directory, "one"));
 }
 
 TEST_F(Secrets, TicketsOfALoginAreFound)
@@ -168,8 +169,8 @@ TEST(DefaultCache, IsFoundInIncludedFilesToo)
                                                              "    default_ccache_name = KCM:\n")
                                 : std::nullopt;
     };
-    const auto list = [](const std::string& folder) {
-        return folder == "/d" ? std::vector<std::string>{"/d/kcm"} : std::vector<std::string>{};
+    const auto list = [](const std::string& directory) {
+        return directory == "/d" ? std::vector<std::string>{"/d/kcm"} : std::vector<std::string>{};
     };
     EXPECT_EQ(default_cache_in("includedir /d\n[libdefaults]\n x = y\n", file, list), "KCM:");
     EXPECT_EQ(default_cache_in("include /d/kcm\n", file, list), "KCM:");

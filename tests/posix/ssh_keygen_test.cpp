@@ -15,7 +15,7 @@
 namespace gpuq {
 namespace {
 
-std::set<std::string> key_folders()
+std::set<std::string> key_directories()
 {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator("/tmp")) {
@@ -31,7 +31,7 @@ bool is_one_left(const std::set<std::string>& before)
 {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     while (std::chrono::steady_clock::now() < end) {
-        const auto now = key_folders();
+        const auto now = key_directories();
         if (std::includes(before.begin(), before.end(), now.begin(), now.end())) {
             return false;
         }
@@ -56,7 +56,7 @@ TEST(SshKey, IsAPairWithoutAComment)
 TEST(SshKey, LeavesNothingBehindAndSaysWhatIsMissing)
 {
     const std::string path = std::getenv("PATH");
-    const auto before = key_folders();
+    const auto before = key_directories();
     ::setenv("PATH", "/nonexistent", 1);
     const auto key = make_ssh_key();
     ::setenv("PATH", path.c_str(), 1);

@@ -25,16 +25,16 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 /// A temporary directory, removed by the destructor.
-class Folder {
+class Directory {
 public:
-    Folder()
+    Directory()
     {
         std::string name = fs::temp_directory_path() / "gpuq-store-XXXXXX";
         m_path = ::mkdtemp(name.data());
     }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder() { fs::remove_all(m_path); }
+    Directory(const Directory&) = delete;
+    Directory& operator=(const Directory&) = delete;
+    ~Directory() { fs::remove_all(m_path); }
     std::string path() const { return m_path; }
 
 private:
@@ -42,18 +42,18 @@ private:
 };
 
 /// The real store in a temporary directory.
-class StoreInFolder {
+class StoreInDirectory {
 public:
     Store& store() { return *m_store; }
 
 private:
-    Folder m_folder;
-    std::unique_ptr<PosixStore> m_store = PosixStore::open(m_folder.path() + "/state").value();
+    Directory m_directory;
+    std::unique_ptr<PosixStore> m_store = PosixStore::open(m_directory.path() + "/state").value();
 };
 
 std::shared_ptr<Store> make_posix()
 {
-    const auto owner = std::make_shared<StoreInFolder>();
+    const auto owner = std::make_shared<StoreInDirectory>();
     return std::shared_ptr<Store>(owner, &owner->store());
 }
 
@@ -76,12 +76,12 @@ mode_t mode_of(const std::string& path)
 
 TEST(PosixStore, MakesItsFolderAndParentsForTheOwnerAlone)
 {
-    const Folder folder;
-    const std::string root = folder.path() + "/.local/state/gpuq";
+    const Directory directory;
+    const std::string root = directory.path() + "/.local/state/gpuq";
     const auto store = PosixStore::open(root + "/").value();
     EXPECT_EQ(store->root(), root);
     ASSERT_TRUE(store->write("runs/x/run.json", "{}"));
-    EXPECT_EQ(mode_of(folder.path() + "/.local"), 0700u);
+    EXPECT_EQ(mode_of(directory.path() + "/.local"), 0700u);
     EXPECT_EQ(mode_of(root), 0700u);
     EXPECT_EQ(mode_of(root + "/runs/x"), 0700u);
     EXPECT_EQ(mode_of(root + "/runs/x/run.json"), 0600u);
@@ -89,9 +89,9 @@ TEST(PosixStore, MakesItsFolderAndParentsForTheOwnerAlone)
 
 TEST(PosixStore, RefusesAFolderThatOthersMayWriteTo)
 {
-    const Folder folder;
-    fs::permissions(folder.path(), fs::perms(0770));
-    const auto store = PosixStore::open(folder.path());
+    const Directory directory;
+    fs::permissions(directory.path(), fs::perms(0770));
+    const auto store = PosixStore::open(directory.path());
     ASSERT_FALSE(store);
     EXPECT_EQ(store.error().kind, Error::Kind::denied);
     EXPECT_THAT(store.error().text, HasSubstr("(mode 0770): chmod go-w "));
@@ -100,11 +100,11 @@ TEST(PosixStore, RefusesAFolderThatOthersMayWriteTo)
 TEST(PosixStore, RefusesAFolderOfSomebodyElse)
 {
     const std::string theirs = ::geteuid() == 0 ? "" : "/";
-    const Folder folder;
+    const Directory directory;
     if (theirs.empty()) {
-        ASSERT_EQ(::chown(folder.path().c_str(), 12345, 12345), 0);
+        ASSERT_EQ(::chown(directory.path().c_str(), 12345, 12345), 0);
     }
-    const auto store = PosixStore::open(theirs.empty() ? folder.path() : theirs);
+    const auto store = PosixStore::open(theirs.empty() ? directory.path() : theirs);
     ASSERT_FALSE(store);
     EXPECT_EQ(store.error().kind, Error::Kind::denied);
     EXPECT_THAT(store.error().text, HasSubstr("GPUQ_STATE_DIR"));
@@ -112,9 +112,9 @@ TEST(PosixStore, RefusesAFolderOfSomebodyElse)
 
 TEST(PosixStore, SaysWhyItsFolderCanNotBeMade)
 {
-    const Folder folder;
-    std::ofstream(folder.path() + "/file") << "x";
-    const auto store = PosixStore::open(folder.path() + "/file/gpuq");
+    const Directory directory;
+    std::ofstream(directory.path() + "/file") << "x";
+    const auto store = PosixStore::open(directory.path() + "/file/gpuq");
     ASSERT_FALSE(store);
     EXPECT_EQ(store.error().kind, Error::Kind::io);
     EXPECT_THAT(store.error().text, HasSubstr("Not a directory"));
@@ -123,12 +123,12 @@ TEST(PosixStore, SaysWhyItsFolderCanNotBeMade)
 
 TEST(PosixStore, FollowsNoSymbolicLinkBelowItsRoot)
 {
-    const Folder folder;
-    const Folder elsewhere;
+    const Directory directory;
+    const Directory elsewhere;
     std::ofstream(elsewhere.path() + "/secret") << "secret";
-    const auto store = PosixStore::open(folder.path()).value();
-    fs::create_symlink(elsewhere.path(), folder.path() + "/runs");
-    fs::create_symlink(elsewhere.path() + "/secret", folder.path() + "/file");
+    const auto store = PosixStore::open(directory.path()).value();
+    fs::create_symlink(elsewhere.path(), directory.path() + "/runs");
+    fs::create_symlink(elsewhere.path() + "/secret", directory.path() + "/file");
     EXPECT_EQ(kind_of(store->read("runs/secret")), Error::Kind::io);
     EXPECT_EQ(kind_of(store->read("file")), Error::Kind::io);
     EXPECT_EQ(kind_of(store->list("runs")), Error::Kind::io);
@@ -143,36 +143,36 @@ TEST(PosixStore, FollowsNoSymbolicLinkBelowItsRoot)
 
 TEST(PosixStore, DoesNotHangOnAFifo)
 {
-    const Folder folder;
-    const auto store = PosixStore::open(folder.path()).value();
-    ASSERT_EQ(::mkfifo((folder.path() + "/fifo").c_str(), 0600), 0);
+    const Directory directory;
+    const auto store = PosixStore::open(directory.path()).value();
+    ASSERT_EQ(::mkfifo((directory.path() + "/fifo").c_str(), 0600), 0);
     EXPECT_EQ(kind_of(store->read("fifo")), Error::Kind::io);
 }
 
 TEST(PosixStore, SaysThatItsFolderIsGone)
 {
-    const Folder folder;
-    const auto store = PosixStore::open(folder.path() + "/state").value();
-    fs::remove_all(folder.path() + "/state");
+    const Directory directory;
+    const auto store = PosixStore::open(directory.path() + "/state").value();
+    fs::remove_all(directory.path() + "/state");
     EXPECT_EQ(kind_of(store->read("a")), Error::Kind::missing);
     const auto written = store->write("a", "x");
     EXPECT_EQ(kind_of(written), Error::Kind::io);
-    EXPECT_THAT(written.error().text, HasSubstr(folder.path() + "/state/a: No such file"));
+    EXPECT_THAT(written.error().text, HasSubstr(directory.path() + "/state/a: No such file"));
 }
 
 TEST(PosixStore, HidesWhatACrashLeftBehind)
 {
-    const Folder folder;
-    const auto store = PosixStore::open(folder.path()).value();
-    std::ofstream(folder.path() + "/.tmp-0123") << "half";
+    const Directory directory;
+    const auto store = PosixStore::open(directory.path()).value();
+    std::ofstream(directory.path() + "/.tmp-0123") << "half";
     ASSERT_TRUE(store->write("whole", "x"));
     EXPECT_THAT(store->list("").value(), UnorderedElementsAre("whole"));
 }
 
 TEST(PosixStore, ShowsReadersOldOrNewContentNeverAMixture)
 {
-    const Folder folder;
-    const auto store = PosixStore::open(folder.path()).value();
+    const Directory directory;
+    const auto store = PosixStore::open(directory.path()).value();
     const std::string a(100'000, 'a');
     const std::string b(50'000, 'b');
     ASSERT_TRUE(store->write("f", a));
@@ -194,8 +194,8 @@ TEST(PosixStore, ShowsReadersOldOrNewContentNeverAMixture)
 
 TEST(PosixStore, LetsExactlyOneOfManyWritersWin)
 {
-    const Folder folder;
-    const auto store = PosixStore::open(folder.path()).value();
+    const Directory directory;
+    const auto store = PosixStore::open(directory.path()).value();
     std::atomic<int> won = 0;
     std::vector<std::thread> writers;
     for (int i = 0; i < 8; ++i) {
@@ -215,8 +215,8 @@ TEST(PosixStore, LetsExactlyOneOfManyWritersWin)
 TEST(PosixStore, LeavesTheOldContentWhenTheNewDoesNotFit)
 {
     // RLIMIT_FSIZE simulates a full disk: the write fails half way.
-    const Folder folder;
-    const auto store = PosixStore::open(folder.path()).value();
+    const Directory directory;
+    const auto store = PosixStore::open(directory.path()).value();
     ASSERT_TRUE(store->write("f", "old"));
     const auto write_too_much = [&] {
         ::signal(SIGXFSZ, SIG_IGN);
@@ -231,9 +231,9 @@ TEST(PosixStore, LeavesTheOldContentWhenTheNewDoesNotFit)
 
 TEST(PosixStoreTree, NeitherCountsNorTouchesWhatASymbolicLinkPointsTo)
 {
-    const Folder folder;
-    const auto store = PosixStore::open(folder.path() + "/state").value();
-    const std::string precious = folder.path() + "/precious";
+    const Directory directory;
+    const auto store = PosixStore::open(directory.path() + "/state").value();
+    const std::string precious = directory.path() + "/precious";
     fs::create_directory(precious);
     std::ofstream(precious + "/data") << std::string(1000, 'x');
     ASSERT_TRUE(store->write("runs/a/run.json", "12345"));
@@ -255,8 +255,8 @@ TEST(PosixStoreTree, NeitherCountsNorTouchesWhatASymbolicLinkPointsTo)
 
 TEST(PosixStoreTree, WhatAnInterruptedRemovalHasLeftGoesWithTheNext)
 {
-    const Folder folder;
-    const auto store = PosixStore::open(folder.path() + "/state").value();
+    const Directory directory;
+    const auto store = PosixStore::open(directory.path() + "/state").value();
     ASSERT_TRUE(store->write("runs/a/run.json", "{}"));
     const std::string left = store->root() + "/runs/.tmp-removed-.tmp-0123";
     fs::create_directories(left + "/link-1");

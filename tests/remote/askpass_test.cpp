@@ -84,7 +84,7 @@ TEST(AskPass, BringsAQuestionAndItsAnswerOnce)
     const auto question = question_of(askpass);
     ASSERT_TRUE(question);
     EXPECT_EQ(question->text, "(ada@login1) Password: ");
-    EXPECT_TRUE(question->wants_answer && askpass.is_asked());
+    EXPECT_TRUE(question->expects_answer && askpass.is_asked());
     EXPECT_FALSE(is_ready(askpass, 50)) << "nothing comes while the user types";
     askpass.answer("s3cret");
     askpass.answer("again");
@@ -137,7 +137,7 @@ TEST(AskPass, SaysWhatNeedsNoAnswer)
     Asker asker(askpass, "Confirm user presence for key ED25519-SK", "none");
     const auto question = question_of(askpass);
     ASSERT_TRUE(question);
-    EXPECT_FALSE(question->wants_answer);
+    EXPECT_FALSE(question->expects_answer);
     asker.kill();
 }
 

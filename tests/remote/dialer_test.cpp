@@ -39,7 +39,7 @@ public:
         auto* const raw = reinterpret_cast<sockaddr*>(&address);
         socklen_t size = sizeof address;
         // A socket belongs to the user of the process that created it.
-        Pipe told = make_pipe().value();
+        Pipe report_pipe = make_pipe().value();
         m_pid = ::fork();
         if (m_pid == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -51,10 +51,10 @@ public:
             ::listen(socket.get(), 8);
             ::getsockname(socket.get(), raw, &size);
             const std::uint16_t port = ntohs(address.sin_port);
-            (void)!::write(told.write.get(), &port, sizeof port);
+            (void)!::write(report_pipe.write.get(), &port, sizeof port);
             serve(socket.get());
         }
-        EXPECT_EQ(::read(told.read.get(), &m_port, sizeof m_port),
+        EXPECT_EQ(::read(report_pipe.read.get(), &m_port, sizeof m_port),
                   static_cast<ssize_t>(sizeof m_port));
     }
     ~Server()
@@ -109,7 +109,7 @@ protected:
         EXPECT_EQ(::waitpid(m_pid, &status, 0), m_pid);
         EXPECT_EQ(status, 0) << "it ends when nothing more can come";
     }
-    void say(const frames::Frame& frame) { write_all(m_to.get(), frames::encode(frame)); }
+    void send(const frames::Frame& frame) { write_all(m_to.get(), frames::encode(frame)); }
     /// The next frame other than a heartbeat.
     frames::Frame next()
     {
@@ -154,22 +154,22 @@ TEST_F(DialerTest, CarriesBothWaysToTheEnd)
 {
     const Server server(::geteuid());
     begin({"localhost:1", server.destination()});
-    say(frames::Dial{7, k_own});
-    say(frames::StreamBytes{7, "and goodbye"}); // possibly before the connection is established
-    say(frames::StreamEnd{7});
+    send(frames::Dial{7, k_own});
+    send(frames::StreamBytes{7, "and goodbye"}); // possibly before the connection is established
+    send(frames::StreamEnd{7});
     EXPECT_EQ(bytes_until_end(7), "hello and goodbye");
-    say(frames::Dial{8, k_own}); // a second connection
-    say(frames::StreamEnd{8});
+    send(frames::Dial{8, k_own}); // a second connection
+    send(frames::StreamEnd{8});
     EXPECT_EQ(bytes_until_end(8), "hello ");
 }
 
 TEST_F(DialerTest, ToAPortWithoutAServerIsGoneAtOnce)
 {
     begin({"localhost:1"});
-    say(frames::Dial{1, 0});
-    EXPECT_EQ(next(), frames::Frame(frames::StreamGone{1, ""}));
-    say(frames::Dial{2, 5});
-    EXPECT_EQ(next(), frames::Frame(frames::StreamGone{2, "no such destination"}));
+    send(frames::Dial{1, 0});
+    EXPECT_EQ(next(), frames::Frame(frames::StreamClosed{1, ""}));
+    send(frames::Dial{2, 5});
+    EXPECT_EQ(next(), frames::Frame(frames::StreamClosed{2, "no such destination"}));
 }
 
 TEST_F(DialerTest, NeverReachesAnotherUsersServer)
@@ -182,20 +182,20 @@ TEST_F(DialerTest, NeverReachesAnotherUsersServer)
     const std::string why = fmt::format(
         "{} on n0 is served by user daemon (1), not by you: not connected", theirs.destination());
     for (const std::uint32_t stream : {1U, 2U}) {
-        say(frames::Dial{stream, k_of_daemon});
-        say(frames::StreamBytes{stream, "a secret"});
-        EXPECT_EQ(next(), frames::Frame(frames::StreamGone{stream, why}));
+        send(frames::Dial{stream, k_of_daemon});
+        send(frames::StreamBytes{stream, "a secret"});
+        EXPECT_EQ(next(), frames::Frame(frames::StreamClosed{stream, why}));
     }
     char text[512] = {};
     const ssize_t size = ::read(m_reports.get(), text, sizeof text);
     ASSERT_GT(size, 0);
     EXPECT_EQ(std::string_view(text, static_cast<std::size_t>(size)), "--forward: " + why + "\n")
         << "once";
-    say(frames::Dial{3, k_own});
-    say(frames::StreamEnd{3});
+    send(frames::Dial{3, k_own});
+    send(frames::StreamEnd{3});
     EXPECT_EQ(bytes_until_end(3), "hello ");
-    say(frames::Dial{4, k_nobodys});
-    EXPECT_EQ(next(), frames::Frame(frames::StreamGone{4, ""}));
+    send(frames::Dial{4, k_nobodys});
+    EXPECT_EQ(next(), frames::Frame(frames::StreamClosed{4, ""}));
 }
 
 } // namespace

@@ -26,14 +26,14 @@ protected:
     LoginMeansTest()
     {
         std::string name = "/tmp/gpuq-means-XXXXXX";
-        folder = ::mkdtemp(name.data());
+        directory = ::mkdtemp(name.data());
         set("HOME", "/home/ada");
         set("SSH_AUTH_SOCK", "/run/agent");
         set("KRB5CCNAME", "FILE:/tmp/tickets");
     }
     ~LoginMeansTest() override
     {
-        std::filesystem::remove_all(folder);
+        std::filesystem::remove_all(directory);
         for (const auto& [name, value] : m_before) {
             value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
         }
@@ -45,7 +45,7 @@ protected:
                              before == nullptr ? std::nullopt : std::optional<std::string>(before));
         ::setenv(name.c_str(), value, 1);
     }
-    std::string folder;
+    std::string directory;
 
 private:
     std::map<std::string, std::optional<std::string>> m_before;
@@ -70,7 +70,7 @@ TEST_F(LoginMeansTest, AreWhatSshIsConfiguredToUse)
 
 TEST_F(LoginMeansTest, MayLetInWhenTheyComeOrChange)
 {
-    const std::string path = folder + "/master";
+    const std::string path = directory + "/master";
     const LoginMeans means{{path, "/nonexistent"}, ""};
     const LoginState none = state_of(means);
     EXPECT_FALSE(may_let_in(none, state_of(means)));
@@ -86,7 +86,7 @@ TEST_F(LoginMeansTest, MayLetInWhenTheyComeOrChange)
 
 TEST_F(LoginMeansTest, OfAnAgentAreItsKeys)
 {
-    const std::string path = folder + "/agent";
+    const std::string path = directory + "/agent";
     EXPECT_EQ(state_of({{}, path}), LoginState{0});
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

@@ -31,7 +31,7 @@ TEST(PeerData, TakesWhatAServerSends)
                                              frames::Exit{255, 0, 0},
                                              frames::Output{},
                                              frames::Beat{},
-                                             frames::StreamGone{1, "why"},
+                                             frames::StreamClosed{1, "why"},
                                              frames::Failure{}};
     for (const frames::Frame& frame : good) {
         EXPECT_EQ(fault_in(frame, Sender::server), std::nullopt) << frame.index();

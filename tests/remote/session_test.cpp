@@ -160,7 +160,7 @@ public:
         m_children.clear();
         return 0;
     }
-    Verdict judge(const SshEnd&) const override
+    Verdict classify(const SshEnd&) const override
     {
         return {Verdict::What::broken, fail(Error::Kind::unreachable, "the connection is cut")};
     }
@@ -176,7 +176,7 @@ private:
     std::vector<pid_t> m_children;
 };
 
-class Nobody : public Person {
+class NoTerminal : public UserInterface {
 public:
     int signals() const override { return coming.get(); }
     std::optional<int> next_signal() override
@@ -189,13 +189,13 @@ public:
     void lend_terminal() override {}
     void take_terminal_back() override {}
     void watch(std::string_view) override {}
-    void say(std::string_view words) override { said.emplace_back(words); }
-    void show_state(std::string_view words) override { states.emplace_back(words); }
-    void show_request(std::string_view words) override { requests.emplace_back(words); }
+    void print_message(std::string_view message) override { messages.emplace_back(message); }
+    void show_state(std::string_view message) override { states.emplace_back(message); }
+    void show_request(std::string_view message) override { requests.emplace_back(message); }
     void begin_own_keys() override { own_keys = true; }
     void end_own_keys() override { own_keys = false; }
     void show_ssh(std::string_view) override {}
-    std::vector<std::string> said, states, requests;
+    std::vector<std::string> messages, states, requests;
     bool own_keys = false;
     Descriptor coming; ///< nonblocking pipe that delivers signals, one byte each
 };
@@ -206,13 +206,13 @@ protected:
     {
         std::signal(SIGPIPE, SIG_IGN);
         std::string name = "/tmp/gpuq-session-XXXXXX";
-        m_folder = ::mkdtemp(name.data());
+        m_directory = ::mkdtemp(name.data());
     }
-    ~SessionTest() override { std::filesystem::remove_all(m_folder); }
+    ~SessionTest() override { std::filesystem::remove_all(m_directory); }
 
-    ServeOptions options() const { return {"/bin/sh", {"0.1", "login1"}, m_folder, {}, 0, 1}; }
+    ServeOptions options() const { return {"/bin/sh", {"0.1", "login1"}, m_directory, {}, 0, 1}; }
 
-    std::string path(const char* name) const { return m_folder + "/" + name; }
+    std::string path(const char* name) const { return m_directory + "/" + name; }
     Descriptor file(const char* name, int flags) const
     {
         return Descriptor(::open(path(name).c_str(), flags | O_CLOEXEC, 0600));
@@ -231,8 +231,8 @@ protected:
         const Descriptor err = file("err", O_WRONLY | O_CREAT | O_TRUNC);
         ClientOptions options;
         options.host = "login1";
-        options.start.words = {"-c", script};
-        options.start.folder = m_folder;
+        options.start.arguments = {"-c", script};
+        options.start.directory = m_directory;
         options.start.variables = {"TERM=dumb"};
         options.start.patience = patience;
         options.start.no_input = no_input;
@@ -282,7 +282,7 @@ protected:
     {
         std::ifstream in("/proc/net/unix");
         const std::string sockets(std::istreambuf_iterator<char>(in), {});
-        return sockets.find(m_folder) != std::string::npos;
+        return sockets.find(m_directory) != std::string::npos;
     }
 
     /// Waits until no socket, and thus no session process, is left.
@@ -304,9 +304,9 @@ protected:
     std::function<Result<frames::Start>(const ClientOptions::Lost&)> in_its_place;
     std::function<void(const frames::SshTarget&)> on_ssh_target;
     std::array<std::function<std::string(std::string_view)>, 2> shown_as;
-    Nobody nobody;
+    NoTerminal nobody;
     Descriptor slow_reader; ///< a pipe that replaces the file `out`
-    std::string m_folder;
+    std::string m_directory;
 };
 
 CutTransport::Next never()
@@ -321,7 +321,7 @@ TEST_F(SessionTest, AVerbRunsThereWithItsStreamsItsFolderAndItsStatus)
     const auto status = run(transport, "cat; pwd; echo $TERM; echo oops >&2; exit 7");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_EQ(*status, 7);
-    EXPECT_EQ(content("out"), "hello" + m_folder + "\ndumb\n");
+    EXPECT_EQ(content("out"), "hello" + m_directory + "\ndumb\n");
     EXPECT_EQ(content("err"), "oops\n");
     EXPECT_TRUE(is_all_gone());
 }
@@ -385,7 +385,7 @@ TEST_F(SessionTest, AFolderThatIsNotThereIsSaid)
     CutTransport transport(options(), never());
     ClientOptions client;
     client.host = "login1";
-    client.start.folder = "/nonexistent/folder";
+    client.start.directory = "/nonexistent/folder";
     client.random = [] { return std::array<unsigned char, 8>{1, 2, 3}; };
     client.reads_input = false;
     const auto status = Client(std::move(client), transport, nobody).run();
@@ -534,7 +534,7 @@ public:
         }
     }
     LoginState login_state() override { return {key}; }
-    Verdict judge(const SshEnd&) const override
+    Verdict classify(const SshEnd&) const override
     {
         return {is_open   ? Verdict::What::broken
                 : lets_in ? Verdict::What::broken
@@ -577,7 +577,8 @@ TEST_F(SessionTest, WithoutATerminalAHostThatAsksIsWaitedForUntilAKeyLetsIn)
     EXPECT_EQ(*status, 5);
     EXPECT_EQ(content("out").size(), 48894U);
     EXPECT_EQ(transport.attempts, (std::vector{Attempt::first, Attempt::again, Attempt::again}));
-    EXPECT_THAT(nobody.said, testing::ElementsAre(HasSubstr("login1 needs an interactive login")));
+    EXPECT_THAT(nobody.messages,
+                testing::ElementsAre(HasSubstr("login1 needs an interactive login")));
     EXPECT_FALSE(nobody.own_keys);
 }
 
@@ -654,7 +655,7 @@ TEST_F(SessionTest, WhatIsToBeStartedInItsPlaceIs)
     in_its_place = [&](const ClientOptions::Lost& what) -> Result<frames::Start> {
         lost = what;
         frames::Start start;
-        start.words = {"-c", "echo again"};
+        start.arguments = {"-c", "echo again"};
         return start;
     };
     CutTransport transport(options(), never());
@@ -671,7 +672,7 @@ TEST_F(SessionTest, ASignalThatASessionHasNotTakenIsForWhatIsStartedInItsPlace)
 {
     in_its_place = [](const ClientOptions::Lost&) -> Result<frames::Start> {
         frames::Start start;
-        start.words = {"-c", "exec sleep 20"};
+        start.arguments = {"-c", "exec sleep 20"};
         return start;
     };
     Pair pipe = socket_pair();
@@ -699,7 +700,7 @@ TEST_F(SessionTest, GpuqsOwnWordsAreNoPartOfWhatTheRunHasPrinted)
     in_its_place = [&](const ClientOptions::Lost& what) -> Result<frames::Start> {
         lost = what;
         frames::Start start;
-        start.words = {"-c", "exit"};
+        start.arguments = {"-c", "exit"};
         return start;
     };
     CutTransport transport(options(), never());
@@ -748,7 +749,7 @@ TEST_F(SessionTest, WhatWaitsForASlowReaderComesOnceWhenTheSessionIsGone)
 {
     in_its_place = [](const ClientOptions::Lost& lost) -> Result<frames::Start> {
         frames::Start start;
-        start.words = {"-c", "seq 1 50000 | tail -c +" + std::to_string(lost.out + 1)};
+        start.arguments = {"-c", "seq 1 50000 | tail -c +" + std::to_string(lost.out + 1)};
         return start;
     };
     CutTransport transport(options(), never());
@@ -792,7 +793,7 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
             return Streams{std::move(pair.one), std::move(second), socket_pair().one};
         }
         int end(int) override { return 0; }
-        Verdict judge(const SshEnd&) const override { return {}; }
+        Verdict classify(const SshEnd&) const override { return {}; }
         Descriptor far;
     };
     const std::string hello = std::string(frames::k_marker) +
@@ -816,12 +817,12 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
         {hello + frames::encode(frames::Exit{256, 0, 0}), "invalid exit status"},
         {hello + frames::encode(frames::Beat{1}), "unexpected heartbeat"},
         {hello + frames::encode(frames::StreamBytes{0, "x"}), "unexpected connection"},
-        {hello + frames::encode(frames::StreamGone{7, "x"}), "unexpected connection"},
+        {hello + frames::encode(frames::StreamClosed{7, "x"}), "unexpected connection"},
         {std::string(frames::k_marker) +
              frames::encode(frames::Hello{1, "0", "\x1b]0;x\a", false, 0, 1 << 18}),
          "invalid names"},
     };
-    for (const auto& [bytes, words] : cases) {
+    for (const auto& [bytes, message] : cases) {
         Nonsense transport;
         transport.bytes = bytes;
         ClientOptions client;
@@ -829,8 +830,8 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
         client.random = [] { return std::array<unsigned char, 8>{1, 2, 3}; };
         client.reads_input = false;
         const auto status = Client(std::move(client), transport, nobody).run();
-        ASSERT_FALSE(status) << words;
-        EXPECT_THAT(status.error().text, HasSubstr(words));
+        ASSERT_FALSE(status) << message;
+        EXPECT_THAT(status.error().text, HasSubstr(message));
         EXPECT_LE(status.error().text.size(), 400U);
     }
 }
@@ -850,10 +851,10 @@ std::string answer(const ServeOptions& options, const std::string& bytes, const 
     }
     pair.other.reset();
     set_nonblocking(pair.one.get());
-    std::string said;
+    std::string messages;
     std::size_t sent = 0;
     std::array<char, 65536> buffer;
-    for (int i = 0; i < 1000 && said.find(until) == std::string::npos; ++i) {
+    for (int i = 0; i < 1000 && messages.find(until) == std::string::npos; ++i) {
         pollfd wait{pair.one.get(),
                     static_cast<short>(sent < bytes.size() ? POLLIN | POLLOUT : POLLIN), 0};
         if (::poll(&wait, 1, 20) <= 0) {
@@ -866,14 +867,14 @@ std::string answer(const ServeOptions& options, const std::string& bytes, const 
         }
         const ssize_t count = ::read(pair.one.get(), buffer.data(), buffer.size());
         if (count > 0) {
-            said.append(buffer.data(), static_cast<std::size_t>(count));
+            messages.append(buffer.data(), static_cast<std::size_t>(count));
         } else if (count == 0 || errno != EAGAIN) {
             break;
         }
     }
     pair.one.reset();
     ::waitpid(child, nullptr, 0);
-    return said;
+    return messages;
 }
 
 TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
@@ -881,7 +882,7 @@ TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
     frames::Open open;
     open.session = std::string(32, 'a');
     frames::Start start;
-    start.words = {"-c", "cat; sleep 60"};
+    start.arguments = {"-c", "cat; sleep 60"};
     start.patience = 0s;
     const std::string begun = frames::encode(open) + frames::encode(start);
     frames::Start bad = start;
@@ -905,9 +906,9 @@ TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
         {begun + frames::encode(frames::Exit{}), "other side"},
         {frames::encode(open) + frames::encode(bad), "invalid --forward destination"},
     };
-    for (const auto& [bytes, words] : cases) {
-        EXPECT_THAT(answer(options(), bytes, words), HasSubstr(words));
-        EXPECT_TRUE(is_all_gone()) << words;
+    for (const auto& [bytes, message] : cases) {
+        EXPECT_THAT(answer(options(), bytes, message), HasSubstr(message));
+        EXPECT_TRUE(is_all_gone()) << message;
     }
 }
 
@@ -917,8 +918,8 @@ TEST_F(SessionTest, AConnectionThatComesLateLeavesTheNewerOneAlone)
     open.session = std::string(32, 'c');
     open.connection = 2;
     frames::Start start;
-    start.words = {"-c", "echo begun; while [ ! -e enough ]; do sleep 0.01; done; echo newer"};
-    start.folder = m_folder;
+    start.arguments = {"-c", "echo begun; while [ ! -e enough ]; do sleep 0.01; done; echo newer"};
+    start.directory = m_directory;
     std::string newer;
     std::thread client(
         [&] { newer = answer(options(), frames::encode(open) + frames::encode(start), "newer"); });
@@ -938,8 +939,8 @@ TEST_F(SessionTest, ABriefVerbWhoseClientHasGoneIsHungUp)
     frames::Open open;
     open.session = std::string(32, 'b');
     frames::Start start;
-    start.words = {"-c", "trap 'echo hup > hup; exit' HUP; echo begun; sleep 60 & wait"};
-    start.folder = m_folder;
+    start.arguments = {"-c", "trap 'echo hup > hup; exit' HUP; echo begun; sleep 60 & wait"};
+    start.directory = m_directory;
     start.patience = 3h;
     start.brief = true;
     (void)answer(options(), frames::encode(open) + frames::encode(start), "begun");
@@ -963,7 +964,7 @@ TEST_F(SessionTest, AClientThatSendsAndNeverReadsIsDropped)
     frames::Open open;
     open.session = std::string(32, 'a');
     frames::Start start;
-    start.words = {"-c", "sleep 60"};
+    start.arguments = {"-c", "sleep 60"};
     start.patience = 0s;
     const auto send = [&](const std::string& bytes) {
         return ::send(pair.one.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==

@@ -48,8 +48,8 @@ struct End {
                 streams.on_taken(*more);
             } else if (const auto* last = std::get_if<frames::StreamEnd>(&**frame)) {
                 streams.on_end(last->stream);
-            } else if (const auto* gone = std::get_if<frames::StreamGone>(&**frame)) {
-                streams.on_gone(gone->stream);
+            } else if (const auto* gone = std::get_if<frames::StreamClosed>(&**frame)) {
+                streams.on_closed(gone->stream);
             }
         }
     }

@@ -17,16 +17,16 @@ TEST(SshTransport, JudgesTheAttemptThatWasMade)
     SshCommand command;
     command.ssh = {"/bin/sh", "-c", "exit 255", "ssh"};
     command.host = "login1";
-    command.person = true;
+    command.interactive = true;
     SshTransport transport(command);
-    for (const auto& [attempt, what, words] :
+    for (const auto& [attempt, what, output] :
          {std::tuple(Attempt::first, Verdict::What::stop, "see whether ssh login1 works"),
           std::tuple(Attempt::again, Verdict::What::needs_user,
                      "wants a password, a second factor or a key's passphrase again")}) {
         ASSERT_TRUE(transport.connect(attempt, false, ""));
-        const Verdict verdict = transport.judge({transport.end(5000), k_denied, {}});
+        const Verdict verdict = transport.classify({transport.end(5000), k_denied, {}});
         EXPECT_EQ(verdict.what, what);
-        EXPECT_THAT(verdict.error.text, HasSubstr(words));
+        EXPECT_THAT(verdict.error.text, HasSubstr(output));
     }
 }
 

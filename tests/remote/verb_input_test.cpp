@@ -76,7 +76,7 @@ TEST_F(VerbInputTest, WithoutAClientTheConfirmationIsLeftToTheNextHello)
     EXPECT_TRUE(input.take({0, "a"}));
     loop.run_once();
     connected = true;
-    input.told();
+    input.confirmed_by_hello();
     loop.run_once(EventLoop::Span{});
     EXPECT_TRUE(confirmed.empty());
 }

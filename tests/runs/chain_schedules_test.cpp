@@ -5,8 +5,8 @@
 #include "fakes/fake_cluster.h"
 #include "fakes/memory_store.h"
 #include "runs/evidence.h"
-#include "runs/look.h"
 #include "runs/next_link.h"
+#include "runs/query_status.h"
 #include "runs/run_on_disk.h"
 #include "runs/succession.h"
 
@@ -217,8 +217,8 @@ public:
         }
         m_slurm.calm = true;
         m_slurm.out_until = {};
-        m_person_at = Time::max();
-        say("calm");
+        m_user_at = Time::max();
+        log_line("calm");
         // From now on, without faults, everything must come to an end.
         for (int i = 0; i < 600 && !m_failed && !has_ended(); ++i) {
             pass(seconds(m_dice.between(5, 15)));
@@ -226,7 +226,7 @@ public:
                 watch(0);
             }
         }
-        judge_the_end();
+        check_end();
     }
 
     bool failed() const { return m_failed; }
@@ -284,21 +284,21 @@ private:
     void plan_faults()
     {
         const int kind = m_dice.below(10);
-        m_person = kind < 5 ? Person::leaves_it : static_cast<Person>(kind - 4);
-        m_person_at = m_clock.now() + seconds(m_dice.between(1, 400));
+        m_ui = kind < 5 ? UserInterface::leaves_it : static_cast<UserInterface>(kind - 4);
+        m_user_at = m_clock.now() + seconds(m_dice.between(1, 400));
         m_node_failures = m_dice.percent(50) ? m_dice.between(1, 3) : 0;
         m_crashes = m_dice.percent(30) ? m_dice.between(1, 2) : 0;
         m_kills = m_dice.percent(60) ? m_dice.between(1, 5) : 0;
         m_watchers = m_dice.between(0, 2);
     }
 
-    void say(const std::string& what)
+    void log_line(const std::string& what)
     {
         m_story += fmt::format("{:5} {}\n", (m_clock.now() - m_run.submitted_at) / 1s, what);
     }
     void broken(const std::string& what)
     {
-        say("BROKEN: " + what);
+        log_line("BROKEN: " + what);
         m_failed = true;
     }
 
@@ -316,8 +316,8 @@ private:
                 act(process);
             }
         }
-        if (!m_person_busy && m_clock.now() >= m_person_at) {
-            act_as_person();
+        if (!m_user_busy && m_clock.now() >= m_user_at) {
+            act_as_user();
         }
         for (int i = 0; i < m_watchers && !m_slurm.calm; ++i) {
             if (!m_watching[i] && m_dice.percent(6)) {
@@ -348,7 +348,7 @@ private:
         const Time now = m_clock.now();
         if (!m_slurm.calm && !m_slurm.is_out() && m_dice.percent(1)) {
             m_slurm.out_until = now + seconds(m_dice.between(5, 200));
-            say("the controller is away");
+            log_line("the controller is away");
         }
         m_accounting.silent = !m_slurm.calm && m_dice.percent(20);
         std::erase_if(m_held, [&](const auto& held) {
@@ -365,7 +365,7 @@ private:
             return now >= each.first;
         });
         for (const JobSpec& spec : arrived) {
-            say(fmt::format("a late request becomes job {}", m_slurm.add(spec).value));
+            log_line(fmt::format("a late request becomes job {}", m_slurm.add(spec).value));
         }
     }
 
@@ -400,7 +400,7 @@ private:
         process.wake = m_clock.now() + seconds(m_dice.between(0, 2));
         process.host = fmt::format("node{}", m_dice.below(40));
         m_processes.push_back(process);
-        say(fmt::format("job {} of link {} starts", job.id.value, process.link.value));
+        log_line(fmt::format("job {} of link {} starts", job.id.value, process.link.value));
     }
 
     LinkNumber link_in(const std::string& comment) const
@@ -429,7 +429,7 @@ private:
         past.exit_status = status;
         past.ended_at = m_clock.now();
         m_accounting.past[id] = past;
-        say(fmt::format("job {} is over: {}", id.value, static_cast<int>(state)));
+        log_line(fmt::format("job {} is over: {}", id.value, static_cast<int>(state)));
     }
 
     void end_by_cancel(Job& job)
@@ -481,7 +481,7 @@ private:
             if (!process.dead) {
                 --m_kills;
                 m_unsaid = m_unsaid || (process.phase == Process::Phase::settling && m_finished);
-                say(fmt::format("the supervisor of link {} is killed", process.link.value));
+                log_line(fmt::format("the supervisor of link {} is killed", process.link.value));
                 over(process.job, process.termed ? JobState::cancelled : JobState::failed, 137);
                 process.phase = Process::Phase::gone;
             }
@@ -510,7 +510,7 @@ private:
             work(process);
             break;
         case Process::Phase::settling:
-            settle(process);
+            conclude(process);
             break;
         case Process::Phase::parting:
             if (now >= process.wake) {
@@ -585,7 +585,7 @@ private:
             process.crashes = true;
             process.fate_at = now + seconds(m_dice.between(1, 50));
         }
-        say(fmt::format("the program of link {} runs, from {}", process.link.value, m_saved));
+        log_line(fmt::format("the program of link {} runs, from {}", process.link.value, m_saved));
         check_start(process);
         m_started.push_back(process.link.value);
     }
@@ -637,7 +637,7 @@ private:
         if (!m_disk.files.contains(layout::claim(m_run.key, next_of(process)))) {
             return false;
         }
-        say(fmt::format("link {} is fenced", process.link.value));
+        log_line(fmt::format("link {} is fenced", process.link.value));
         process.phase = Process::Phase::gone;
         over(process.job, JobState::failed, 119);
         m_unsaid = m_unsaid || m_finished;
@@ -652,12 +652,12 @@ private:
         process.fate_at = Time::max();
         const Time seen_at = m_clock.now() + seconds(m_dice.between(1, 40));
         if (m_dice.percent(60)) {
-            say(fmt::format("the node of link {} dies", process.link.value));
+            log_line(fmt::format("the node of link {} dies", process.link.value));
             process.dead = true;
             process.wake = seen_at;
             return;
         }
-        say(fmt::format("the node of link {} is cut off", process.link.value));
+        log_line(fmt::format("the node of link {} is cut off", process.link.value));
         if (m_dice.percent(50)) {
             process.deaf_until = seen_at + seconds(m_dice.between(0, 120));
         }
@@ -692,7 +692,7 @@ private:
         process.submitted = job.has_value();
         process.submit_at = m_clock.now() + 60s;
         if (job) {
-            say(fmt::format("link {} has job {}", next.link.value, job->value));
+            log_line(fmt::format("link {} has job {}", next.link.value, job->value));
         }
     }
 
@@ -700,27 +700,27 @@ private:
     {
         process.self.ending = Ending{status, cause, "", m_clock.now()};
         process.phase = Process::Phase::settling;
-        say(fmt::format("the program of link {} has ended: {} {}", process.link.value, word(cause),
-                        status));
+        log_line(fmt::format("the program of link {} has ended: {} {}", process.link.value,
+                             word(cause), status));
         m_finished = m_finished || (cause == Cause::finished && status == 0);
     }
 
-    void settle(Process& process)
+    void conclude(Process& process)
     {
         if (leaves_fenced(process)) {
             return;
         }
         std::vector<LinkPast> links = read_links(m_disk, m_run.key, process.link);
         links.back() = process.self;
-        Verdict verdict = judge(m_run.request, links, m_clock.now());
-        if (verdict.go == Verdict::Go::on) {
+        Verdict verdict = decide_next(m_run.request, links, m_clock.now());
+        if (verdict.decision == Verdict::Decision::next_link) {
             NextLink next;
             next.link = next_of(process);
             next.length = next_length(m_run.request, links, m_clock.now());
             next.after = process.job;
             hand_over(m_disk, &m_slurm, m_clock, m_run, next, verdict);
         }
-        if (verdict.go == Verdict::Go::over) {
+        if (verdict.decision == Verdict::Decision::over) {
             (void)withdraw_link(m_disk, m_slurm, m_run, next_of(process));
             process.self.ending = verdict.ending;
         } else {
@@ -742,9 +742,9 @@ private:
         beat(process);
         record(process, ended);
         m_done = m_done || !ended.continues;
-        say(fmt::format("link {} ends: {} {}{}", process.link.value,
-                        word(process.self.ending->cause), process.self.ending->status,
-                        ended.continues ? ", the next goes on" : ""));
+        log_line(fmt::format("link {} ends: {} {}{}", process.link.value,
+                             word(process.self.ending->cause), process.self.ending->status,
+                             ended.continues ? ", the next goes on" : ""));
         process.phase = Process::Phase::parting;
         process.wake = m_clock.now() + seconds(m_dice.between(0, 3));
         if (process.termed) {
@@ -774,45 +774,45 @@ private:
 
     // Users.
 
-    void act_as_person()
+    void act_as_user()
     {
-        m_person_busy = true;
-        m_person_at = Time::max();
+        m_user_busy = true;
+        m_user_at = Time::max();
         try {
-            if (m_person == Person::stops) {
+            if (m_ui == UserInterface::stops) {
                 stop();
-            } else if (m_person != Person::leaves_it) {
+            } else if (m_ui != UserInterface::leaves_it) {
                 scancel();
             }
         } catch (const Killed&) {
         }
-        m_person_busy = false;
+        m_user_busy = false;
     }
 
     void scancel()
     {
         if (m_slurm.is_out()) {
-            m_person_at = m_clock.now() + 5s;
+            m_user_at = m_clock.now() + 5s;
             return;
         }
         std::vector<JobId> meant;
         for (const Job& job : m_slurm.jobs) {
             const bool pending = job.state == JobState::pending;
             const bool running = job.state == JobState::running;
-            if ((pending && m_person != Person::cancels_running) ||
-                (running && m_person != Person::cancels_pending)) {
+            if ((pending && m_ui != UserInterface::cancels_running) ||
+                (running && m_ui != UserInterface::cancels_pending)) {
                 meant.push_back(job.id);
             }
         }
         if (meant.empty()) {
-            m_person_at = m_clock.now() + 3s;
+            m_user_at = m_clock.now() + 3s;
             return;
         }
         for (const JobId id : meant) {
             Job& job = *m_slurm.find(id);
             // Only one of two jobs for a link counts, and the user cannot know which.
             const bool counts = is_the_job_of_its_link(job);
-            say(fmt::format("scancel {}{}", id.value, counts ? "" : ", one of two"));
+            log_line(fmt::format("scancel {}{}", id.value, counts ? "" : ", one of two"));
             end_by_cancel(job);
             m_cancelled = m_cancelled || counts;
         }
@@ -839,13 +839,13 @@ private:
     /// Acts like gpuq stop.
     void stop()
     {
-        say("gpuq stop");
+        log_line("gpuq stop");
         if (!m_final_is_known()) {
             (void)m_disk.write_once(layout::inbox(m_run.key) + "/" + layout::k_stop_request,
                                     to_json(StopRequest{"ada@login1", m_clock.now()}));
             m_cancelled = true;
         }
-        const RunStatus status = look_at(m_doors, m_run.key);
+        const RunStatus status = query_run(m_services, m_run.key);
         if (status.state != RunState::ended && status.job) {
             if (status.next_job) {
                 (void)m_slurm.cancel(*status.next_job);
@@ -856,7 +856,7 @@ private:
 
     bool m_final_is_known()
     {
-        return look_at(m_doors, m_run.key, Ask::never).state == RunState::ended;
+        return query_run(m_services, m_run.key, SlurmQuery::never).state == RunState::ended;
     }
 
     void watch(int who)
@@ -864,9 +864,9 @@ private:
         m_watching[who] = true;
         m_fuse = m_kills > 0 && m_dice.percent(5) ? m_dice.between(1, 6) : 0;
         try {
-            look_at(m_doors, m_run.key);
+            query_run(m_services, m_run.key);
         } catch (const Killed&) {
-            say("a watcher is killed");
+            log_line("a watcher is killed");
         }
         m_fuse = 0;
         m_watching[who] = false;
@@ -933,11 +933,11 @@ private:
         const bool idle = std::none_of(m_slurm.jobs.begin(), m_slurm.jobs.end(),
                                        [](const Job& job) { return !is_over(job.state); });
         const bool nothing_to_come =
-            m_slurm.in_flight.empty() && m_held.empty() && m_person_at == Time::max();
+            m_slurm.in_flight.empty() && m_held.empty() && m_user_at == Time::max();
         if (!idle || !nothing_to_come) {
             return false;
         }
-        const RunStatus status = look_at(m_doors, m_run.key);
+        const RunStatus status = query_run(m_services, m_run.key);
         if (status.state == RunState::ended && status.ending) {
             m_final = status.ending;
             return true;
@@ -945,29 +945,30 @@ private:
         return false;
     }
 
-    void judge_the_end()
+    void check_end()
     {
         if (m_failed) {
             return;
         }
         if (!m_final) {
-            const RunStatus status = look_at(m_doors, m_run.key);
+            const RunStatus status = query_run(m_services, m_run.key);
             return broken(fmt::format("it never ends: {} {} {} link {}", word(status.state),
                                       status.reason, status.why_unknown, status.link.value));
         }
-        say(fmt::format("the run has ended: {} {} {}", word(m_final->cause), m_final->status,
-                        m_final->detail));
+        log_line(fmt::format("the run has ended: {} {} {}", word(m_final->cause), m_final->status,
+                             m_final->detail));
         if (m_disk.files.contains(layout::active(m_run.key))) {
             broken("it has ended and is listed as active");
         }
         const bool limited = m_run.request.chain->max_links || m_run.request.walltime < 1h;
-        const bool meddled = m_person != Person::leaves_it;
+        const bool meddled = m_ui != UserInterface::leaves_it;
         const bool worn_out = m_final->detail.find("links without a new") != std::string::npos ||
                               m_final->detail.find("nodes in a row") != std::string::npos;
         // The supervisor may already have withdrawn the next job, which looks like a user's
         // scancel.
-        const bool said = !m_unsaid;
-        if (!meddled && !limited && !worn_out && said && m_final->cause != Cause::finished) {
+        const bool has_recorded = !m_unsaid;
+        if (!meddled && !limited && !worn_out && has_recorded &&
+            m_final->cause != Cause::finished) {
             broken("a chain is lost");
         }
         if (m_final->cause == Cause::finished && m_final->status == 0 && !m_finished) {
@@ -975,7 +976,7 @@ private:
         }
     }
 
-    enum class Person {
+    enum class UserInterface {
         leaves_it,
         cancels_running,
         cancels_pending,
@@ -990,13 +991,13 @@ private:
     Disk m_disk;
     UnsteadySlurm m_slurm;
     fakes::FakeAccounting m_accounting;
-    LookDoors m_doors{m_disk, m_clock, [this] { return Result<Cluster*>(&m_slurm); },
-                      [this] { return Result<Accounting*>(&m_accounting); }};
+    StatusSources m_services{m_disk, m_clock, [this] { return Result<Cluster*>(&m_slurm); },
+                             [this] { return Result<Accounting*>(&m_accounting); }};
     Run m_run{RunKey::make(Time{}, {})};
     std::list<Process> m_processes;
-    Time m_calm_at{}, m_person_at{};
-    Person m_person = Person::leaves_it;
-    bool m_person_busy = false;
+    Time m_calm_at{}, m_user_at{};
+    UserInterface m_ui = UserInterface::leaves_it;
+    bool m_user_busy = false;
     std::array<bool, 3> m_watching{};
     int m_watchers = 0, m_node_failures = 0, m_crashes = 0, m_kills = 0;
     int m_work = 0, m_saved = 0; ///< seconds of work: in total, and up to the newest checkpoint

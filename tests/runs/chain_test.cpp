@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using Links = std::vector<LinkPast>;
-using Go = Verdict::Go;
+using Decision = Verdict::Decision;
 
 const Time k_start{1'800'000'000s};
 
@@ -60,7 +60,7 @@ public:
         m_links.back().checkpoint = "/ckpt/" + std::to_string(m_links.size());
         return *this;
     }
-    Past& told(seconds before_end = 1min)
+    Past& notified(seconds before_end = 1min)
     {
         m_links.back().noticed_at = m_links.back().ending->at - before_end;
         return *this;
@@ -70,9 +70,9 @@ public:
         m_links.back().preempted = true;
         return *this;
     }
-    Past& saved_as_told(seconds before_end = 1min)
+    Past& saved_on_notice(seconds before_end = 1min)
     {
-        told(before_end).saved();
+        notified(before_end).saved();
         m_links.back().saved_after_notice = true;
         return *this;
     }
@@ -98,13 +98,13 @@ private:
 
 Verdict judged(const Request& request, const Past& past)
 {
-    return judge(request, past, past.now());
+    return decide_next(request, past, past.now());
 }
 
 struct Rule {
     const char* name;
     std::function<Past()> past;
-    Go go;
+    Decision decision;
     Restart restart = Restart::first;
     std::optional<Cause> cause; ///< of a run that is over
     const char* why = "";       ///< substring of the reason
@@ -118,9 +118,9 @@ TEST_P(Judge, FollowsTheRule)
     const Request request =
         with([](Chain& chain) { chain.from_scratch = GetParam().from_scratch; });
     const Verdict verdict = judged(request, GetParam().past());
-    ASSERT_EQ(verdict.go, GetParam().go) << verdict.why;
+    ASSERT_EQ(verdict.decision, GetParam().decision) << verdict.why;
     EXPECT_THAT(verdict.why, HasSubstr(GetParam().why));
-    if (verdict.go == Go::on) {
+    if (verdict.decision == Decision::next_link) {
         EXPECT_EQ(word(verdict.restart), word(GetParam().restart));
         EXPECT_FALSE(verdict.ending);
     }
@@ -132,50 +132,53 @@ TEST_P(Judge, FollowsTheRule)
 }
 
 const Rule k_rules[] = {
-    {"TheFirstLinkStarts", [] { return Past(); }, Go::on, Restart::first},
+    {"TheFirstLinkStarts", [] { return Past(); }, Decision::next_link, Restart::first},
 
     // The program's exit status.
-    {"FinishedIsOver", [] { return Past().link(Cause::finished, 0).saved(); }, Go::over,
+    {"FinishedIsOver", [] { return Past().link(Cause::finished, 0).saved(); }, Decision::over,
      Restart::first, Cause::finished},
-    {"DoNotContinueIsOver", [] { return Past().link(Cause::finished, 93).saved(); }, Go::over,
+    {"DoNotContinueIsOver", [] { return Past().link(Cause::finished, 93).saved(); }, Decision::over,
      Restart::first, Cause::finished},
     {"DoNotContinueIsOverAlsoWhenTold",
-     [] { return Past().link(Cause::finished, 93).saved_as_told(); }, Go::over, Restart::first,
-     Cause::finished},
-    {"ContinueMeGoesOn", [] { return Past().link(Cause::finished, 85).saved(); }, Go::on,
-     Restart::timeout},
+     [] { return Past().link(Cause::finished, 93).saved_on_notice(); }, Decision::over,
+     Restart::first, Cause::finished},
+    {"ContinueMeGoesOn", [] { return Past().link(Cause::finished, 85).saved(); },
+     Decision::next_link, Restart::timeout},
     {"ContinueMeWithoutACheckpointIsOver", [] { return Past().link(Cause::finished, 85); },
-     Go::over, Restart::first, Cause::time_limit, "it may not start over"},
+     Decision::over, Restart::first, Cause::time_limit, "it may not start over"},
     {"LeftAsToldGoesOnWhateverItsStatus",
-     [] { return Past().link(Cause::finished, 7).saved_as_told(); }, Go::on, Restart::timeout},
+     [] { return Past().link(Cause::finished, 7).saved_on_notice(); }, Decision::next_link,
+     Restart::timeout},
     {"LeftAsToldByASignalGoesOn",
-     [] { return Past().link(Cause::crashed, 128 + 10).saved_as_told(); }, Go::on,
+     [] { return Past().link(Cause::crashed, 128 + 10).saved_on_notice(); }, Decision::next_link,
      Restart::timeout},
     {"FinishedAfterItHadSavedAsToldGoesOn",
-     [] { return Past().link(Cause::finished, 0).saved_as_told(); }, Go::on, Restart::timeout},
-    {"ToldButFinishedWithoutSavingIsOver", [] { return Past().link(Cause::finished, 0).told(); },
-     Go::over, Restart::first, Cause::finished},
+     [] { return Past().link(Cause::finished, 0).saved_on_notice(); }, Decision::next_link,
+     Restart::timeout},
+    {"ToldButFinishedWithoutSavingIsOver",
+     [] { return Past().link(Cause::finished, 0).notified(); }, Decision::over, Restart::first,
+     Cause::finished},
 
     // Limit and preemption.
-    {"TimeLimitGoesOn", [] { return Past().link(Cause::time_limit, 124).saved(); }, Go::on,
-     Restart::timeout},
+    {"TimeLimitGoesOn", [] { return Past().link(Cause::time_limit, 124).saved(); },
+     Decision::next_link, Restart::timeout},
     {"TimeLimitWithoutAnyCheckpointIsOver", [] { return Past().link(Cause::time_limit, 124); },
-     Go::over, Restart::first, Cause::time_limit, "--restart-from-scratch"},
+     Decision::over, Restart::first, Cause::time_limit, "--restart-from-scratch"},
     {"TimeLimitWithAnEarlierCheckpointGoesOn",
-     [] { return Past().link(Cause::time_limit).saved().link(Cause::time_limit); }, Go::on,
-     Restart::timeout},
+     [] { return Past().link(Cause::time_limit).saved().link(Cause::time_limit); },
+     Decision::next_link, Restart::timeout},
     {"FromScratchGoesOnWithoutACheckpoint",
      [] { return Past().link(Cause::time_limit).times(2); },
-     Go::on,
+     Decision::next_link,
      Restart::timeout,
      {},
      "",
      true},
     {"FromScratchIsOverAfterThreeInVain", [] { return Past().link(Cause::time_limit).times(3); },
-     Go::over, Restart::first, Cause::time_limit, "3 links without a new checkpoint", true},
+     Decision::over, Restart::first, Cause::time_limit, "3 links without a new checkpoint", true},
     {"ThreeLimitsInVainAreOver",
      [] { return Past().link(Cause::time_limit).saved().link(Cause::time_limit).times(3); },
-     Go::over, Restart::first, Cause::time_limit, "3 links without a new checkpoint"},
+     Decision::over, Restart::first, Cause::time_limit, "3 links without a new checkpoint"},
     {"ACheckpointInBetweenForgivesTheLinksInVain",
      [] {
          return Past()
@@ -188,7 +191,7 @@ const Rule k_rules[] = {
              .link(Cause::time_limit)
              .times(2);
      },
-     Go::on, Restart::timeout},
+     Decision::next_link, Restart::timeout},
     {"LimitsAndCrashesInVainCountTogether",
      [] {
          return Past()
@@ -198,33 +201,34 @@ const Rule k_rules[] = {
              .link(Cause::crashed, 139)
              .link(Cause::time_limit);
      },
-     Go::over, Restart::first, Cause::time_limit, "3 links without a new checkpoint"},
-    {"PreemptionGoesOn", [] { return Past().link(Cause::preempted, 119); }, Go::on,
+     Decision::over, Restart::first, Cause::time_limit, "3 links without a new checkpoint"},
+    {"PreemptionGoesOn", [] { return Past().link(Cause::preempted, 119); }, Decision::next_link,
      Restart::preempt},
     {"LeavingInTheTimeOfGraceIsPreemption",
-     [] { return Past().link(Cause::finished, 85).saved_as_told().for_another_job(); }, Go::on,
-     Restart::preempt},
+     [] { return Past().link(Cause::finished, 85).saved_on_notice().for_another_job(); },
+     Decision::next_link, Restart::preempt},
     {"SoIsDyingInIt",
-     [] { return Past().link(Cause::crashed, 143).saved().told().for_another_job(); }, Go::on,
-     Restart::preempt},
+     [] { return Past().link(Cause::crashed, 143).saved().notified().for_another_job(); },
+     Decision::next_link, Restart::preempt},
     {"ButWhoHasFinishedInItHas",
-     [] { return Past().link(Cause::finished, 0).told().for_another_job(); }, Go::over,
+     [] { return Past().link(Cause::finished, 0).notified().for_another_job(); }, Decision::over,
      Restart::first, Cause::finished},
-    {"PreemptionHasNoCount", [] { return Past().link(Cause::preempted, 119).times(20); }, Go::on,
-     Restart::preempt},
+    {"PreemptionHasNoCount", [] { return Past().link(Cause::preempted, 119).times(20); },
+     Decision::next_link, Restart::preempt},
 
     // Nodes.
     {"ANodeFailureGoesOn",
      [] { return Past().link(Cause::node_failed, 119); },
-     Go::on,
+     Decision::next_link,
      Restart::node,
      {},
      "its node node1 failed"},
-    {"LostGoesOn", [] { return Past().link(Cause::lost, 119); }, Go::on, Restart::node},
-    {"FourNodesGoOn", [] { return Past().link(Cause::node_failed, 119).times(4); }, Go::on,
+    {"LostGoesOn", [] { return Past().link(Cause::lost, 119); }, Decision::next_link,
      Restart::node},
-    {"FiveNodesAreOver", [] { return Past().link(Cause::node_failed, 119).times(5); }, Go::over,
-     Restart::first, Cause::node_failed, "5 nodes in a row"},
+    {"FourNodesGoOn", [] { return Past().link(Cause::node_failed, 119).times(4); },
+     Decision::next_link, Restart::node},
+    {"FiveNodesAreOver", [] { return Past().link(Cause::node_failed, 119).times(5); },
+     Decision::over, Restart::first, Cause::node_failed, "5 nodes in a row"},
     {"ACheckpointInBetweenForgivesTheNodes",
      [] {
          return Past()
@@ -234,39 +238,39 @@ const Rule k_rules[] = {
              .saved()
              .link(Cause::lost);
      },
-     Go::on, Restart::node},
+     Decision::next_link, Restart::node},
 
     // Crashes.
     {"ACrashBeforeTheFirstCheckpointIsOver", [] { return Past().link(Cause::crashed, 139); },
-     Go::over, Restart::first, Cause::crashed},
+     Decision::over, Restart::first, Cause::crashed},
     {"AnErrorBeforeTheFirstCheckpointIsOver", [] { return Past().link(Cause::finished, 1); },
-     Go::over, Restart::first, Cause::finished, "", true},
+     Decision::over, Restart::first, Cause::finished, "", true},
     {"ACrashAfterACheckpointGoesOn",
      [] { return Past().link(Cause::crashed, 139).saved(); },
-     Go::on,
+     Decision::next_link,
      Restart::crash,
      {},
      "status 139"},
-    {"MemoryIsACrash", [] { return Past().link(Cause::memory, 137).saved(); }, Go::on,
+    {"MemoryIsACrash", [] { return Past().link(Cause::memory, 137).saved(); }, Decision::next_link,
      Restart::crash},
-    {"GpuMemoryIsACrash", [] { return Past().link(Cause::gpu_memory, 1).saved(); }, Go::on,
-     Restart::crash},
-    {"ThreeCrashesGoOn", [] { return Past().link(Cause::crashed, 139).saved().times(3); }, Go::on,
-     Restart::crash},
+    {"GpuMemoryIsACrash", [] { return Past().link(Cause::gpu_memory, 1).saved(); },
+     Decision::next_link, Restart::crash},
+    {"ThreeCrashesGoOn", [] { return Past().link(Cause::crashed, 139).saved().times(3); },
+     Decision::next_link, Restart::crash},
     {"TheFourthCrashIsOver", [] { return Past().link(Cause::crashed, 139).saved().times(4); },
-     Go::over, Restart::first, Cause::crashed, "it has failed 4 times"},
+     Decision::over, Restart::first, Cause::crashed, "it has failed 4 times"},
     {"ThreeCrashesInVainAreOver",
      [] { return Past().link(Cause::time_limit).saved().link(Cause::crashed, 139).times(3); },
-     Go::over, Restart::first, Cause::crashed, "3 links without a new checkpoint"},
+     Decision::over, Restart::first, Cause::crashed, "3 links without a new checkpoint"},
 
     // Users.
-    {"StoppedIsOver", [] { return Past().link(Cause::stopped, 123).saved_as_told(); }, Go::over,
-     Restart::first, Cause::stopped},
-    {"CancelledIsOver", [] { return Past().link(Cause::cancelled, 123).saved_as_told(); }, Go::over,
-     Restart::first, Cause::cancelled},
-    {"NotStartableIsOver", [] { return Past().link(Cause::not_started, 127).saved(); }, Go::over,
-     Restart::first, Cause::not_started},
-    {"LostInputIsOver", [] { return Past().link(Cause::input_lost, 119).saved(); }, Go::over,
+    {"StoppedIsOver", [] { return Past().link(Cause::stopped, 123).saved_on_notice(); },
+     Decision::over, Restart::first, Cause::stopped},
+    {"CancelledIsOver", [] { return Past().link(Cause::cancelled, 123).saved_on_notice(); },
+     Decision::over, Restart::first, Cause::cancelled},
+    {"NotStartableIsOver", [] { return Past().link(Cause::not_started, 127).saved(); },
+     Decision::over, Restart::first, Cause::not_started},
+    {"LostInputIsOver", [] { return Past().link(Cause::input_lost, 119).saved(); }, Decision::over,
      Restart::first, Cause::input_lost},
 
     // Resumed by the user.
@@ -280,7 +284,7 @@ const Rule k_rules[] = {
              .link(Cause::time_limit)
              .resumed();
      },
-     Go::on, Restart::timeout},
+     Decision::next_link, Restart::timeout},
     {"ResumingForgivesTheCrashes",
      [] {
          return Past()
@@ -291,10 +295,10 @@ const Rule k_rules[] = {
              .saved()
              .resumed();
      },
-     Go::on, Restart::crash},
+     Decision::next_link, Restart::crash},
     {"ResumingForgivesTheNodes",
-     [] { return Past().link(Cause::lost).times(5).link(Cause::lost).resumed(); }, Go::on,
-     Restart::node},
+     [] { return Past().link(Cause::lost).times(5).link(Cause::lost).resumed(); },
+     Decision::next_link, Restart::node},
     {"ResumedAndInVainAgainIsOver",
      [] {
          return Past()
@@ -307,7 +311,7 @@ const Rule k_rules[] = {
              .link(Cause::time_limit)
              .times(2);
      },
-     Go::over, Restart::first, Cause::time_limit, "3 links without a new checkpoint"},
+     Decision::over, Restart::first, Cause::time_limit, "3 links without a new checkpoint"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rules, Judge, ::testing::ValuesIn(k_rules),
@@ -317,8 +321,8 @@ TEST(JudgeChain, WaitsWhileNobodyKnowsHowTheNewestLinkEnded)
 {
     Links links = Past().link(Cause::time_limit).saved().link(Cause::time_limit);
     links.back().ending.reset();
-    const Verdict verdict = judge(a_day(), links, k_start + 1h);
-    EXPECT_EQ(verdict.go, Go::wait);
+    const Verdict verdict = decide_next(a_day(), links, k_start + 1h);
+    EXPECT_EQ(verdict.decision, Decision::wait);
     EXPECT_EQ(verdict.why, "how link 2 ended is not yet known");
     EXPECT_FALSE(verdict.ending);
 }
@@ -328,7 +332,7 @@ TEST(JudgeChain, EndsARunThatIsNoChainWithItsLink)
     Request plain = a_day();
     plain.chain.reset();
     const Verdict verdict = judged(plain, Past().link(Cause::node_failed, 119).saved());
-    EXPECT_EQ(verdict.go, Go::over);
+    EXPECT_EQ(verdict.decision, Decision::over);
     EXPECT_EQ(verdict.ending->cause, Cause::node_failed);
 }
 
@@ -370,7 +374,7 @@ TEST(JudgeChain, KeepsTheWordsOfTheEndBesidesItsOwn)
 {
     Links links = Past().link(Cause::time_limit).saved().link(Cause::crashed, 1).times(3);
     links.back().ending->detail = "by signal 11";
-    EXPECT_EQ(judge(a_day(), links, k_start + 1h).ending->detail,
+    EXPECT_EQ(decide_next(a_day(), links, k_start + 1h).ending->detail,
               "by signal 11; 3 links without a new checkpoint");
 }
 
@@ -388,10 +392,10 @@ TEST_P(UsedUp, EndsTheRunThatWouldGoOn)
 {
     const Past past = Past().link(Cause::time_limit).saved().times(3); // 30 minutes
     Request request = a_day();
-    EXPECT_EQ(judged(request, past).go, Go::on);
+    EXPECT_EQ(judged(request, past).decision, Decision::next_link);
     GetParam().limit(request);
     const Verdict verdict = judged(request, past);
-    ASSERT_EQ(verdict.go, Go::over);
+    ASSERT_EQ(verdict.decision, Decision::over);
     EXPECT_EQ(verdict.ending->status, static_cast<int>(ExitStatus::time_limit));
     EXPECT_EQ(verdict.ending->cause, Cause::time_limit);
     EXPECT_EQ(verdict.ending->detail, GetParam().why);
@@ -514,25 +518,26 @@ TEST(NoticeLead, IsATwentiethAtFirst)
 
 TEST(NoticeLead, FollowsWhatSavingTook)
 {
-    EXPECT_EQ(notice_lead(1h, Past().link(Cause::time_limit).saved_as_told(20s)), 26s);
+    EXPECT_EQ(notice_lead(1h, Past().link(Cause::time_limit).saved_on_notice(20s)), 26s);
     EXPECT_EQ(notice_lead(1h, Past()
                                   .link(Cause::time_limit)
-                                  .saved_as_told(20s)
+                                  .saved_on_notice(20s)
                                   .link(Cause::time_limit)
-                                  .saved_as_told(10s)),
+                                  .saved_on_notice(10s)),
               26s)
         << "the longest";
-    EXPECT_EQ(notice_lead(30s, Past().link(Cause::time_limit).saved_as_told(20s)), 15s);
+    EXPECT_EQ(notice_lead(30s, Past().link(Cause::time_limit).saved_on_notice(20s)), 15s);
 }
 
 TEST(NoticeLead, GrowsAfterALinkThatDidNotSaveInTime)
 {
-    EXPECT_EQ(notice_lead(1h, Past().link(Cause::time_limit).told(20s)), 34s);
-    EXPECT_EQ(
-        notice_lead(
-            1h,
-            Past().link(Cause::time_limit).told(20s).link(Cause::time_limit).saved_as_told(28s)),
-        34s)
+    EXPECT_EQ(notice_lead(1h, Past().link(Cause::time_limit).notified(20s)), 34s);
+    EXPECT_EQ(notice_lead(1h, Past()
+                                  .link(Cause::time_limit)
+                                  .notified(20s)
+                                  .link(Cause::time_limit)
+                                  .saved_on_notice(28s)),
+              34s)
         << "and shrinks again";
 }
 

@@ -77,7 +77,7 @@ TEST_F(ConnectKeysOfARun, DoNotOutliveARunThatEndsMeanwhile)
 {
     m_run.submitted(JobId{7}).started(JobId{7}, Time()).ended({0, Cause::finished, "", Time()});
     EXPECT_EQ(prepare().error().kind, Error::Kind::missing);
-    EXPECT_FALSE(m_store.folders.contains(layout::connect_dir(m_run.key())));
+    EXPECT_FALSE(m_store.directories.contains(layout::connect_dir(m_run.key())));
 }
 
 TEST_F(ConnectKeysOfARun, GoWithTheRun)
@@ -85,7 +85,7 @@ TEST_F(ConnectKeysOfARun, GoWithTheRun)
     ASSERT_TRUE(prepare());
     m_store.files[layout::connect_file(m_run.key(), "sshd_config.n0.7")] = "left by a dead node";
     forget_active(m_store, m_run.key());
-    EXPECT_FALSE(m_store.folders.contains(layout::connect_dir(m_run.key())));
+    EXPECT_FALSE(m_store.directories.contains(layout::connect_dir(m_run.key())));
     EXPECT_THAT(m_store.list(layout::active()).value(), IsEmpty());
     EXPECT_THAT(m_store.list(layout::run_dir(m_run.key())).value(),
                 UnorderedElementsAre("run.json"));

@@ -35,7 +35,7 @@ class Credentials : public testing::Test {
 protected:
     Credentials()
         : m_run(m_store, fakes::some_run(k_now, "train", 1))
-        , m_folder(k_place + m_run.key().text())
+        , m_directory(k_place + m_run.key().text())
     {
         m_run.submitted(JobId{7});
         plan(WhenShort::hold);
@@ -43,7 +43,7 @@ protected:
     void plan(WhenShort what)
     {
         m_store.files[credential_plan_json(m_run.key())] =
-            to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, what, "", ""});
+            to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_directory, what, "", ""});
     }
     void state_of_link(const CacheBytes& bytes)
     {
@@ -60,7 +60,7 @@ protected:
     fakes::MemoryStore m_store;
     fakes::FakeSecretFiles m_files;
     RunOnDisk m_run;
-    std::string m_folder;
+    std::string m_directory;
 };
 
 TEST_F(Credentials, RecordsComeBackAsTheyWere)
@@ -72,7 +72,7 @@ TEST_F(Credentials, RecordsComeBackAsTheyWere)
     state.ticket = *credentials::ticket_in(cache_of(good_for(10, 100)));
     state.next = k_now + 4h;
     state.trouble = Trouble::unreachable;
-    state.words = "no answer";
+    state.message = "no answer";
     state.renewals = 3;
     state.has_afs = true;
     state.token = credentials::Token{k_now, k_now + 1h};
@@ -102,7 +102,7 @@ TEST_F(Credentials, GivesARunTheBetterTicket)
     EXPECT_EQ(delivered(good_for(10, 100)), 0U);
     EXPECT_EQ(delivered(good_for(5, 20)), 0U);
     EXPECT_EQ(delivered(good_for(10, 120)), 1U);
-    EXPECT_EQ(m_files.folders[m_folder][k_delivered], cache_of(good_for(10, 120)));
+    EXPECT_EQ(m_files.directories[m_directory][k_delivered], cache_of(good_for(10, 120)));
     EXPECT_EQ(delivered(good_for(10, 120)), 0U); // already delivered
     EXPECT_EQ(delivered(good_for(10, 130)), 1U);
 }
@@ -121,19 +121,19 @@ TEST_F(Credentials, GivesNobodyAnothersTicketOrAnExpiredOne)
     EXPECT_EQ(deliver(m_store, m_files, "no cache", {m_run.key()}, k_now).size(), 0U);
     m_store.files.erase(credential_plan_json(m_run.key()));
     EXPECT_EQ(delivered(good_for(100, 1000)), 0U);
-    EXPECT_TRUE(m_files.folders.empty());
+    EXPECT_TRUE(m_files.directories.empty());
 }
 
 TEST_F(Credentials, TakesTheBestOfWhatWaits)
 {
-    EXPECT_FALSE(stored_ticket(m_files, m_folder, k_now));
-    m_files.folders[m_folder] = {{k_delivered, cache_of(good_for(10, 100))},
-                                 {k_renewed, cache_of(good_for(20, 100))}};
-    EXPECT_EQ(stored_ticket(m_files, m_folder, k_now)->ticket.end, k_now + 20h);
-    m_files.folders[m_folder][k_delivered] = cache_of(good_for(10, 200));
-    EXPECT_EQ(stored_ticket(m_files, m_folder, k_now)->ticket.renew_till, k_now + 200h);
-    m_files.folders[m_folder][k_delivered] = "torn";
-    EXPECT_EQ(stored_ticket(m_files, m_folder, k_now)->ticket.end, k_now + 20h);
+    EXPECT_FALSE(stored_ticket(m_files, m_directory, k_now));
+    m_files.directories[m_directory] = {{k_delivered, cache_of(good_for(10, 100))},
+                                        {k_renewed, cache_of(good_for(20, 100))}};
+    EXPECT_EQ(stored_ticket(m_files, m_directory, k_now)->ticket.end, k_now + 20h);
+    m_files.directories[m_directory][k_delivered] = cache_of(good_for(10, 200));
+    EXPECT_EQ(stored_ticket(m_files, m_directory, k_now)->ticket.renew_till, k_now + 200h);
+    m_files.directories[m_directory][k_delivered] = "torn";
+    EXPECT_EQ(stored_ticket(m_files, m_directory, k_now)->ticket.end, k_now + 20h);
 }
 
 TEST_F(Credentials, HoldsALinkThatTheTicketDoesNotLast)
@@ -142,12 +142,12 @@ TEST_F(Credentials, HoldsALinkThatTheTicketDoesNotLast)
         return short_of_ticket(m_store, m_files, m_run.key(), length, now);
     };
     EXPECT_EQ(what(1h, k_now), WhenShort::hold); // no ticket at all
-    m_files.folders[m_folder][k_renewed] = cache_of(good_for(10, 100));
+    m_files.directories[m_directory][k_renewed] = cache_of(good_for(10, 100));
     EXPECT_EQ(what(100h, k_now), std::nullopt);
     EXPECT_EQ(what(95h, k_now + 8h), std::nullopt); // more than half of the lifetime is left
     EXPECT_EQ(what(1h, k_now + 11h), WhenShort::hold);
-    m_store.files[credential_plan_json(m_run.key())] =
-        to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, WhenShort::hold, "", "/home/ada/key"});
+    m_store.files[credential_plan_json(m_run.key())] = to_json(
+        CredentialPlan{"ada@EXAMPLE.ORG", m_directory, WhenShort::hold, "", "/home/ada/key"});
     EXPECT_EQ(what(95h, k_now + 9h), std::nullopt) << "the keytab gives the next";
     EXPECT_EQ(what(1h, k_now + 11h), WhenShort::hold) << "it has given none";
     plan(WhenShort::fail);
@@ -160,14 +160,14 @@ TEST_F(Credentials, HoldsALinkThatTheTicketDoesNotLast)
 
 TEST_F(Credentials, ATokenThatDoesNotTellIsDueTenMinutesAfterItWasGot)
 {
-    CredentialPlan plan{"", m_folder, WhenShort::hold, "", ""};
+    CredentialPlan plan{"", m_directory, WhenShort::hold, "", ""};
     plan.token = true;
     m_store.files[credential_plan_json(m_run.key())] = to_json(plan);
     const auto due = [&](Time now) { return token_due(m_store, m_files, {m_run.key()}, now); };
     EXPECT_EQ(due(k_now), k_now) << "there is none";
     m_files.now = k_now;
-    m_files.folders[m_folder];
-    ASSERT_TRUE(m_files.write(m_folder, k_token, "opaque"));
+    m_files.directories[m_directory];
+    ASSERT_TRUE(m_files.write(m_directory, k_token, "opaque"));
     EXPECT_EQ(due(k_now + 1min), k_now + 10min);
     EXPECT_EQ(due(k_now + 20min), k_now + 10min) << "while it waits, too";
     CredentialState state;
@@ -180,14 +180,14 @@ TEST_F(Credentials, ATokenThatDoesNotTellIsDueTenMinutesAfterItWasGot)
 
 TEST_F(Credentials, EmptiesNoFolderButTheRunsOwn)
 {
-    m_files.folders[m_folder][k_renewed] = "secret";
-    m_files.folders["/home/ada"]["thesis"] = "all of it";
+    m_files.directories[m_directory][k_renewed] = "secret";
+    m_files.directories["/home/ada"]["thesis"] = "all of it";
     forget_credentials(m_store, m_files, m_run.key());
-    EXPECT_EQ(m_files.folders.count(m_folder), 0U);
-    m_folder = "/home/ada";
+    EXPECT_EQ(m_files.directories.count(m_directory), 0U);
+    m_directory = "/home/ada";
     plan(WhenShort::hold);
     forget_credentials(m_store, m_files, m_run.key());
-    EXPECT_EQ(m_files.folders.count("/home/ada"), 1U);
+    EXPECT_EQ(m_files.directories.count("/home/ada"), 1U);
 }
 
 } // namespace

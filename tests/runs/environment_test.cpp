@@ -10,12 +10,12 @@ namespace gpuq {
 namespace {
 
 using testing::HasSubstr;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 /// Arguments with characters that are special to a shell.
-const Words k_hostile = {"a b", "", "$HOME", "`id`", "'\"", "line\nbreak", "*", "\xff\x01", "-n"};
+const Strings k_hostile = {"a b", "", "$HOME", "`id`", "'\"", "line\nbreak", "*", "\xff\x01", "-n"};
 
-Request showing(const Words& arguments = k_hostile)
+Request showing(const Strings& arguments = k_hostile)
 {
     Request request;
     request.program = {"show"};
@@ -24,12 +24,12 @@ Request showing(const Words& arguments = k_hostile)
 }
 
 /// The output of `show`: the hostile arguments, and the variables set by the wrappers.
-Words shown(const std::string& module, const std::string& conda)
+Strings shown(const std::string& module, const std::string& conda)
 {
-    Words words = k_hostile;
-    words.insert(words.end(), {"V=", "MODULE=" + module, "CONDA=" + conda,
-                               std::filesystem::current_path().string()});
-    return words;
+    Strings output = k_hostile;
+    output.insert(output.end(), {"V=", "MODULE=" + module, "CONDA=" + conda,
+                                 std::filesystem::current_path().string()});
+    return output;
 }
 
 TEST(Environment, IsTheProgramAloneWhenNothingIsAsked)
@@ -44,7 +44,7 @@ TEST(Environment, LoadsModulesInOrder)
     request.modules = {"gcc/12", "cuda;touch x"};
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
-    EXPECT_EQ(outcome.words, shown("[gcc/12][cuda;touch x]", ""));
+    EXPECT_EQ(outcome.output, shown("[gcc/12][cuda;touch x]", ""));
     EXPECT_EQ(site.read("told"), "module load gcc/12\nmodule load cuda;touch x\n");
 }
 
@@ -56,7 +56,7 @@ TEST(Environment, SaysWhichModuleIsMissing)
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.status, 125);
     EXPECT_THAT(outcome.error, HasSubstr("gpuq: --module missing could not be loaded on "));
-    EXPECT_EQ(outcome.words, Words{});
+    EXPECT_EQ(outcome.output, Strings{});
     EXPECT_EQ(site.read("told"), "module load gcc\nmodule load missing\n");
 }
 
@@ -82,7 +82,7 @@ TEST(Environment, ActivatesConda)
     request.conda = "/opt/my env";
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
-    EXPECT_EQ(outcome.words, shown("", "(/opt/my env)"));
+    EXPECT_EQ(outcome.output, shown("", "(/opt/my env)"));
     EXPECT_EQ(site.read("told"), "conda activate /opt/my env\n");
 }
 
@@ -92,11 +92,11 @@ TEST(Environment, SourcesFilesInOrder)
     site.file("a b.sh", "echo noise; read line && export V=read; export V=\"$V[$#]\"; set -u -f\n");
     site.file("b.sh", "export V=\"$V(b)\"; trap 'echo never' EXIT; cd /\n");
     Request request = showing();
-    request.sources = {site.folder() + "/a b.sh", site.folder() + "/b.sh"};
+    request.sources = {site.directory() + "/a b.sh", site.directory() + "/b.sh"};
     const auto outcome = site.run(program_argv(request));
-    Words expected = k_hostile;
+    Strings expected = k_hostile;
     expected.insert(expected.end(), {"V=[0](b)", "MODULE=", "CONDA=", "/"});
-    EXPECT_EQ(outcome.words, expected);
+    EXPECT_EQ(outcome.output, expected);
     EXPECT_EQ(outcome.error, "noise\n");
 }
 
@@ -111,17 +111,17 @@ TEST(Environment, SaysWhichSourcedFileFails)
                                                           {"set -e; false; export V=never", "1"}}) {
         site.file("odd $x.sh", text + "\n");
         Request request = showing();
-        request.sources = {site.folder() + "/odd $x.sh"};
+        request.sources = {site.directory() + "/odd $x.sh"};
         const auto outcome = site.run(program_argv(request));
         EXPECT_EQ(outcome.status, 125) << text;
         EXPECT_THAT(outcome.error, HasSubstr("gpuq: --source ")) << text;
         EXPECT_THAT(outcome.error,
                     HasSubstr("odd\\ \\$x.sh ended with exit status " + status + " on "))
             << text;
-        EXPECT_EQ(outcome.words, Words{}) << text;
+        EXPECT_EQ(outcome.output, Strings{}) << text;
     }
     Request request = showing();
-    request.sources = {site.folder() + "/nosuch.sh"};
+    request.sources = {site.directory() + "/nosuch.sh"};
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.status, 125);
     EXPECT_THAT(outcome.error, HasSubstr("nosuch.sh can not be read on "));
@@ -130,23 +130,23 @@ TEST(Environment, SaysWhichSourcedFileFails)
 TEST(Environment, ActivatesAVirtualEnvironment)
 {
     const StandIns site;
-    std::filesystem::create_directories(site.folder() + "/my venv/bin");
+    std::filesystem::create_directories(site.directory() + "/my venv/bin");
     for (const char* name : {"python", "python3"}) {
         site.file(std::string("my venv/bin/") + name,
                   "#!/bin/sh\nexec show \"$VIRTUAL_ENV\" \"$1\"\n");
-        std::filesystem::permissions(site.folder() + "/my venv/bin/" + name,
+        std::filesystem::permissions(site.directory() + "/my venv/bin/" + name,
                                      std::filesystem::perms::owner_all);
     }
     Request request;
     request.program = {"python3", "train.py"};
-    request.venv = site.folder() + "/my venv";
+    request.venv = site.directory() + "/my venv";
     auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
-    ASSERT_GE(outcome.words.size(), 2U);
-    EXPECT_EQ(outcome.words[0], site.folder() + "/my venv");
-    EXPECT_EQ(outcome.words[1], "train.py");
+    ASSERT_GE(outcome.output.size(), 2U);
+    EXPECT_EQ(outcome.output[0], site.directory() + "/my venv");
+    EXPECT_EQ(outcome.output[1], "train.py");
 
-    request.venv = site.folder() + "/nosuch";
+    request.venv = site.directory() + "/nosuch";
     outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.status, 125);
     EXPECT_THAT(outcome.error, HasSubstr("nosuch: no bin/python in it on "));
@@ -157,14 +157,14 @@ TEST(Environment, SourcesFilesBeforeTheModules)
     const StandIns site;
     site.file("env.sh", "export MODULE=sourced V=\"$MODULE\"\n");
     Request request = showing({});
-    request.sources = {site.folder() + "/env.sh"};
+    request.sources = {site.directory() + "/env.sh"};
     request.modules = {"cuda"};
     request.conda = "torch";
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
-    ASSERT_EQ(outcome.words.size(), 4U);
-    EXPECT_EQ(outcome.words[1], "MODULE=sourced[cuda]");
-    EXPECT_EQ(outcome.words[2], "CONDA=sourced[cuda](torch)");
+    ASSERT_EQ(outcome.output.size(), 4U);
+    EXPECT_EQ(outcome.output[1], "MODULE=sourced[cuda]");
+    EXPECT_EQ(outcome.output[2], "CONDA=sourced[cuda](torch)");
 }
 
 TEST(Environment, SaysWhyCondaDoesNotWork)
@@ -185,7 +185,7 @@ TEST(Environment, SaysWhyCondaDoesNotWork)
     outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.status, 125);
     EXPECT_THAT(outcome.error, HasSubstr("gpuq: --conda: no conda in PATH on "));
-    EXPECT_EQ(outcome.words, Words{});
+    EXPECT_EQ(outcome.output, Strings{});
 }
 
 TEST(Environment, PutsTheProgramIntoAContainer)
@@ -195,22 +195,22 @@ TEST(Environment, PutsTheProgramIntoAContainer)
     request.container = "my image.sif";
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
-    EXPECT_EQ(outcome.words, shown("", ""));
+    EXPECT_EQ(outcome.output, shown("", ""));
     EXPECT_THAT(site.read("told"),
                 testing::StartsWith("apptainer exec --nv my image.sif show a b"));
 }
 
 TEST(Environment, TakesTheSitesWordsForAContainer)
 {
-    EXPECT_EQ(container_words({"podman", "run", "--rm", "{image}"}, "x"),
-              (Words{"podman", "run", "--rm", "x"}));
-    EXPECT_EQ(container_words({"enroot", "start", "--image={image}.sqsh"}, "{image}"),
-              (Words{"enroot", "start", "--image={image}.sqsh"}));
-    EXPECT_EQ(container_words({"run-in"}, "x"), (Words{"run-in", "x"}));
+    EXPECT_EQ(container_arguments({"podman", "run", "--rm", "{image}"}, "x"),
+              (Strings{"podman", "run", "--rm", "x"}));
+    EXPECT_EQ(container_arguments({"enroot", "start", "--image={image}.sqsh"}, "{image}"),
+              (Strings{"enroot", "start", "--image={image}.sqsh"}));
+    EXPECT_EQ(container_arguments({"run-in"}, "x"), (Strings{"run-in", "x"}));
     Request request = showing({});
     request.container = "x";
     request.container_command = {"env", "IMAGE={image}"};
-    EXPECT_EQ(program_argv(request), (Words{"env", "IMAGE=x", "show"}));
+    EXPECT_EQ(program_argv(request), (Strings{"env", "IMAGE=x", "show"}));
 }
 
 TEST(Environment, NestsModulesCondaAndContainer)
@@ -223,7 +223,7 @@ TEST(Environment, NestsModulesCondaAndContainer)
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
     // conda ran with the module loaded, the container with both.
-    EXPECT_EQ(outcome.words, shown("[cuda]", "[cuda](torch)"));
+    EXPECT_EQ(outcome.output, shown("[cuda]", "[cuda](torch)"));
     EXPECT_THAT(site.read("told"),
                 testing::StartsWith("module load cuda\nconda activate torch\napptainer exec"));
 }
@@ -235,7 +235,7 @@ TEST(Environment, EndsWithTheProgramsStatus)
     Request request;
     request.modules = {"cuda"};
     request.conda = "torch";
-    for (const auto& [program, status] : std::vector<std::pair<Words, int>>{
+    for (const auto& [program, status] : std::vector<std::pair<Strings, int>>{
              {{"fails"}, 7}, {{"nosuch"}, 127}, {{"/tmp"}, 126}, {{"-odd"}, 127}}) {
         request.program = program;
         EXPECT_EQ(site.run(program_argv(request)).status, status) << program[0];

@@ -76,7 +76,7 @@ TEST(ExpectedStart, OfTheFirstInLineIsWhenEnoughRunningJobsHaveReachedTheirLimit
     const StartEstimate found = estimate(5, jobs, one);
     EXPECT_EQ(found.at, k_now + 20min);
     EXPECT_EQ(found.after, JobId{3});
-    EXPECT_EQ(basis_in_words(found), "job 3 reaches its time limit");
+    EXPECT_EQ(basis_text(found), "job 3 reaches its time limit");
 }
 
 TEST(ExpectedStart, WaitsForThoseThatGoFirst)
@@ -88,7 +88,7 @@ TEST(ExpectedStart, WaitsForThoseThatGoFirst)
     EXPECT_EQ(found.at, k_now + 70min);
     EXPECT_EQ(found.after, JobId{2});
     EXPECT_TRUE(found.after_waits);
-    EXPECT_EQ(basis_in_words(found), "job 2, which goes first, reaches its time limit");
+    EXPECT_EQ(basis_text(found), "job 2, which goes first, reaches its time limit");
     EXPECT_EQ(estimate(2, jobs, one).at, k_now + 10min) << "who is behind does not count";
 }
 

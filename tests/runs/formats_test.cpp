@@ -9,7 +9,7 @@
 #include "fakes/memory_store.h"
 #include "runs/find.h"
 #include "runs/log_reader.h"
-#include "runs/look.h"
+#include "runs/query_status.h"
 #include "runs/records/record.h"
 
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ protected:
     fakes::FakeClock m_clock{time_from_iso8601("2026-11-21T23:58:05.000000Z").value()};
     fakes::FakeCluster m_cluster;
     fakes::FakeAccounting m_accounting;
-    LookDoors m_doors{m_store, m_clock, [this] { return Result<Cluster*>(&m_cluster); },
-                      [this] { return Result<Accounting*>(&m_accounting); }};
+    StatusSources m_services{m_store, m_clock, [this] { return Result<Cluster*>(&m_cluster); },
+                             [this] { return Result<Accounting*>(&m_accounting); }};
 
     void SetUp() override
     {
@@ -76,7 +76,7 @@ protected:
 
 TEST_F(FirstFormat, OfARunThatHasEnded)
 {
-    const RunStatus status = look_at(m_doors, key("train"));
+    const RunStatus status = query_run(m_services, key("train"));
     EXPECT_EQ(status.state, RunState::ended);
     EXPECT_EQ(status.ending.value().status, 3);
     EXPECT_EQ(status.ending->cause, Cause::finished);
@@ -90,15 +90,15 @@ TEST_F(FirstFormat, OfARunThatHasEnded)
     EXPECT_EQ(run.user, "ada");
     EXPECT_EQ(run.version, "0.1.0");
     EXPECT_EQ(log_of(status.key, Writer::gone), "o epoch 1\nepoch 2\ne warn\n");
-    EXPECT_TRUE(m_cluster.asked.empty());
+    EXPECT_TRUE(m_cluster.requests.empty());
 }
 
 TEST_F(FirstFormat, OfARunThatRuns)
 {
-    const RunStatus status = look_at(m_doors, key("9"));
+    const RunStatus status = query_run(m_services, key("9"));
     EXPECT_EQ(status.state, RunState::running);
     EXPECT_EQ(log_of(status.key, Writer::alive), "o begun\n");
-    EXPECT_TRUE(m_cluster.asked.empty()) << "its heartbeat says it";
+    EXPECT_TRUE(m_cluster.requests.empty()) << "its heartbeat says it";
 }
 
 TEST_F(FirstFormat, OfARunThatHasDiedSince)
@@ -106,7 +106,7 @@ TEST_F(FirstFormat, OfARunThatHasDiedSince)
     m_clock.advance(10min);
     const RunKey long_one = key("long");
     slurm_has(long_one, 9, JobState::node_fail);
-    const RunStatus status = look_at(m_doors, long_one);
+    const RunStatus status = query_run(m_services, long_one);
     EXPECT_EQ(status.state, RunState::ended);
     EXPECT_EQ(status.ending.value().cause, Cause::node_failed);
 }
@@ -114,14 +114,14 @@ TEST_F(FirstFormat, OfARunThatHasDiedSince)
 TEST_F(FirstFormat, OfARunThatWaits)
 {
     slurm_has(key("desk"), 11, JobState::pending);
-    const RunStatus status = look_at(m_doors, key("desk"));
+    const RunStatus status = query_run(m_services, key("desk"));
     EXPECT_EQ(status.state, RunState::waiting);
     EXPECT_TRUE(status.run.value().request.pty);
 }
 
 TEST_F(FirstFormat, OfARunThatWasStoppedWhileItWaited)
 {
-    const RunStatus status = look_at(m_doors, key("waits"));
+    const RunStatus status = query_run(m_services, key("waits"));
     EXPECT_EQ(status.state, RunState::ended);
     EXPECT_EQ(status.ending.value().cause, Cause::stopped);
     EXPECT_EQ(status.ending->detail, "by ada@login1");

@@ -75,7 +75,7 @@ TEST(IdleRecords, TellPeople)
     EXPECT_EQ(idle_warning(some_finding(IdleFinding::State::warned), "4711"),
               "idle for 25 min: its GPUs are released in 5 min unless it works; "
               "gpuq exempt 4711 --reason TEXT keeps them");
-    EXPECT_THAT(in_words(some_finding(IdleFinding::State::released), std::nullopt),
+    EXPECT_THAT(describe(some_finding(IdleFinding::State::released), std::nullopt),
                 HasSubstr("released by the rule of queue calibration: its GPUs were unused for 25 "
                           "min (1490 samples, 12 s of 30 min without one, 0.7 s of CPU)"));
 }
@@ -84,14 +84,14 @@ TEST(IdleRecords, CountDownWhileARunIsWarned)
 {
     const IdleFinding finding = some_finding(IdleFinding::State::warned);
     const auto after = [&](std::chrono::seconds time) {
-        return in_words(finding, finding.at + time);
+        return describe(finding, finding.at + time);
     };
     EXPECT_EQ(after(0s), "its GPUs were unused for 25 min; released in 5 min unless it works");
     EXPECT_EQ(after(200s), "its GPUs were unused for 28 min; released in 100 s unless it works");
     EXPECT_EQ(after(290s), "its GPUs were unused for 30 min; released in 10 s unless it works");
     EXPECT_EQ(after(301s), "its GPUs were unused for 30 min; released now unless it works");
     EXPECT_EQ(after(-60s), after(0s)) << "another machine's clock";
-    EXPECT_EQ(in_words(finding, std::nullopt), "its GPUs were unused for 25 min when it was warned")
+    EXPECT_EQ(describe(finding, std::nullopt), "its GPUs were unused for 25 min when it was warned")
         << "it has ended otherwise";
 }
 

@@ -66,8 +66,8 @@ protected:
     {
         m_store.append(layout::claim(m_run.key, link), std::to_string(id) + "\n");
     }
-    void say(LinkNumber link, Event::Kind kind, Cause cause = Cause::finished, int status = 0,
-             bool continues = false)
+    void add_event(LinkNumber link, Event::Kind kind, Cause cause = Cause::finished, int status = 0,
+                   bool continues = false)
     {
         Event event;
         event.kind = kind;
@@ -204,8 +204,8 @@ TEST_F(NextLinkOf, IsReplacedWithoutAMomentWithoutAJob)
 
 TEST_F(NextLinkOf, IsHeldInAnotherJobAndReleasedInAThird)
 {
-    say(k_one, Event::Kind::program_started);
-    say(k_one, Event::Kind::ended, Cause::time_limit, 85, /*continues=*/true);
+    add_event(k_one, Event::Kind::program_started);
+    add_event(k_one, Event::Kind::ended, Cause::time_limit, 85, /*continues=*/true);
     ASSERT_EQ(submit().value(), JobId{101});
     EXPECT_EQ(hold_link(m_store, m_cluster, m_clock, m_run, m_next).value(), JobId{102});
     EXPECT_EQ(recorded(), JobId{102});
@@ -243,7 +243,7 @@ TEST_F(NextLinkOf, StaysHeldWhileSlurmDoesNotAnswer)
 TEST_F(NextLinkOf, ClaimsNothingWhenItLacksSomething)
 {
     m_run.request.chain->from_scratch = true;
-    say(k_one, Event::Kind::ended, Cause::time_limit, 124, /*continues=*/true);
+    add_event(k_one, Event::Kind::ended, Cause::time_limit, 124, /*continues=*/true);
     const auto judged = [&](bool lacks) {
         return succeed(
                    m_store, &m_cluster, m_run, k_two, JobId{101}, m_clock.now(), [](LinkPast&) {},
@@ -252,7 +252,7 @@ TEST_F(NextLinkOf, ClaimsNothingWhenItLacksSomething)
     };
     EXPECT_EQ(judged(true), Succession::Is::hold);
     EXPECT_EQ(m_store.files.count(layout::claim(m_run.key, k_two)), 0U);
-    EXPECT_EQ(judged(false), Succession::Is::turn);
+    EXPECT_EQ(judged(false), Succession::Is::link_start);
     EXPECT_EQ(m_store.files.count(layout::claim(m_run.key, k_two)), 1U);
 }
 
@@ -286,36 +286,36 @@ TEST_F(NextLinkOf, IsLeftAloneOnceItRunsItsProgram)
 TEST_F(NextLinkOf, LetsOneJobRunTheLink)
 {
     m_run.request.chain->from_scratch = true;
-    say(k_one, Event::Kind::ended, Cause::time_limit, 124, /*continues=*/true);
-    EXPECT_EQ(start(k_two, 101).is, Succession::Is::turn);
-    EXPECT_EQ(start(k_two, 101).is, Succession::Is::turn) << "asked again";
+    add_event(k_one, Event::Kind::ended, Cause::time_limit, 124, /*continues=*/true);
+    EXPECT_EQ(start(k_two, 101).is, Succession::Is::link_start);
+    EXPECT_EQ(start(k_two, 101).is, Succession::Is::link_start) << "asked again";
     EXPECT_EQ(start(k_two, 102).is, Succession::Is::leave);
 }
 
 TEST_F(NextLinkOf, LeavesWhenTheRunIsOver)
 {
-    say(k_one, Event::Kind::ended, Cause::finished, 0);
+    add_event(k_one, Event::Kind::ended, Cause::finished, 0);
     EXPECT_EQ(start(k_two, 101).is, Succession::Is::leave);
 }
 
 TEST_F(NextLinkOf, WaitsWhileTheNodeBeforeMayBeAlive)
 {
     m_run.request.chain->from_scratch = true;
-    say(k_one, Event::Kind::supervisor_started);
+    add_event(k_one, Event::Kind::supervisor_started);
     job(100, JobState::node_fail, k_one);
     m_store.append(layout::heartbeat(m_run.key, k_one),
                    to_line(Heartbeat{m_clock.now(), JobId{100}, 1, 0, 0}));
     EXPECT_EQ(start(k_two, 101).is, Succession::Is::wait);
     m_clock.advance(16s);
     const Succession found = start(k_two, 101);
-    EXPECT_EQ(found.is, Succession::Is::turn);
+    EXPECT_EQ(found.is, Succession::Is::link_start);
     EXPECT_EQ(found.verdict.restart, Restart::node);
-    EXPECT_FALSE(found.had_word);
+    EXPECT_FALSE(found.has_own_ending);
 }
 
 TEST_F(NextLinkOf, WaitsWhileSlurmIsSilentAboutTheLinkBefore)
 {
-    say(k_one, Event::Kind::supervisor_started);
+    add_event(k_one, Event::Kind::supervisor_started);
     m_cluster.silent = true;
     const Succession found = start(k_two, 101);
     EXPECT_EQ(found.is, Succession::Is::wait);
@@ -325,7 +325,7 @@ TEST_F(NextLinkOf, WaitsWhileSlurmIsSilentAboutTheLinkBefore)
 TEST_F(NextLinkOf, IsNotResurrectedAfterAScancel)
 {
     m_run.request.chain->from_scratch = true;
-    say(k_one, Event::Kind::supervisor_started);
+    add_event(k_one, Event::Kind::supervisor_started);
     job(100, JobState::cancelled, k_one);
     EXPECT_EQ(start(k_two, 101).is, Succession::Is::leave);
     EXPECT_TRUE(m_store.files.contains(layout::ended_json(m_run.key)));
@@ -334,8 +334,8 @@ TEST_F(NextLinkOf, IsNotResurrectedAfterAScancel)
 TEST_F(NextLinkOf, IsNotResurrectedAfterAScancelThatCameAfterTheLastWord)
 {
     m_run.request.chain->from_scratch = true;
-    say(k_one, Event::Kind::supervisor_started);
-    say(k_one, Event::Kind::ended, Cause::time_limit, 124, /*continues=*/true);
+    add_event(k_one, Event::Kind::supervisor_started);
+    add_event(k_one, Event::Kind::ended, Cause::time_limit, 124, /*continues=*/true);
     job(100, JobState::cancelled, k_one);
     EXPECT_EQ(start(k_two, 101).is, Succession::Is::leave);
 }
@@ -343,7 +343,7 @@ TEST_F(NextLinkOf, IsNotResurrectedAfterAScancelThatCameAfterTheLastWord)
 TEST_F(NextLinkOf, DoesNotStartOnceSomebodyHasAskedToStop)
 {
     m_run.request.chain->from_scratch = true;
-    say(k_one, Event::Kind::ended, Cause::time_limit, 124, /*continues=*/true);
+    add_event(k_one, Event::Kind::ended, Cause::time_limit, 124, /*continues=*/true);
     m_store.append(layout::inbox(m_run.key) + "/" + layout::k_save_and_stop_request,
                    to_json(StopRequest{"ada@login1", m_clock.now()}));
     EXPECT_EQ(start(k_two, 101).is, Succession::Is::leave);
@@ -353,23 +353,23 @@ TEST_F(NextLinkOf, DoesNotStartOnceSomebodyHasAskedToStop)
 
 TEST_F(NextLinkOf, GoesOnForAPersonWhateverEndedTheRun)
 {
-    say(k_one, Event::Kind::ended, Cause::stopped, 123);
+    add_event(k_one, Event::Kind::ended, Cause::stopped, 123);
     m_next.resumed = true;
     ASSERT_TRUE(submit());
     const Succession found = start(k_two, 101);
-    EXPECT_EQ(found.is, Succession::Is::turn);
+    EXPECT_EQ(found.is, Succession::Is::link_start);
     EXPECT_EQ(found.verdict.restart, Restart::user);
 }
 
 TEST_F(NextLinkOf, FencesWhatCameBeforeALinkThatNeverBegan)
 {
     m_run.request.chain->from_scratch = true;
-    say(k_one, Event::Kind::supervisor_started);
+    add_event(k_one, Event::Kind::supervisor_started);
     m_clock.advance(2min);
     job(100, JobState::node_fail, k_one);
     ASSERT_TRUE(submit());
     m_cluster.find(JobId{101})->state = JobState::failed;
-    EXPECT_EQ(start(k_three, 102).is, Succession::Is::turn);
+    EXPECT_EQ(start(k_three, 102).is, Succession::Is::link_start);
     EXPECT_TRUE(m_store.files.contains(layout::claim(m_run.key, k_two)));
 }
 
@@ -379,11 +379,11 @@ TEST_F(NextLinkOf, HandsOverToTheJobThatWaits)
 {
     ASSERT_TRUE(submit());
     Verdict verdict;
-    verdict.go = Verdict::Go::on;
+    verdict.decision = Verdict::Decision::next_link;
     EXPECT_EQ(hand_over(m_store, &m_cluster, m_clock, m_run, m_next, verdict), JobId{101});
     verdict.pause = 60s;
     EXPECT_EQ(hand_over(m_store, &m_cluster, m_clock, m_run, m_next, verdict), JobId{102});
-    EXPECT_EQ(verdict.go, Verdict::Go::on);
+    EXPECT_EQ(verdict.decision, Verdict::Decision::next_link);
 }
 
 TEST_F(NextLinkOf, EndsTheRunWhenItsJobWasCancelledWhileItWaited)
@@ -391,9 +391,9 @@ TEST_F(NextLinkOf, EndsTheRunWhenItsJobWasCancelledWhileItWaited)
     ASSERT_TRUE(submit());
     m_cluster.find(JobId{101})->state = JobState::cancelled;
     Verdict verdict;
-    verdict.go = Verdict::Go::on;
+    verdict.decision = Verdict::Decision::next_link;
     EXPECT_EQ(hand_over(m_store, &m_cluster, m_clock, m_run, m_next, verdict), std::nullopt);
-    EXPECT_EQ(verdict.go, Verdict::Go::over);
+    EXPECT_EQ(verdict.decision, Verdict::Decision::over);
     EXPECT_EQ(verdict.ending->detail, "the job of its next link, 101, was cancelled");
 }
 
@@ -401,7 +401,7 @@ TEST_F(NextLinkOf, EndsTheRunWhenItsJobWasCancelledWhileItWaited)
 
 TEST_F(NextLinkOf, DoesNotCountTheTimeInTheQueueAsTheTimeOfALostLink)
 {
-    say(k_one, Event::Kind::supervisor_started);
+    add_event(k_one, Event::Kind::supervisor_started);
     m_clock.advance(10min);
     m_store.append(layout::heartbeat(m_run.key, k_one),
                    to_line(Heartbeat{m_clock.now(), JobId{100}, 1, 0, 0}));

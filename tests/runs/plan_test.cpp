@@ -13,48 +13,49 @@ using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-using File = Surroundings::File;
-using Words = std::vector<std::string>;
+using File = SiteContext::File;
+using Strings = std::vector<std::string>;
 
 const std::vector<Partition> k_lab = {
     {.name = "gpu", .max_time = 48h, .default_time = 4h},
     {.name = "calibration", .max_time = 2h, .default_time = 1h, .is_default = true},
 };
 
-Surroundings here(const std::map<std::string, File>& files = {})
+SiteContext here(const std::map<std::string, File>& files = {})
 {
-    Surroundings surroundings;
-    surroundings.work_dir = "/home/ann";
-    surroundings.file = [files](const std::string& path) {
+    SiteContext site_context;
+    site_context.work_dir = "/home/ann";
+    site_context.file = [files](const std::string& path) {
         const auto found = files.find(path);
         return found == files.end() ? File::missing : found->second;
     };
-    surroundings.variable = [](const std::string& name) {
+    site_context.variable = [](const std::string& name) {
         return name == "HOME" ? std::optional<std::string>("/home/ann") : std::nullopt;
     };
-    surroundings.container_command = {"apptainer", "exec", "--nv", "{image}"};
-    return surroundings;
+    site_context.container_command = {"apptainer", "exec", "--nv", "{image}"};
+    return site_context;
 }
 
-AskedFor asking(const Words& program = {"hostname"})
+RunParameters asking(const Strings& program = {"hostname"})
 {
-    AskedFor asked;
-    asked.program = program;
-    return asked;
+    RunParameters parameters;
+    parameters.program = program;
+    return parameters;
 }
 
-AskedFor asking_for(std::optional<std::chrono::minutes> walltime,
-                    std::optional<std::string> queue = {})
+RunParameters asking_for(std::optional<std::chrono::minutes> walltime,
+                         std::optional<std::string> queue = {})
 {
-    AskedFor asked = asking();
-    asked.walltime = walltime;
-    asked.queue = std::move(queue);
-    return asked;
+    RunParameters parameters = asking();
+    parameters.walltime = walltime;
+    parameters.queue = std::move(queue);
+    return parameters;
 }
 
-std::string queue_for(const AskedFor& asked, const std::vector<Partition>& partitions = k_lab)
+std::string queue_for(const RunParameters& parameters,
+                      const std::vector<Partition>& partitions = k_lab)
 {
-    const auto made = plan(asked, partitions, here());
+    const auto made = plan(parameters, partitions, here());
     return made ? made->request.queue : "refused: " + made.error().text;
 }
 
@@ -80,14 +81,15 @@ TEST(Plan, RefusesMoreNodesThanTheQueueHasAndNamesOneThatHasThem)
     std::vector<Partition> lab = k_lab;
     lab[0].most_nodes = 4;
     lab[1].most_nodes = 1;
-    AskedFor asked = asking_for(1h);
-    asked.nodes = 4;
-    EXPECT_EQ(queue_for(asked, lab), "refused: -N 4: a job in queue calibration can have 1 node; "
-                                     "gpu has them: -p gpu");
-    asked.queue = "gpu";
-    EXPECT_EQ(queue_for(asked, lab), "gpu");
-    asked.nodes = 5;
-    EXPECT_EQ(queue_for(asked, lab),
+    RunParameters parameters = asking_for(1h);
+    parameters.nodes = 4;
+    EXPECT_EQ(queue_for(parameters, lab),
+              "refused: -N 4: a job in queue calibration can have 1 node; "
+              "gpu has them: -p gpu");
+    parameters.queue = "gpu";
+    EXPECT_EQ(queue_for(parameters, lab), "gpu");
+    parameters.nodes = 5;
+    EXPECT_EQ(queue_for(parameters, lab),
               "refused: -N 5: a job in queue gpu can have 4 nodes; no queue has more than 4");
 }
 
@@ -103,7 +105,7 @@ TEST(Plan, OfAPoliciesQueuesTheFirstThatTakesTheRunIsAskedFor)
     EXPECT_EQ(queue_for(asking_for(3h), lab), "owners,gpu");
     EXPECT_EQ(queue_for(asking_for({}), lab), "calibration,owners,gpu");
     EXPECT_EQ(queue_for(asking_for(1h, "owners"), lab), "owners");
-    AskedFor wide = asking_for(1h);
+    RunParameters wide = asking_for(1h);
     wide.nodes = 2; // node limits of a queue are left to the policy
     EXPECT_EQ(queue_for(wide, lab), "calibration,owners,gpu");
     EXPECT_THAT(plan(asking_for(3h), lab, here())->summary,
@@ -114,30 +116,30 @@ TEST(Plan, OfAPoliciesQueuesTheFirstThatTakesTheRunIsAskedFor)
 
 TEST(Plan, LeavesTheNumberOfNodesToSlurmWhereItIsNotKnown)
 {
-    AskedFor asked = asking_for(1h);
-    asked.nodes = 400;
-    EXPECT_EQ(queue_for(asked), "calibration");
+    RunParameters parameters = asking_for(1h);
+    parameters.nodes = 400;
+    EXPECT_EQ(queue_for(parameters), "calibration");
 }
 
 TEST(Plan, PassesOnEverythingAskedFor)
 {
-    AskedFor asked = asking();
-    asked.walltime = 90min;
-    asked.gpus = GpuRequest{.count = 2, .model = "k80"};
-    asked.cpus = 8;
-    asked.memory_mib = 16384;
-    asked.nodes = 2;
-    asked.name = "sweep";
-    asked.account = "lab";
-    asked.qos = "high";
-    asked.after = JobId{7};
-    asked.input = Input::pipe;
-    asked.env = {{"SEED", "1"}, {"HOME", std::nullopt}};
-    asked.modules = {"cuda/12"};
-    asked.conda = "torch";
-    asked.container = "pytorch.sif";
-    asked.slurm_options = "--exclude=n1";
-    const Plan made = *plan(asked, k_lab, here());
+    RunParameters parameters = asking();
+    parameters.walltime = 90min;
+    parameters.gpus = GpuRequest{.count = 2, .model = "k80"};
+    parameters.cpus = 8;
+    parameters.memory_mib = 16384;
+    parameters.nodes = 2;
+    parameters.name = "sweep";
+    parameters.account = "lab";
+    parameters.qos = "high";
+    parameters.after = JobId{7};
+    parameters.input = Input::pipe;
+    parameters.env = {{"SEED", "1"}, {"HOME", std::nullopt}};
+    parameters.modules = {"cuda/12"};
+    parameters.conda = "torch";
+    parameters.container = "pytorch.sif";
+    parameters.slurm_options = "--exclude=n1";
+    const Plan made = *plan(parameters, k_lab, here());
     EXPECT_EQ(made.spec.walltime, 90min);
     EXPECT_EQ(made.spec.gpu_model, "k80");
     EXPECT_EQ(made.spec.gpus_per_node, 2);
@@ -152,7 +154,7 @@ TEST(Plan, PassesOnEverythingAskedFor)
     EXPECT_EQ(made.request.input, Input::pipe);
     EXPECT_EQ(made.request.env, (std::vector<std::pair<std::string, std::string>>{
                                     {"SEED", "1"}, {"HOME", "/home/ann"}}));
-    EXPECT_EQ(made.request.modules, Words{"cuda/12"});
+    EXPECT_EQ(made.request.modules, Strings{"cuda/12"});
     EXPECT_EQ(made.request.conda, "torch");
     EXPECT_EQ(made.request.container, "pytorch.sif");
     EXPECT_EQ(made.request.container_command, here().container_command);
@@ -163,27 +165,27 @@ TEST(Plan, PassesOnEverythingAskedFor)
 
 TEST(Plan, FindsGpusAndTasksOfANodeOutOfEachOther)
 {
-    AskedFor asked = asking();
-    asked.tasks_per_node = 4;
-    EXPECT_EQ(plan(asked, k_lab, here())->request.gpus.count, 1) << "which all of them see";
-    asked.gpus_per_task = 1;
-    EXPECT_EQ(plan(asked, k_lab, here())->request.gpus.count, 4);
-    EXPECT_EQ(plan(asked, k_lab, here())->spec.tasks_per_node, 4);
-    asked.gpus = GpuRequest{.count = 3};
-    EXPECT_THAT(plan(asked, k_lab, here()).error().text,
+    RunParameters parameters = asking();
+    parameters.tasks_per_node = 4;
+    EXPECT_EQ(plan(parameters, k_lab, here())->request.gpus.count, 1) << "which all of them see";
+    parameters.gpus_per_task = 1;
+    EXPECT_EQ(plan(parameters, k_lab, here())->request.gpus.count, 4);
+    EXPECT_EQ(plan(parameters, k_lab, here())->spec.tasks_per_node, 4);
+    parameters.gpus = GpuRequest{.count = 3};
+    EXPECT_THAT(plan(parameters, k_lab, here()).error().text,
                 HasSubstr("4 tasks with 1 each need 4 GPUs on each node, -g asks for 3"));
-    asked.tasks_per_node.reset();
-    EXPECT_EQ(plan(asked, k_lab, here())->request.tasks_per_node, 3);
+    parameters.tasks_per_node.reset();
+    EXPECT_EQ(plan(parameters, k_lab, here())->request.tasks_per_node, 3);
 }
 
 TEST(Plan, SharesTheCoresOfANodeEvenlyAmongItsTasks)
 {
-    AskedFor asked = asking();
-    asked.cpus = 10;
-    asked.tasks_per_node = 4;
-    EXPECT_THAT(plan(asked, k_lab, here()).error().text, HasSubstr("10 cores"));
-    asked.cpus = 8;
-    EXPECT_EQ(plan(asked, k_lab, here())->spec.cpus_per_node, 8);
+    RunParameters parameters = asking();
+    parameters.cpus = 10;
+    parameters.tasks_per_node = 4;
+    EXPECT_THAT(plan(parameters, k_lab, here()).error().text, HasSubstr("10 cores"));
+    parameters.cpus = 8;
+    EXPECT_EQ(plan(parameters, k_lab, here())->spec.cpus_per_node, 8);
 }
 
 TEST(Plan, ChoosesTheSmallestQueueThatHoldsTheTime)
@@ -226,8 +228,8 @@ TEST(Plan, NamesTheQueueThatTakesALongerTime)
 
 TEST(Plan, NamesTheLongestQueueBeyondAll)
 {
-    for (const auto& asked : {asking_for(49h), asking_for(49h, "calibration")}) {
-        const auto refused = plan(asked, k_lab, here());
+    for (const auto& parameters : {asking_for(49h), asking_for(49h, "calibration")}) {
+        const auto refused = plan(parameters, k_lab, here());
         EXPECT_EQ(refused.error().kind, Error::Kind::denied);
         EXPECT_THAT(refused.error().text,
                     AllOf(StartsWith("no queue takes 2 days 1 h: the longest is gpu with 2 days"),
@@ -253,7 +255,7 @@ TEST(Plan, TakesTheQueuesTime)
         fail(Error::Kind::usage, "queue endless has no default time; give a time limit: -t 2h"));
 }
 
-Words program_of(const Words& typed, const std::map<std::string, File>& files)
+Strings program_of(const Strings& typed, const std::map<std::string, File>& files)
 {
     return plan(asking(typed), k_lab, here(files))->request.program;
 }
@@ -261,19 +263,19 @@ Words program_of(const Words& typed, const std::map<std::string, File>& files)
 TEST(Plan, RunsTheFileInTheWorkingDirectoryFirst)
 {
     EXPECT_EQ(program_of({"train.py", "-x"}, {{"/home/ann/train.py", File::plain}}),
-              (Words{"python3", "train.py", "-x"}));
+              (Strings{"python3", "train.py", "-x"}));
     EXPECT_EQ(program_of({"train.py"}, {{"/home/ann/train.py", File::executable}}),
-              Words{"./train.py"});
-    EXPECT_EQ(program_of({"train.py"}, {}), Words{"train.py"}); // from PATH on the node
-    EXPECT_EQ(program_of({"notes"}, {{"/home/ann/notes", File::plain}}), Words{"notes"});
-    EXPECT_EQ(program_of({"src"}, {{"/home/ann/src", File::other}}), Words{"src"});
+              Strings{"./train.py"});
+    EXPECT_EQ(program_of({"train.py"}, {}), Strings{"train.py"}); // from PATH on the node
+    EXPECT_EQ(program_of({"notes"}, {{"/home/ann/notes", File::plain}}), Strings{"notes"});
+    EXPECT_EQ(program_of({"src"}, {{"/home/ann/src", File::other}}), Strings{"src"});
     EXPECT_EQ(program_of({"sub/train.py"}, {{"/home/ann/sub/train.py", File::plain}}),
-              (Words{"python3", "sub/train.py"}));
+              (Strings{"python3", "sub/train.py"}));
     EXPECT_EQ(program_of({"/opt/train.py"}, {{"/opt/train.py", File::plain}}),
-              (Words{"python3", "/opt/train.py"}));
-    EXPECT_EQ(program_of({"/opt/tool"}, {{"/opt/tool", File::executable}}), Words{"/opt/tool"});
+              (Strings{"python3", "/opt/train.py"}));
+    EXPECT_EQ(program_of({"/opt/tool"}, {{"/opt/tool", File::executable}}), Strings{"/opt/tool"});
     EXPECT_EQ(program_of({"-x.py"}, {{"/home/ann/-x.py", File::plain}}),
-              (Words{"python3", "./-x.py"}));
+              (Strings{"python3", "./-x.py"}));
 }
 
 std::string name_of(const std::string& program)
@@ -297,49 +299,49 @@ TEST(Plan, NamesTheRunAfterItsProgram)
 
 TEST(Plan, WantsVariablesThatAreSet)
 {
-    AskedFor asked = asking();
-    asked.env = {{"NOPE", std::nullopt}};
-    EXPECT_EQ(plan(asked, k_lab, here()).error(),
+    RunParameters parameters = asking();
+    parameters.env = {{"NOPE", std::nullopt}};
+    EXPECT_EQ(plan(parameters, k_lab, here()).error(),
               fail(Error::Kind::usage, "--env NOPE: NOPE is not set here; write --env NOPE=VALUE"));
 }
 
 TEST(Plan, TurnsAMemoryIntoAModel)
 {
-    AskedFor asked = asking();
-    asked.gpus = GpuRequest{.count = 1, .min_memory_mib = 16 * 1024};
-    EXPECT_TRUE(needs_nodes(asked));
+    RunParameters parameters = asking();
+    parameters.gpus = GpuRequest{.count = 1, .min_memory_mib = 16 * 1024};
+    EXPECT_TRUE(needs_nodes(parameters));
     EXPECT_FALSE(needs_nodes(asking()));
-    Surroundings surroundings = here();
-    surroundings.nodes = {
+    SiteContext site_context = here();
+    site_context.nodes = {
         {.name = "n1", .gpus = {{"k80", 4, 0}, {"a100", 4, 0}}, .partitions = {"calibration"}}};
-    const Plan made = *plan(asked, k_lab, surroundings);
+    const Plan made = *plan(parameters, k_lab, site_context);
     EXPECT_EQ(made.spec.gpu_model, "a100");
-    EXPECT_EQ(made.request.gpus, *asked.gpus); // recorded as requested
-    EXPECT_EQ(plan(asked, k_lab, here()).error().kind, Error::Kind::denied);
+    EXPECT_EQ(made.request.gpus, *parameters.gpus); // recorded as requested
+    EXPECT_EQ(plan(parameters, k_lab, here()).error().kind, Error::Kind::denied);
 }
 
 /// With train.py of this content in the working directory.
-Surroundings with_script(const std::string& script)
+SiteContext with_script(const std::string& script)
 {
-    Surroundings surroundings = here({{"/home/ann/train.py", File::plain}});
-    surroundings.text = [script](const std::string& path) {
+    SiteContext site_context = here({{"/home/ann/train.py", File::plain}});
+    site_context.text = [script](const std::string& path) {
         return path == "/home/ann/train.py" ? script : "";
     };
-    return surroundings;
+    return site_context;
 }
 
-AskedFor days(int count)
+RunParameters days(int count)
 {
-    AskedFor asked = asking({"train.py"});
-    asked.walltime = count * 24h;
-    return asked;
+    RunParameters parameters = asking({"train.py"});
+    parameters.walltime = count * 24h;
+    return parameters;
 }
 
 TEST(PlanOfAChain, TakesTheLongestQueueForWhatIsLonger)
 {
-    AskedFor asked = days(7);
-    asked.checkpoint = "out/*.pt";
-    const Plan made = *plan(asked, k_lab, here());
+    RunParameters parameters = days(7);
+    parameters.checkpoint = "out/*.pt";
+    const Plan made = *plan(parameters, k_lab, here());
     EXPECT_EQ(made.request.queue, "gpu");
     EXPECT_EQ(made.request.walltime, 7 * 24h);
     ASSERT_TRUE(made.request.chain);
@@ -352,10 +354,10 @@ TEST(PlanOfAChain, TakesTheLongestQueueForWhatIsLonger)
 
 TEST(PlanOfAChain, StaysInTheQueueThatWasNamed)
 {
-    AskedFor asked = days(1);
-    asked.checkpoint = "out/*.pt";
-    asked.queue = "calibration";
-    EXPECT_EQ(plan(asked, k_lab, here())->request.chain->link, 2h);
+    RunParameters parameters = days(1);
+    parameters.checkpoint = "out/*.pt";
+    parameters.queue = "calibration";
+    EXPECT_EQ(plan(parameters, k_lab, here())->request.chain->link, 2h);
 }
 
 TEST(PlanOfAChain, SeesInTheScriptThatItKnowsGpuq)
@@ -373,20 +375,20 @@ TEST(PlanOfAChain, IsRefusedToWhatIsNotKnownToSave)
 {
     EXPECT_THAT(plan(days(7), k_lab, with_script("train()")).error().text,
                 AllOf(StartsWith("no queue takes 7 days"), HasSubstr("--checkpoint")));
-    AskedFor budget = days(1);
+    RunParameters budget = days(1);
     budget.max_links = 3;
     EXPECT_EQ(plan(budget, k_lab, with_script("train()")).error().kind, Error::Kind::usage);
-    AskedFor reckless = days(7);
+    RunParameters reckless = days(7);
     reckless.from_scratch = true;
     EXPECT_TRUE(plan(reckless, k_lab, with_script("train()"))->request.chain);
 }
 
 TEST(PlanOfAChain, IsMadeWithinTheLimitOnlyWhenAskedFor)
 {
-    AskedFor asked = asking_for(1h);
-    EXPECT_FALSE(plan(asked, k_lab, here())->request.chain);
-    asked.checkpoint = "out/*";
-    const Plan made = *plan(asked, k_lab, here());
+    RunParameters parameters = asking_for(1h);
+    EXPECT_FALSE(plan(parameters, k_lab, here())->request.chain);
+    parameters.checkpoint = "out/*";
+    const Plan made = *plan(parameters, k_lab, here());
     EXPECT_EQ(made.request.queue, "calibration");
     EXPECT_EQ(made.request.chain->link, 1h);
     EXPECT_THAT(made.summary, HasSubstr("continuing after a failed node"));
@@ -394,28 +396,28 @@ TEST(PlanOfAChain, IsMadeWithinTheLimitOnlyWhenAskedFor)
 
 TEST(PlanOfAChain, RoundsAShortLinkUpForSlurm)
 {
-    AskedFor asked = asking_for(1h);
-    asked.checkpoint = "out/*";
-    asked.link = 20s;
-    const Plan made = *plan(asked, k_lab, here());
+    RunParameters parameters = asking_for(1h);
+    parameters.checkpoint = "out/*";
+    parameters.link = 20s;
+    const Plan made = *plan(parameters, k_lab, here());
     EXPECT_EQ(made.request.chain->link, 20s);
     EXPECT_EQ(made.spec.walltime, 1min);
-    asked.link = 49h;
-    asked.queue = "gpu";
-    asked.walltime = 72h;
-    EXPECT_EQ(plan(asked, k_lab, here()).error().kind, Error::Kind::denied);
+    parameters.link = 49h;
+    parameters.queue = "gpu";
+    parameters.walltime = 72h;
+    EXPECT_EQ(plan(parameters, k_lab, here()).error().kind, Error::Kind::denied);
 }
 
 TEST(PlanOfAChain, HasNeitherTerminalNorPipe)
 {
-    AskedFor asked = days(7);
-    asked.checkpoint = "out/*";
-    asked.input = Input::pipe;
-    EXPECT_THAT(plan(asked, k_lab, here()).error().text, HasSubstr("</dev/null"));
-    asked.input = Input::terminal;
-    EXPECT_TRUE(plan(asked, k_lab, here()));
-    asked.pty = Pty{};
-    EXPECT_THAT(plan(asked, k_lab, here()).error().text, HasSubstr("--pty"));
+    RunParameters parameters = days(7);
+    parameters.checkpoint = "out/*";
+    parameters.input = Input::pipe;
+    EXPECT_THAT(plan(parameters, k_lab, here()).error().text, HasSubstr("</dev/null"));
+    parameters.input = Input::terminal;
+    EXPECT_TRUE(plan(parameters, k_lab, here()));
+    parameters.pty = Pty{};
+    EXPECT_THAT(plan(parameters, k_lab, here()).error().text, HasSubstr("--pty"));
 }
 
 /// k_lab under a policy that allows only queue `gpu` to chain runs.
@@ -428,27 +430,27 @@ std::vector<Partition> ruled_lab()
     return lab;
 }
 
-Surroundings under_policy(const std::string& script)
+SiteContext under_policy(const std::string& script)
 {
-    Surroundings surroundings = with_script(script);
-    surroundings.chains = {{"calibration", {}},
+    SiteContext site_context = with_script(script);
+    site_context.chains = {{"calibration", {}},
                            {"gpu", {.allowed = true, .link = 24h, .links = 10, .gpu_time = 500h}}};
-    return surroundings;
+    return site_context;
 }
 
 TEST(PlanUnderAPolicy, GoesOnOnlyWhereAQueueAllowsIt)
 {
-    const Surroundings site = under_policy("import gpuq");
+    const SiteContext site = under_policy("import gpuq");
     const Plan made = *plan(days(7), ruled_lab(), site);
     EXPECT_EQ(made.request.queue, "gpu");
     EXPECT_EQ(made.request.chain->link, 24h) << "the policy's";
     EXPECT_EQ(made.request.chain->max_links, 10);
     EXPECT_EQ(made.request.chain->gpu_time, 500h);
-    AskedFor named = days(7);
+    RunParameters named = days(7);
     named.queue = "calibration";
     EXPECT_THAT(plan(named, ruled_lab(), site).error().text,
                 HasSubstr("in gpu a run can continue beyond that: -p gpu"));
-    Surroundings strict = site;
+    SiteContext strict = site;
     strict.chains["gpu"] = {};
     EXPECT_THAT(plan(days(7), ruled_lab(), strict).error().text,
                 HasSubstr("no queue lets runs continue beyond its limit"));
@@ -462,72 +464,73 @@ TEST(PlanUnderAPolicy, AQueueThatIsClosedToAPersonIsNotChosenForThem)
     night.max_time = 72h;
     night.is_default = false;
     lab.push_back(night);
-    AskedFor asked = asking({"train.py"});
-    asked.walltime = 50h;
-    Surroundings site = under_policy("import gpuq");
+    RunParameters parameters = asking({"train.py"});
+    parameters.walltime = 50h;
+    SiteContext site = under_policy("import gpuq");
     site.chains["night"] = {};
-    EXPECT_EQ(plan(asked, lab, site)->request.queue, "night");
-    site.entry = {{"night", Surroundings::Entry::closed}};
-    EXPECT_EQ(plan(asked, lab, site)->request.queue, "gpu");
-    EXPECT_TRUE(plan(asked, lab, site)->request.chain) << "in links, where it may";
-    site.entry = {{"night", Surroundings::Entry::unknown}};
-    EXPECT_EQ(plan(asked, lab, site)->request.queue, "gpu,night") << "Slurm has the last word";
+    EXPECT_EQ(plan(parameters, lab, site)->request.queue, "night");
+    site.entry = {{"night", SiteContext::Entry::closed}};
+    EXPECT_EQ(plan(parameters, lab, site)->request.queue, "gpu");
+    EXPECT_TRUE(plan(parameters, lab, site)->request.chain) << "in links, where it may";
+    site.entry = {{"night", SiteContext::Entry::unknown}};
+    EXPECT_EQ(plan(parameters, lab, site)->request.queue, "gpu,night") << "Slurm has the last word";
     site.chains["gpu"] = {};
-    EXPECT_EQ(plan(asked, lab, site)->request.queue, "night") << "nothing else holds it";
-    asked.queue = "calibration";
-    site.entry = {{"night", Surroundings::Entry::closed}};
-    EXPECT_THAT(plan(asked, lab, site).error().text, Not(HasSubstr("night")));
-    asked.queue = "night";
-    EXPECT_EQ(plan(asked, lab, site)->request.queue, "night") << "it was named";
+    EXPECT_EQ(plan(parameters, lab, site)->request.queue, "night") << "nothing else holds it";
+    parameters.queue = "calibration";
+    site.entry = {{"night", SiteContext::Entry::closed}};
+    EXPECT_THAT(plan(parameters, lab, site).error().text, Not(HasSubstr("night")));
+    parameters.queue = "night";
+    EXPECT_EQ(plan(parameters, lab, site)->request.queue, "night") << "it was named";
 }
 
 TEST(PlanUnderAPolicy, HoldsAChainToItsLimits)
 {
-    const Surroundings site = under_policy("import gpuq");
-    AskedFor asked = days(7);
-    asked.max_links = 5;
-    EXPECT_EQ(plan(asked, ruled_lab(), site)->request.chain->max_links, 5);
-    asked.max_links = 11;
-    EXPECT_EQ(plan(asked, ruled_lab(), site).error().text,
+    const SiteContext site = under_policy("import gpuq");
+    RunParameters parameters = days(7);
+    parameters.max_links = 5;
+    EXPECT_EQ(plan(parameters, ruled_lab(), site)->request.chain->max_links, 5);
+    parameters.max_links = 11;
+    EXPECT_EQ(plan(parameters, ruled_lab(), site).error().text,
               "--max-links: at most 10 in queue gpu (its policy)");
-    asked.max_links.reset();
-    asked.gpu_time = 501h;
-    EXPECT_EQ(plan(asked, ruled_lab(), site).error().text,
+    parameters.max_links.reset();
+    parameters.gpu_time = 501h;
+    EXPECT_EQ(plan(parameters, ruled_lab(), site).error().text,
               "--gpu-hours: at most 500 in queue gpu (its policy)");
-    asked.gpu_time.reset();
-    asked.link = 30h;
-    EXPECT_EQ(plan(asked, ruled_lab(), site).error().text,
+    parameters.gpu_time.reset();
+    parameters.link = 30h;
+    EXPECT_EQ(plan(parameters, ruled_lab(), site).error().text,
               "--link: at most 1 day in queue gpu (its policy)");
 }
 
 TEST(PlanUnderAPolicy, SaysWhatALinkWithoutATicketDoes)
 {
-    Surroundings site = under_policy("import gpuq");
-    AskedFor asked = days(7);
-    EXPECT_EQ(plan(asked, ruled_lab(), site)->when_short, WhenShort::hold);
-    asked.when_short = WhenShort::run;
-    EXPECT_EQ(plan(asked, ruled_lab(), site)->when_short, WhenShort::run);
+    SiteContext site = under_policy("import gpuq");
+    RunParameters parameters = days(7);
+    EXPECT_EQ(plan(parameters, ruled_lab(), site)->when_short, WhenShort::hold);
+    parameters.when_short = WhenShort::run;
+    EXPECT_EQ(plan(parameters, ruled_lab(), site)->when_short, WhenShort::run);
     site.chains["gpu"].when_short = WhenShort::fail;
-    EXPECT_THAT(plan(asked, ruled_lab(), site).error().text,
+    EXPECT_THAT(plan(parameters, ruled_lab(), site).error().text,
                 HasSubstr("--credentials: hold or fail in queue gpu (its policy)"));
-    asked.when_short.reset();
-    EXPECT_EQ(plan(asked, ruled_lab(), site)->when_short, WhenShort::fail);
-    asked.when_short = WhenShort::hold;
-    EXPECT_EQ(plan(asked, ruled_lab(), site)->when_short, WhenShort::hold);
+    parameters.when_short.reset();
+    EXPECT_EQ(plan(parameters, ruled_lab(), site)->when_short, WhenShort::fail);
+    parameters.when_short = WhenShort::hold;
+    EXPECT_EQ(plan(parameters, ruled_lab(), site)->when_short, WhenShort::hold);
     site.chains["gpu"].when_short = WhenShort::run;
-    asked.when_short.reset();
-    EXPECT_EQ(plan(asked, ruled_lab(), site)->when_short, WhenShort::run);
-    EXPECT_EQ(plan(asked, ruled_lab(), under_policy("import gpuq"))->when_short, WhenShort::hold);
+    parameters.when_short.reset();
+    EXPECT_EQ(plan(parameters, ruled_lab(), site)->when_short, WhenShort::run);
+    EXPECT_EQ(plan(parameters, ruled_lab(), under_policy("import gpuq"))->when_short,
+              WhenShort::hold);
 }
 
 TEST(PlanUnderAPolicy, OfARunThatIsNoChainNothingIsAskedForItsTicket)
 {
-    Surroundings site = under_policy("import gpuq");
+    SiteContext site = under_policy("import gpuq");
     site.chains["gpu"].when_short = WhenShort::hold;
-    AskedFor asked = asking({"train.py"});
-    asked.walltime = 1h;
-    asked.when_short = WhenShort::run;
-    EXPECT_TRUE(plan(asked, ruled_lab(), site));
+    RunParameters parameters = asking({"train.py"});
+    parameters.walltime = 1h;
+    parameters.when_short = WhenShort::run;
+    EXPECT_TRUE(plan(parameters, ruled_lab(), site));
 }
 
 TEST(PlanUnderAPolicy, ARunWithoutATimeBeginsShortAndGoesOnUntilItIsDone)
@@ -545,21 +548,21 @@ TEST(PlanUnderAPolicy, ARunWithoutATimeBeginsShortAndGoesOnUntilItIsDone)
 
 TEST(PlanUnderAPolicy, ARunWithoutATimeEndsWithItsFirstLinkWhereItCannotGoOn)
 {
-    const auto has_chain = [](const AskedFor& asked, const Surroundings& site) {
-        const auto made = plan(asked, ruled_lab(), site);
+    const auto has_chain = [](const RunParameters& parameters, const SiteContext& site) {
+        const auto made = plan(parameters, ruled_lab(), site);
         return made && made->request.chain.has_value();
     };
-    const AskedFor asked = asking({"train.py"});
-    EXPECT_TRUE(has_chain(asked, under_policy("import gpuq")));
-    EXPECT_FALSE(has_chain(asked, under_policy("train()"))) << "it saves nothing";
-    EXPECT_FALSE(has_chain(asked, with_script("import gpuq"))) << "no policy is known";
-    AskedFor piped = asked;
+    const RunParameters parameters = asking({"train.py"});
+    EXPECT_TRUE(has_chain(parameters, under_policy("import gpuq")));
+    EXPECT_FALSE(has_chain(parameters, under_policy("train()"))) << "it saves nothing";
+    EXPECT_FALSE(has_chain(parameters, with_script("import gpuq"))) << "no policy is known";
+    RunParameters piped = parameters;
     piped.input = Input::pipe;
     EXPECT_FALSE(has_chain(piped, under_policy("import gpuq")));
-    AskedFor screen = asked;
+    RunParameters screen = parameters;
     screen.pty = Pty{};
     EXPECT_FALSE(has_chain(screen, under_policy("import gpuq")));
-    AskedFor named = asked;
+    RunParameters named = parameters;
     named.queue = "calibration";
     EXPECT_FALSE(has_chain(named, under_policy("import gpuq")));
 }

@@ -11,8 +11,8 @@ namespace gpuq {
 namespace {
 
 using testing::HasSubstr;
-using File = Surroundings::File;
-using Words = std::vector<std::string>;
+using File = SiteContext::File;
+using Strings = std::vector<std::string>;
 
 /// Files by path, and the text of scripts. The nodes share /home.
 struct Disk {
@@ -26,9 +26,9 @@ std::string without_dots(std::string path)
     return at == std::string::npos ? path : path.erase(at, 2);
 }
 
-Surroundings on(const Disk& disk)
+SiteContext on(const Disk& disk)
 {
-    Surroundings here;
+    SiteContext here;
     here.work_dir = "/home/ann";
     here.file = [disk](const std::string& path) {
         const auto found = disk.files.find(without_dots(path));
@@ -45,17 +45,17 @@ Surroundings on(const Disk& disk)
     return here;
 }
 
-AskedFor asking(const Words& program)
+RunParameters asking(const Strings& program)
 {
-    AskedFor asked;
-    asked.program = program;
-    return asked;
+    RunParameters parameters;
+    parameters.program = program;
+    return parameters;
 }
 
 /// `127: text`, `warning: text`, or an empty string.
-std::string outcome(const AskedFor& asked, const Disk& disk)
+std::string outcome(const RunParameters& parameters, const Disk& disk)
 {
-    const auto checked = check_program(asked, on(disk));
+    const auto checked = check_program(parameters, on(disk));
     if (!checked) {
         return fmt::format("{}: {}", static_cast<int>(exit_status_of(checked.error().kind)),
                            checked.error().text);
@@ -63,7 +63,7 @@ std::string outcome(const AskedFor& asked, const Disk& disk)
     return checked->empty() ? "" : "warning: " + *checked;
 }
 
-std::string outcome(const Words& program, const Disk& disk = {})
+std::string outcome(const Strings& program, const Disk& disk = {})
 {
     return outcome(asking(program), disk);
 }
@@ -75,15 +75,15 @@ TEST(Preflight, LetsStartWhatCanStart)
                      {"/usr/bin/python3", File::executable},
                      {"/home/ann/bin/tool.sh", File::executable}},
                     {{"/home/ann/run.sh", "#!/bin/bash\n"}}};
-    for (const Words& program : std::vector<Words>{{"run.sh"},
-                                                   {"./run.sh"},
-                                                   {"/home/ann/run.sh"},
-                                                   {"train.py"},
-                                                   {"./train.py", "--lr", "1"},
-                                                   {"python3", "train.py"},
-                                                   {"python3", "-c", "pass"},
-                                                   {"python3"},
-                                                   {"tool.sh"}}) {
+    for (const Strings& program : std::vector<Strings>{{"run.sh"},
+                                                       {"./run.sh"},
+                                                       {"/home/ann/run.sh"},
+                                                       {"train.py"},
+                                                       {"./train.py", "--lr", "1"},
+                                                       {"python3", "train.py"},
+                                                       {"python3", "-c", "pass"},
+                                                       {"python3"},
+                                                       {"tool.sh"}}) {
         EXPECT_EQ(outcome(program, disk), "") << program.back();
     }
 }
@@ -147,26 +147,26 @@ TEST(Preflight, RefusesAScriptWhoseInterpreterIsNotThere)
 
 TEST(Preflight, LeavesToTheNodeWhatOnlyItCanKnow)
 {
-    const Words on_node = {"/opt/node/prog"};
+    const Strings on_node = {"/opt/node/prog"};
     EXPECT_EQ(outcome(on_node), "");
     EXPECT_EQ(outcome({"/usr/bin/nvidia-smi"}), "");
     EXPECT_EQ(outcome({"nvidia-smi"}),
               "warning: nvidia-smi is not in PATH on this host; the node may have it");
-    AskedFor asked = asking({"tool.py"});
-    asked.modules = {"tools"};
-    EXPECT_EQ(outcome(asked, {}), "");
-    asked = asking({"tool.py"});
-    asked.conda = "torch";
-    EXPECT_EQ(outcome(asked, {}), "");
-    asked = asking({"tool.py"});
-    asked.env = {{"PATH", "/opt/bin"}};
-    EXPECT_EQ(outcome(asked, {}), "");
-    asked = asking({"./in-image"});
-    asked.container = "image.sif";
-    EXPECT_EQ(outcome(asked, {}), "");
-    asked = asking({"./built-by-the-run-before"});
-    asked.after = JobId{7};
-    EXPECT_EQ(outcome(asked, {}), "");
+    RunParameters parameters = asking({"tool.py"});
+    parameters.modules = {"tools"};
+    EXPECT_EQ(outcome(parameters, {}), "");
+    parameters = asking({"tool.py"});
+    parameters.conda = "torch";
+    EXPECT_EQ(outcome(parameters, {}), "");
+    parameters = asking({"tool.py"});
+    parameters.env = {{"PATH", "/opt/bin"}};
+    EXPECT_EQ(outcome(parameters, {}), "");
+    parameters = asking({"./in-image"});
+    parameters.container = "image.sif";
+    EXPECT_EQ(outcome(parameters, {}), "");
+    parameters = asking({"./built-by-the-run-before"});
+    parameters.after = JobId{7};
+    EXPECT_EQ(outcome(parameters, {}), "");
 }
 
 TEST(Preflight, LooksForTheFilesOfOptions)
@@ -178,12 +178,12 @@ TEST(Preflight, LooksForTheFilesOfOptions)
                      {"/home/ann/empty", File::directory}},
                     {}};
     const auto with = [&](const auto& set) {
-        AskedFor asked = asking({"/opt/node/prog"});
-        set(asked);
-        return outcome(asked, disk);
+        RunParameters parameters = asking({"/opt/node/prog"});
+        set(parameters);
+        return outcome(parameters, disk);
     };
     const auto source = [&](const std::string& file) {
-        return with([&](AskedFor& asked) { asked.sources = {"env.sh", file}; });
+        return with([&](RunParameters& parameters) { parameters.sources = {"env.sh", file}; });
     };
     EXPECT_EQ(source("/home/ann/env.sh"), "");
     EXPECT_EQ(source("/etc/profile.d/node.sh"), "");
@@ -191,35 +191,35 @@ TEST(Preflight, LooksForTheFilesOfOptions)
     EXPECT_EQ(source("venv"), "2: --source venv: is a directory");
     EXPECT_EQ(source("secret.sh"), "2: --source secret.sh: not readable for you");
     const auto venv = [&](const std::string& directory) {
-        return with([&](AskedFor& asked) { asked.venv = directory; });
+        return with([&](RunParameters& parameters) { parameters.venv = directory; });
     };
     EXPECT_EQ(venv("venv"), "");
     EXPECT_EQ(venv("/opt/venv"), "");
     EXPECT_EQ(venv("nosuch"), "2: --venv nosuch: not found");
     EXPECT_THAT(venv("empty"), HasSubstr("2: --venv empty: has no bin/python"));
-    EXPECT_EQ(with([](AskedFor& asked) { asked.container = "./no.sif"; }),
+    EXPECT_EQ(with([](RunParameters& parameters) { parameters.container = "./no.sif"; }),
               "2: --container ./no.sif: not found");
-    EXPECT_EQ(with([](AskedFor& asked) { asked.container = "docker://x/y"; }), "");
-    EXPECT_EQ(with([](AskedFor& asked) { asked.conda = "/home/ann/gone"; }),
+    EXPECT_EQ(with([](RunParameters& parameters) { parameters.container = "docker://x/y"; }), "");
+    EXPECT_EQ(with([](RunParameters& parameters) { parameters.conda = "/home/ann/gone"; }),
               "2: --conda /home/ann/gone: not found");
-    EXPECT_EQ(with([](AskedFor& asked) { asked.conda = "torch"; }), "");
+    EXPECT_EQ(with([](RunParameters& parameters) { parameters.conda = "torch"; }), "");
 }
 
 TEST(Preflight, ASourcedScriptMayChangeTheDirectory)
 {
-    AskedFor asked = asking({"./nosuch"});
-    asked.sources = {"/opt/cd.sh"};
-    EXPECT_EQ(outcome(asked, {}), "");
-    asked.program = {"/home/ann/nosuch"};
-    EXPECT_EQ(outcome(asked, {}), "127: /home/ann/nosuch: not found");
+    RunParameters parameters = asking({"./nosuch"});
+    parameters.sources = {"/opt/cd.sh"};
+    EXPECT_EQ(outcome(parameters, {}), "");
+    parameters.program = {"/home/ann/nosuch"};
+    EXPECT_EQ(outcome(parameters, {}), "127: /home/ann/nosuch: not found");
 }
 
 TEST(Preflight, ModulesDoNotMakeAPathAppear)
 {
-    AskedFor asked = asking({"./nosuch"});
-    asked.modules = {"tools"};
-    asked.conda = "torch";
-    EXPECT_EQ(outcome(asked, {}), "127: ./nosuch: not found");
+    RunParameters parameters = asking({"./nosuch"});
+    parameters.modules = {"tools"};
+    parameters.conda = "torch";
+    EXPECT_EQ(outcome(parameters, {}), "127: ./nosuch: not found");
 }
 
 } // namespace

@@ -46,7 +46,7 @@ struct Site {
     }
     long questions() const
     {
-        return std::count(cluster.asked.begin(), cluster.asked.end(), "partitions");
+        return std::count(cluster.requests.begin(), cluster.requests.end(), "partitions");
     }
 
     fakes::MemoryStore store;

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 Request simple()
 {
@@ -91,16 +91,16 @@ TEST(SbatchScript, AsksForNoGpuWhenThereIsToBeNone)
 TEST(SbatchScript, DoesWhatTheRunDoes)
 {
     const StandIns site;
-    const Words hostile = {"a b",   "",
-                           "$HOME", "`id`",
-                           "'\"",   "line\nbreak\n",
-                           "*",     "\xff\x01",
-                           "-n",    "#SBATCH --time=9",
-                           "!x",    "\\"};
+    const Strings hostile = {"a b",   "",
+                             "$HOME", "`id`",
+                             "'\"",   "line\nbreak\n",
+                             "*",     "\xff\x01",
+                             "-n",    "#SBATCH --time=9",
+                             "!x",    "\\"};
     Request request;
     request.program = {"show"};
     request.program.insert(request.program.end(), hostile.begin(), hostile.end());
-    request.work_dir = site.folder() + "/odd 'dir'\n$x";
+    request.work_dir = site.directory() + "/odd 'dir'\n$x";
     std::filesystem::create_directory(request.work_dir);
     request.env = {{"MASTER_ADDR", "n1"}, {"V", "two\nlines 'of' \"$V\" `id`"}};
     request.modules = {"gcc;x", "cuda"};
@@ -110,13 +110,13 @@ TEST(SbatchScript, DoesWhatTheRunDoes)
     spec.nodes = 2; // makes the script use srun
     site.file("job.sh", sbatch_script(request, spec));
 
-    EXPECT_EQ(site.run({"bash", "-n", site.folder() + "/job.sh"}).status, 0);
-    const auto outcome = site.run({"bash", site.folder() + "/job.sh"});
+    EXPECT_EQ(site.run({"bash", "-n", site.directory() + "/job.sh"}).status, 0);
+    const auto outcome = site.run({"bash", site.directory() + "/job.sh"});
     EXPECT_EQ(outcome.error, "");
-    Words expected = hostile;
+    Strings expected = hostile;
     expected.insert(expected.end(), {"V=two\nlines 'of' \"$V\" `id`", "MODULE=[gcc;x][cuda]",
                                      "CONDA=[gcc;x][cuda](my env)", request.work_dir});
-    EXPECT_EQ(outcome.words, expected);
+    EXPECT_EQ(outcome.output, expected);
     EXPECT_THAT(site.read("told"), HasSubstr("srun --nodes=2 --ntasks-per-node=1 "
                                              "--kill-on-bad-exit=1 -- bash -c "));
     EXPECT_THAT(site.read("told"), HasSubstr(" rank apptainer exec --nv my image show a b"));
@@ -125,25 +125,25 @@ TEST(SbatchScript, DoesWhatTheRunDoes)
 TEST(SbatchScript, SourcesFilesAndActivatesAVirtualEnvironment)
 {
     const StandIns site;
-    std::filesystem::create_directories(site.folder() + "/v'1/bin");
+    std::filesystem::create_directories(site.directory() + "/v'1/bin");
     site.file("v'1/bin/python", "");
-    std::filesystem::permissions(site.folder() + "/v'1/bin/python",
+    std::filesystem::permissions(site.directory() + "/v'1/bin/python",
                                  std::filesystem::perms::owner_all);
     site.file("env $x.sh", "echo noise; export MODULE=sourced\n");
     Request request;
     request.program = {"bash", "-c", "show \"$VIRTUAL_ENV\" \"${PATH%%:*}\""};
-    request.work_dir = site.folder();
-    request.sources = {site.folder() + "/env $x.sh"};
+    request.work_dir = site.directory();
+    request.sources = {site.directory() + "/env $x.sh"};
     request.modules = {"cuda"};
-    request.venv = site.folder() + "/v'1";
+    request.venv = site.directory() + "/v'1";
     site.file("job.sh", sbatch_script(request, small()));
-    const auto outcome = site.run({"bash", site.folder() + "/job.sh"});
+    const auto outcome = site.run({"bash", site.directory() + "/job.sh"});
     EXPECT_EQ(outcome.error, "noise\n");
-    EXPECT_EQ(outcome.words, (Words{site.folder() + "/v'1", site.folder() + "/v'1/bin",
-                                    "V=", "MODULE=sourced[cuda]", "CONDA=", site.folder()}));
-    request.venv = site.folder() + "/nosuch";
+    EXPECT_EQ(outcome.output, (Strings{site.directory() + "/v'1", site.directory() + "/v'1/bin",
+                                       "V=", "MODULE=sourced[cuda]", "CONDA=", site.directory()}));
+    request.venv = site.directory() + "/nosuch";
     site.file("job.sh", sbatch_script(request, small()));
-    EXPECT_EQ(site.run({"bash", site.folder() + "/job.sh"}).status, 125);
+    EXPECT_EQ(site.run({"bash", site.directory() + "/job.sh"}).status, 125);
 }
 
 TEST(SbatchScript, LeavesWhenItsEnvironmentCanNotBeHad)
@@ -151,17 +151,17 @@ TEST(SbatchScript, LeavesWhenItsEnvironmentCanNotBeHad)
     const StandIns site;
     Request request;
     request.program = {"show"};
-    request.work_dir = site.folder();
+    request.work_dir = site.directory();
     request.modules = {"missing"};
     site.file("job.sh", sbatch_script(request, small()));
-    EXPECT_EQ(site.run({"bash", site.folder() + "/job.sh"}).status, 125);
+    EXPECT_EQ(site.run({"bash", site.directory() + "/job.sh"}).status, 125);
 
     request.modules.clear();
-    request.work_dir = site.folder() + "/gone";
+    request.work_dir = site.directory() + "/gone";
     site.file("job.sh", sbatch_script(request, small()));
-    const auto outcome = site.run({"bash", site.folder() + "/job.sh"});
+    const auto outcome = site.run({"bash", site.directory() + "/job.sh"});
     EXPECT_EQ(outcome.status, 125);
-    EXPECT_EQ(outcome.words, Words{});
+    EXPECT_EQ(outcome.output, Strings{});
 }
 
 const RunKey k_key = *RunKey::parse("20261120T131158.042Z-0f3a9c1e5b7d2468");
@@ -196,12 +196,12 @@ TEST(BatchScript, HasThePersonsOptionsAfterOursForSbatch)
 TEST(BatchScript, QuotesOddFolders)
 {
     const StandIns site;
-    site.file("job.sh", batch_script({site.folder() + "/bin/show", "/scratch/it's\n$me", k_key,
+    site.file("job.sh", batch_script({site.directory() + "/bin/show", "/scratch/it's\n$me", k_key,
                                       LinkNumber{2}},
                                      simple(), small()));
-    const Words words = site.run({"bash", site.folder() + "/job.sh"}).words;
-    EXPECT_EQ(Words(words.begin(), words.begin() + 4),
-              (Words{"run", "/scratch/it's\n$me", k_key.text(), "2"}));
+    const Strings output = site.run({"bash", site.directory() + "/job.sh"}).output;
+    EXPECT_EQ(Strings(output.begin(), output.begin() + 4),
+              (Strings{"run", "/scratch/it's\n$me", k_key.text(), "2"}));
 }
 
 } // namespace

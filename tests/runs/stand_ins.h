@@ -22,9 +22,9 @@ public:
     StandIns()
     {
         std::string pattern = testing::TempDir() + "gpuq-stand-ins-XXXXXX";
-        m_folder = mkdtemp(pattern.data());
-        std::filesystem::create_directories(m_folder + "/bin");
-        std::filesystem::create_directories(m_folder + "/init");
+        m_directory = mkdtemp(pattern.data());
+        std::filesystem::create_directories(m_directory + "/bin");
+        std::filesystem::create_directories(m_directory + "/init");
         program("show", R"(for word in "$@" "V=$V" "MODULE=$MODULE" "CONDA=$CONDA" "$PWD"; do
     printf '%s\0' "$word"
 done
@@ -54,31 +54,35 @@ shift
 exec "$@"
 )");
     }
-    ~StandIns() { std::filesystem::remove_all(m_folder); }
+    ~StandIns() { std::filesystem::remove_all(m_directory); }
     StandIns(const StandIns&) = delete;
     StandIns& operator=(const StandIns&) = delete;
 
-    const std::string& folder() const { return m_folder; }
+    const std::string& directory() const { return m_directory; }
 
     void file(const std::string& name, const std::string& text) const
     {
-        std::ofstream(m_folder + "/" + name, std::ios::binary) << text;
+        std::ofstream(m_directory + "/" + name, std::ios::binary) << text;
     }
     void program(const std::string& name, const std::string& text) const
     {
         file("bin/" + name, "#!/bin/bash\n" + text);
-        std::filesystem::permissions(m_folder + "/bin/" + name, std::filesystem::perms::owner_all);
+        std::filesystem::permissions(m_directory + "/bin/" + name,
+                                     std::filesystem::perms::owner_all);
     }
-    void remove(const std::string& name) const { std::filesystem::remove(m_folder + "/" + name); }
+    void remove(const std::string& name) const
+    {
+        std::filesystem::remove(m_directory + "/" + name);
+    }
     std::string read(const std::string& name) const
     {
-        std::ifstream stream(m_folder + "/" + name, std::ios::binary);
+        std::ifstream stream(m_directory + "/" + name, std::ios::binary);
         return {std::istreambuf_iterator<char>(stream), {}};
     }
 
     struct Outcome {
         int status = 0;
-        std::vector<std::string> words; ///< output of `show`
+        std::vector<std::string> output; ///< output of `show`
         std::string error;
     };
 
@@ -98,35 +102,35 @@ exec "$@"
 private:
     [[noreturn]] void become(const std::vector<std::string>& argv) const
     {
-        setenv("PATH", (m_folder + "/bin:/usr/bin:/bin").c_str(), 1);
-        setenv("MODULESHOME", m_folder.c_str(), 1);
-        setenv("STAND_INS", m_folder.c_str(), 1);
+        setenv("PATH", (m_directory + "/bin:/usr/bin:/bin").c_str(), 1);
+        setenv("MODULESHOME", m_directory.c_str(), 1);
+        setenv("STAND_INS", m_directory.c_str(), 1);
         for (const char* name : {"LMOD_PKG", "CONDA_EXE", "BASH_ENV", "V", "MODULE", "CONDA"}) {
             unsetenv(name);
         }
-        dup2(open((m_folder + "/out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-        dup2(open((m_folder + "/err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-        std::vector<char*> words;
+        dup2(open((m_directory + "/out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+        dup2(open((m_directory + "/err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+        std::vector<char*> output;
         for (const std::string& word : argv) {
-            words.push_back(const_cast<char*>(word.c_str()));
+            output.push_back(const_cast<char*>(word.c_str()));
         }
-        words.push_back(nullptr);
-        execvp(words[0], words.data());
+        output.push_back(nullptr);
+        execvp(output[0], output.data());
         _exit(127);
     }
 
     static std::vector<std::string> split(const std::string& text)
     {
-        std::vector<std::string> words;
+        std::vector<std::string> output;
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t end = text.find('\0', at);
-            words.push_back(text.substr(at, end - at));
+            output.push_back(text.substr(at, end - at));
             at = end == std::string::npos ? text.size() : end + 1;
         }
-        return words;
+        return output;
     }
 
-    std::string m_folder;
+    std::string m_directory;
 };
 
 } // namespace gpuq

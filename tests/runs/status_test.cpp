@@ -24,17 +24,17 @@ Run the_run()
 /// A run with only its record written.
 Evidence recorded()
 {
-    Evidence seen{the_run().key};
-    seen.run = the_run();
-    return seen;
+    Evidence evidence{the_run().key};
+    evidence.run = the_run();
+    return evidence;
 }
 
 Evidence submitted()
 {
-    Evidence seen = recorded();
-    seen.job = LinkJob{"lab", JobId{7}, k_made + 1s, true};
-    seen.job_recorded = true;
-    return seen;
+    Evidence evidence = recorded();
+    evidence.job = LinkJob{"lab", JobId{7}, k_made + 1s, true};
+    evidence.job_recorded = true;
+    return evidence;
 }
 
 Event event(Event::Kind kind, Time at)
@@ -47,11 +47,11 @@ Event event(Event::Kind kind, Time at)
 
 Evidence supervised(Time last_beat)
 {
-    Evidence seen = submitted();
-    seen.journal.push_back(event(Event::Kind::supervisor_started, k_made + 2s));
-    seen.journal.back().host = "node1";
-    seen.heartbeat = Heartbeat{last_beat, JobId{7}, 99, 10, 0};
-    return seen;
+    Evidence evidence = submitted();
+    evidence.journal.push_back(event(Event::Kind::supervisor_started, k_made + 2s));
+    evidence.journal.back().host = "node1";
+    evidence.heartbeat = Heartbeat{last_beat, JobId{7}, 99, 10, 0};
+    return evidence;
 }
 
 Job job(JobState state)
@@ -75,31 +75,31 @@ PastJob past(JobState state, int exit_status = 0)
 
 struct Case {
     const char* name;
-    std::function<Evidence()> seen;
+    std::function<Evidence()> evidence;
     RunState state;
     std::optional<Cause> cause; ///< for an ended run
     int status = 0;
 };
 
-Evidence with(Evidence seen, SlurmAnswer slurm, PastAnswer past_answer = NotAsked{})
+Evidence with(Evidence evidence, SlurmAnswer slurm, PastAnswer past_answer = NotAsked{})
 {
-    seen.slurm = std::move(slurm);
-    seen.past = std::move(past_answer);
-    return seen;
+    evidence.slurm = std::move(slurm);
+    evidence.past = std::move(past_answer);
+    return evidence;
 }
 
-Evidence stop_asked(Evidence seen)
+Evidence stop_asked(Evidence evidence)
 {
-    seen.stop = StopRequest{"ada@login1", k_now - 2min};
-    return seen;
+    evidence.stop = StopRequest{"ada@login1", k_now - 2min};
+    return evidence;
 }
 
 /// The same run, created a moment ago.
 Evidence just_made()
 {
-    Evidence seen{RunKey::make(k_now - 5s, {1, 2, 3, 4, 5, 6, 7, 8})};
-    seen.run = the_run();
-    return seen;
+    Evidence evidence{RunKey::make(k_now - 5s, {1, 2, 3, 4, 5, 6, 7, 8})};
+    evidence.run = the_run();
+    return evidence;
 }
 
 Job failed_with(int status)
@@ -111,25 +111,25 @@ Job failed_with(int status)
 
 Evidence ended_in_journal()
 {
-    Evidence seen = supervised(k_now - 1s);
-    seen.journal.push_back(event(Event::Kind::ended, k_now - 1s));
-    seen.journal.back().status = 3;
-    seen.journal.back().cause = Cause::finished;
-    return seen;
+    Evidence evidence = supervised(k_now - 1s);
+    evidence.journal.push_back(event(Event::Kind::ended, k_now - 1s));
+    evidence.journal.back().status = 3;
+    evidence.journal.back().cause = Cause::finished;
+    return evidence;
 }
 
 Evidence ended_in_record()
 {
-    Evidence seen = submitted();
-    seen.ended = Ending{119, Cause::node_failed, "", k_now - 1h};
-    return seen;
+    Evidence evidence = submitted();
+    evidence.ended = Ending{119, Cause::node_failed, "", k_now - 1h};
+    return evidence;
 }
 
 class Conclude : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Conclude, SaysWhatIsKnown)
 {
-    const RunStatus status = conclude(GetParam().seen(), k_now);
+    const RunStatus status = conclude(GetParam().evidence(), k_now);
     EXPECT_EQ(word(status.state), word(GetParam().state)) << status.why_unknown;
     ASSERT_EQ(status.ending.has_value(), GetParam().cause.has_value());
     if (status.ending) {
@@ -144,18 +144,18 @@ const Case k_cases[] = {
      RunState::ended, Cause::finished, 3},
     {"JournalBeforeRecord",
      [] {
-         Evidence seen = ended_in_journal();
-         seen.ended = Ending{119, Cause::lost, "", k_now};
-         return seen;
+         Evidence evidence = ended_in_journal();
+         evidence.ended = Ending{119, Cause::lost, "", k_now};
+         return evidence;
      },
      RunState::ended, Cause::finished, 3},
     {"RecordBeforeSlurm", [] { return with(ended_in_record(), job(JobState::running)); },
      RunState::ended, Cause::node_failed, 119},
     {"RecordBeforeAFreshHeartbeat",
      [] {
-         Evidence seen = ended_in_record();
-         seen.heartbeat = Heartbeat{k_now, JobId{7}, 99, 0, 0};
-         return seen;
+         Evidence evidence = ended_in_record();
+         evidence.heartbeat = Heartbeat{k_now, JobId{7}, 99, 0, 0};
+         return evidence;
      },
      RunState::ended, Cause::node_failed, 119},
     // Fresh heartbeat.
@@ -262,9 +262,9 @@ INSTANTIATE_TEST_SUITE_P(Table, Conclude, ::testing::ValuesIn(k_cases),
 
 TEST(Status, GivesUpOnAccountingAfterAnHour)
 {
-    const Evidence seen = with(submitted(), NoSuchJob{}, NoAnswer{"down"});
-    EXPECT_FALSE(conclude(seen, k_made + 59min).ending);
-    EXPECT_EQ(conclude(seen, k_made + 62min).ending->cause, Cause::lost);
+    const Evidence evidence = with(submitted(), NoSuchJob{}, NoAnswer{"down"});
+    EXPECT_FALSE(conclude(evidence, k_made + 59min).ending);
+    EXPECT_EQ(conclude(evidence, k_made + 62min).ending->cause, Cause::lost);
 }
 
 TEST(Status, TellsWhyAndUntilWhenARunWaits)
@@ -296,9 +296,9 @@ TEST(Status, TellsSinceWhenWhereAndUntilWhenARunRuns)
 
 TEST(Status, TellsWhichOfAPolicysQueuesARunIsIn)
 {
-    const auto queue = [](Evidence seen) {
-        seen.run->request.queue = "calibration,long";
-        return conclude(seen, k_now).queue;
+    const auto queue = [](Evidence evidence) {
+        evidence.run->request.queue = "calibration,long";
+        return conclude(evidence, k_now).queue;
     };
     Job running = job(JobState::running);
     running.partition = "long-visu";
@@ -335,38 +335,39 @@ TEST(Status, SaysWhoStoppedOrCancelledARun)
 
 TEST(Status, TellsARunThatCouldNeverStartFromACancelledOne)
 {
-    Evidence seen = submitted();
-    seen.run->request.after = JobId{6};
+    Evidence evidence = submitted();
+    evidence.run->request.after = JobId{6};
     Job cancelled = job(JobState::cancelled);
     cancelled.reason = "DependencyNeverSatisfied";
-    const Ending ending = *conclude(with(seen, cancelled), k_now).ending;
+    const Ending ending = *conclude(with(evidence, cancelled), k_now).ending;
     EXPECT_EQ(ending.cause, Cause::not_started);
     EXPECT_EQ(ending.status, 125);
     EXPECT_EQ(ending.detail, "run 6, which it was to follow, did not succeed");
     const auto cause = [&](SlurmAnswer slurm, PastAnswer answer) {
-        return conclude(with(seen, std::move(slurm), std::move(answer)), k_now).ending->cause;
+        return conclude(with(evidence, std::move(slurm), std::move(answer)), k_now).ending->cause;
     };
     EXPECT_EQ(cause(cancelled, past(JobState::cancelled)), Cause::not_started);
     EXPECT_EQ(cause(NoSuchJob{}, past(JobState::cancelled)), Cause::not_started);
-    PastJob by_somebody = past(JobState::cancelled);
-    by_somebody.cancelled_by = 1001;
-    EXPECT_EQ(cause(NoSuchJob{}, by_somebody), Cause::cancelled);
+    PastJob by_other_user = past(JobState::cancelled);
+    by_other_user.cancelled_by = 1001;
+    EXPECT_EQ(cause(NoSuchJob{}, by_other_user), Cause::cancelled);
     cancelled.reason = "Dependency";
     EXPECT_EQ(cause(cancelled, NotAsked{}), Cause::cancelled);
 }
 
 TEST(Status, QuotesWhatWasSaidBeforeThereWasASupervisor)
 {
-    Evidence seen = with(submitted(), failed_with(127));
-    seen.slurm_log = "first\nslurm_script: line 2: /x\033[31m/gpuq-supervisor: No such file\n\n";
-    const Ending ending = *conclude(seen, k_now).ending;
+    Evidence evidence = with(submitted(), failed_with(127));
+    evidence.slurm_log =
+        "first\nslurm_script: line 2: /x\033[31m/gpuq-supervisor: No such file\n\n";
+    const Ending ending = *conclude(evidence, k_now).ending;
     EXPECT_EQ(ending.cause, Cause::not_started);
     EXPECT_EQ(ending.status, 125);
     EXPECT_EQ(ending.detail.find('\033'), std::string::npos);
     EXPECT_TRUE(ending.detail.ends_with("/gpuq-supervisor: No such file")) << ending.detail;
     EXPECT_EQ(ending.detail.find("first"), std::string::npos);
-    seen.slurm_log = " \n\n";
-    EXPECT_EQ(conclude(seen, k_now).ending->status, 127) << "nothing was said";
+    evidence.slurm_log = " \n\n";
+    EXPECT_EQ(conclude(evidence, k_now).ending->status, 127) << "nothing was said";
     Evidence supervised_one = with(supervised(k_made), failed_with(3));
     supervised_one.slurm_log = "a warning";
     EXPECT_EQ(conclude(supervised_one, k_now).ending->status, 3);

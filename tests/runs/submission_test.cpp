@@ -45,9 +45,9 @@ struct Login {
         return static_cast<int>(std::count_if(cluster.jobs.begin(), cluster.jobs.end(),
                                               [](const Job& job) { return !is_over(job.state); }));
     }
-    long asked(const std::string& question) const
+    long requests(const std::string& question) const
     {
-        return std::count(cluster.asked.begin(), cluster.asked.end(), question);
+        return std::count(cluster.requests.begin(), cluster.requests.end(), question);
     }
 };
 
@@ -72,7 +72,7 @@ TEST(Submission, HasTheRequestOnDiskBeforeItAsksSlurm)
         login.try_now = try_now;
         login.store.full = true;
         EXPECT_FALSE(login.submit());
-        EXPECT_TRUE(login.cluster.asked.empty());
+        EXPECT_TRUE(login.cluster.requests.empty());
     }
 }
 
@@ -84,7 +84,7 @@ TEST(Submission, QueuesWhatCanNotStartNow)
     ASSERT_TRUE(submitted);
     EXPECT_TRUE(submitted->batch);
     EXPECT_EQ(submitted->not_now, "Requested nodes are busy");
-    EXPECT_EQ(login.cluster.asked, (std::vector<std::string>{"start_now", "submit"}));
+    EXPECT_EQ(login.cluster.requests, (std::vector<std::string>{"start_now", "submit"}));
 }
 
 TEST(Submission, FindsTheQueuedJobWhoseAnswerWasLost)
@@ -95,7 +95,7 @@ TEST(Submission, FindsTheQueuedJobWhoseAnswerWasLost)
     const auto submitted = login.submit();
     ASSERT_TRUE(submitted);
     EXPECT_EQ(submitted->job, login.cluster.jobs.front().id);
-    EXPECT_EQ(login.asked("submit"), 1);
+    EXPECT_EQ(login.requests("submit"), 1);
     EXPECT_EQ(login.living_jobs(), 1);
 }
 
@@ -118,7 +118,7 @@ TEST(Submission, AdoptsARunningBatchJobInsteadOfEndingIt)
     login.while_pausing = [&] { login.cluster.jobs.front().state = JobState::running; };
     const auto submitted = login.submit();
     ASSERT_TRUE(submitted);
-    EXPECT_EQ(login.asked("submit"), 1);
+    EXPECT_EQ(login.requests("submit"), 1);
     EXPECT_EQ(login.living_jobs(), 1);
 }
 
@@ -132,7 +132,7 @@ TEST(Submission, FindsAJobThatHasNotedItsUse)
             job_comment(login.run.key) + " busy=1 idle=0 unknown=0";
     };
     ASSERT_TRUE(login.submit());
-    EXPECT_EQ(login.asked("submit"), 1);
+    EXPECT_EQ(login.requests("submit"), 1);
 }
 
 TEST(Submission, AsksAgainOnlyWhenSlurmHasHadTimeToMakeTheJob)
@@ -145,7 +145,7 @@ TEST(Submission, AsksAgainOnlyWhenSlurmHasHadTimeToMakeTheJob)
     const auto submitted = login.submit();
     ASSERT_TRUE(submitted);
     EXPECT_GE(login.clock.steady() - begin, 25s); // 5 s of silence, then two message timeouts
-    EXPECT_EQ(login.asked("submit"), 2);
+    EXPECT_EQ(login.requests("submit"), 2);
     EXPECT_EQ(login.living_jobs(), 1);
     EXPECT_EQ(login.notices.size(), 1u);
 }
@@ -194,7 +194,7 @@ struct Asker {
             clock.advance(time);
             return --pauses_allowed >= 0;
         };
-        return ask_patiently(clock, patience, [&]() -> Result<int> {
+        return query_with_retries(clock, patience, [&]() -> Result<int> {
             if (++questions < answers_at) {
                 return fail(Error::Kind::unreachable, "no answer");
             }
@@ -232,7 +232,7 @@ TEST(Patience, IsNotSpentOnARefusal)
     Asker asker;
     Patience patience;
     patience.notice = [&](const std::string&) { ++asker.notices; };
-    const auto answer = ask_patiently(asker.clock, patience, [&]() -> Result<int> {
+    const auto answer = query_with_retries(asker.clock, patience, [&]() -> Result<int> {
         ++asker.questions;
         return fail(Error::Kind::denied, "no");
     });

@@ -36,9 +36,9 @@ std::vector<Job> routed(std::vector<Job> jobs)
     return jobs;
 }
 
-/// Calls `look` at each moment at which a piece starts, with the running pieces.
-template <typename Look>
-void at_every_moment(const Course& course, Look look)
+/// Calls `check` at each moment at which a piece starts, with the running pieces.
+template <typename Check>
+void at_every_moment(const Course& course, Check check)
 {
     std::map<Seconds, int> moments;
     for (const Piece& piece : course.pieces) {
@@ -51,7 +51,7 @@ void at_every_moment(const Course& course, Look look)
                 running.push_back(&piece);
             }
         }
-        look(running);
+        check(running);
     }
 }
 

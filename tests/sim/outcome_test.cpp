@@ -32,7 +32,7 @@ Measures measured(const Result<Scenario>& scenario)
 
 struct Expected {
     const char* name;
-    People people;
+    UserModel user_model;
     double long_over_plain;
     double within_target;
 };
@@ -44,8 +44,8 @@ TEST_P(Outcome, ShortRunsStartAndLongOnesHardlyWaitLonger)
     const auto trace = read_trace(GPUQ_TRACES_DIR "/philly_small_centre.csv.gz");
     ASSERT_TRUE(trace) << trace.error().text;
     const policy::Rules rules(centre());
-    const Measures plain = measured(as_plain_queue(rules, *trace, GetParam().people));
-    const Measures ruled = measured(under_policy(rules, *trace, GetParam().people));
+    const Measures plain = measured(as_plain_queue(rules, *trace, GetParam().user_model));
+    const Measures ruled = measured(under_policy(rules, *trace, GetParam().user_model));
     EXPECT_EQ(ruled.short_runs.runs, 17100U);
     EXPECT_EQ(ruled.short_runs.never + ruled.long_runs.never, 0U);
     EXPECT_GT(plain.short_runs.p95, 5h) << "the queue that people know";
@@ -57,7 +57,7 @@ TEST_P(Outcome, ShortRunsStartAndLongOnesHardlyWaitLonger)
 
 // The more runs can resume, the less long runs lose; the bound is weakest if none can.
 INSTANTIATE_TEST_SUITE_P(
-    People, Outcome,
+    UserModel, Outcome,
     testing::Values(Expected{"HonestAndNoneResumes", {}, 1.2, 0.998},
                     Expected{"HonestAndAllResume", {Declared::honestly, 100}, 1.0, 0.998},
                     Expected{"TheFewestSayHowLong", {Declared::rarely, 0}, 1.2, 0.998}),

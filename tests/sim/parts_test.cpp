@@ -63,7 +63,7 @@ std::vector<Node> nodes_of(const std::vector<int>& weights)
 
 NodeSet chosen(const std::vector<Node>& nodes, const std::vector<int>& taken, const Need& need)
 {
-    std::vector<Room> rooms = empty_rooms(nodes);
+    std::vector<FreeSpace> rooms = empty_spaces(nodes);
     NodeSet all;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         rooms[i].gpus -= taken[i];
@@ -140,7 +140,7 @@ TEST(Placement, AJobWithoutGpusTakesTheCpusAndMemoryThatItSays)
     ASSERT_TRUE(need);
     EXPECT_EQ(need->nodes, 2);
     EXPECT_EQ(need->gpus, 0);
-    std::vector<Room> rooms = {{2, 12, 150}, {0, 6, 100}};
+    std::vector<FreeSpace> rooms = {{2, 12, 150}, {0, 6, 100}};
     EXPECT_TRUE(fits(*need, rooms[1]));
     change(rooms, *need, node_set({0, 1}), -1);
     EXPECT_EQ(rooms[0].gpus, 2);

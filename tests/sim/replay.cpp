@@ -48,7 +48,7 @@
 namespace {
 
 using namespace gpuq::sim;
-using Words = std::map<std::string, std::string>;
+using Columns = std::map<std::string, std::string>;
 
 struct Bad {
     std::string what;
@@ -91,18 +91,18 @@ public:
         std::string kind;
         std::string name;
         stream >> kind >> name;
-        Words words;
+        Columns columns;
         for (std::string word; stream >> word;) {
             const std::size_t equals = word.find('=');
-            words[word.substr(0, equals)] = word.substr(equals + 1);
+            columns[word.substr(0, equals)] = word.substr(equals + 1);
         }
         const std::map<std::string, std::function<void()>> kinds = {
-            {"node", [&] { node(name, words); }},
-            {"qos", [&] { qos(name, words); }},
-            {"partition", [&] { partition(name, words); }},
-            {"share", [&] { share(name, words); }},
-            {"set", [&] { settings(words); }},
-            {"route", [&] { route(words); }},
+            {"node", [&] { node(name, columns); }},
+            {"qos", [&] { qos(name, columns); }},
+            {"partition", [&] { partition(name, columns); }},
+            {"share", [&] { share(name, columns); }},
+            {"set", [&] { settings(columns); }},
+            {"route", [&] { route(columns); }},
         };
         const auto found = kinds.find(kind);
         if (found != kinds.end()) {
@@ -115,11 +115,11 @@ public:
 private:
     static int number(const std::string& text) { return std::stoi(text); }
 
-    void node(const std::string& name, const Words& words)
+    void node(const std::string& name, const Columns& columns)
     {
         Node node;
         node.name = name;
-        for (const auto& [key, value] : words) {
+        for (const auto& [key, value] : columns) {
             if (key == "model") {
                 node.model = value;
             } else if (key == "features") {
@@ -136,7 +136,7 @@ private:
         machine.nodes.push_back(node);
     }
 
-    void qos(const std::string& name, const Words& words)
+    void qos(const std::string& name, const Columns& columns)
     {
         Qos qos;
         qos.name = name;
@@ -145,7 +145,7 @@ private:
             {"jobs_per_user", &Qos::jobs_per_user},
             {"group_gpus", &Qos::group_gpus},
         };
-        for (const auto& [key, value] : words) {
+        for (const auto& [key, value] : columns) {
             if (key == "priority") {
                 qos.priority = number(value);
             } else {
@@ -155,11 +155,11 @@ private:
         machine.qos.push_back(qos);
     }
 
-    void partition(const std::string& name, const Words& words)
+    void partition(const std::string& name, const Columns& columns)
     {
         Partition partition;
         partition.name = name;
-        for (const auto& [key, value] : words) {
+        for (const auto& [key, value] : columns) {
             if (key == "nodes") {
                 for (const std::string& node : cut(value, ',')) {
                     partition.nodes.push_back(index_of(machine.nodes, node));
@@ -183,10 +183,10 @@ private:
         machine.partitions.push_back(partition);
     }
 
-    void share(const std::string& account, const Words& words)
+    void share(const std::string& account, const Columns& columns)
     {
         Share share{.account = account};
-        for (const auto& [key, value] : words) {
+        for (const auto& [key, value] : columns) {
             if (key == "user") {
                 share.user = value;
             } else if (key == "shares") {
@@ -198,7 +198,7 @@ private:
         machine.shares.push_back(share);
     }
 
-    void settings(const Words& words)
+    void settings(const Columns& columns)
     {
         Settings& settings = machine.settings;
         const std::map<std::string, Seconds*> times = {
@@ -220,7 +220,7 @@ private:
             {"job_size", &settings.weights.job_size}, {"partition", &settings.weights.partition},
             {"qos", &settings.weights.qos},           {"cpu_weight", &settings.cpu_weight},
         };
-        for (const auto& [key, value] : words) {
+        for (const auto& [key, value] : columns) {
             if (times.count(key) != 0) {
                 *times.at(key) = Seconds{number(value)};
             } else if (weights.count(key) != 0) {
@@ -257,9 +257,9 @@ private:
         }
     }
 
-    void route(const Words& words)
+    void route(const Columns& columns)
     {
-        for (const auto& [key, value] : words) {
+        for (const auto& [key, value] : columns) {
             (key == "short" ? short_partitions : partitions) = cut(value, '+');
         }
     }

@@ -60,7 +60,7 @@ TEST(Scenario, RoutesEveryRunAsThePolicyDoes)
 {
     const policy::Rules rules(small_policy());
     const auto made = under_policy(
-        rules, trace_of({run(0s, 90min), run(0s, 3h), run(0s, 1h, 6), run(0s, 90h)}), People{});
+        rules, trace_of({run(0s, 90min), run(0s, 3h), run(0s, 1h, 6), run(0s, 90h)}), UserModel{});
     ASSERT_TRUE(made) << made.error().text;
     EXPECT_THAT(partitions_of(*made, 0), ElementsAre("short", "short-more", "short-main"));
     EXPECT_EQ(made->jobs[0].limit, 90min);
@@ -81,7 +81,8 @@ TEST(Scenario, CheckpointedRunsGoOn)
     std::vector<TraceJob> jobs(100, run(0s, 3h));
     jobs.push_back(run(0s, 1h));
     for (const int percent : {0, 30, 100}) {
-        const auto made = under_policy(rules, trace_of(jobs), People{Declared::honestly, percent});
+        const auto made =
+            under_policy(rules, trace_of(jobs), UserModel{Declared::honestly, percent});
         const auto chains = std::count_if(made->jobs.begin(), made->jobs.end(),
                                           [](const Job& job) { return job.chain.has_value(); });
         EXPECT_EQ(chains, percent) << "of the hundred; a short run just begins again";
@@ -92,7 +93,7 @@ TEST(Scenario, WhoStatesNoTimeBeginsShortAndGoesOnLong)
 {
     const policy::Rules rules(small_policy());
     const auto made =
-        under_policy(rules, trace_of({run(0s, 5h), run(0s, 10min)}), People{Declared::rarely});
+        under_policy(rules, trace_of({run(0s, 5h), run(0s, 10min)}), UserModel{Declared::rarely});
     ASSERT_TRUE(made);
     // The first of a thousand users states a time limit only for short runs.
     EXPECT_THAT(partitions_of(*made, 0), ElementsAre("short", "short-more", "short-main"));
@@ -106,14 +107,14 @@ TEST(Scenario, WhoStatesNoTimeBeginsShortAndGoesOnLong)
 
 /// Simulates jobs under a policy with these queues on four GPUs.
 Result<Scenario> under_queues(const std::string& queues, std::vector<TraceJob> jobs,
-                              const People& people = {})
+                              const UserModel& user_model = {})
 {
     const policy::Rules rules(policy::read_policy("version: 1\npools:\n"
                                                   "  a: {nodes: n1, gpus: 'k80:4'}\nqueues:\n" +
                                                       queues,
                                                   "p")
                                   ->policy);
-    return under_policy(rules, trace_of(std::move(jobs)), people);
+    return under_policy(rules, trace_of(std::move(jobs)), user_model);
 }
 
 TEST(Scenario, WhoMayUseALongerQueueIsInIt)
@@ -155,7 +156,7 @@ TEST(Scenario, GoesOnOnlyInQueuesWithChains)
 TEST(Scenario, WhoStatesNoTimeIsStoppedWhereNothingGoesOn)
 {
     const auto made =
-        under_queues("  q: {time: 2h, pools: a}\n", {run(0s, 5h)}, People{Declared::rarely, 0});
+        under_queues("  q: {time: 2h, pools: a}\n", {run(0s, 5h)}, UserModel{Declared::rarely, 0});
     ASSERT_EQ(made->jobs.size(), 1U);
     EXPECT_FALSE(made->jobs[0].chain);
     EXPECT_EQ(simulate(made->machine, made->jobs)->outcomes[0].ending, Ending::timed_out);
@@ -174,7 +175,7 @@ TEST(Scenario, LimitsBindInTheSimulationToo)
 {
     const policy::Rules rules(small_policy());
     std::vector<TraceJob> jobs(8, run(0s, 10h));
-    const auto made = under_policy(rules, trace_of(jobs), People{});
+    const auto made = under_policy(rules, trace_of(jobs), UserModel{});
     const Course course = *simulate(made->machine, made->jobs);
     int at_once = 0;
     for (const Outcome& outcome : course.outcomes) {
@@ -191,7 +192,7 @@ TEST(Scenario, ASoftLimitLetsOthersInFirst)
         jobs.push_back(run(0s, 1h, 1, "ada"));
     }
     jobs.push_back(run(60s, 1h, 1, "ben"));
-    const auto made = under_policy(rules, trace_of(jobs), People{});
+    const auto made = under_policy(rules, trace_of(jobs), UserModel{});
     const Course course = *simulate(made->machine, made->jobs);
     const Outcome& ben = course.outcomes.back();
     int before = 0;
@@ -204,7 +205,7 @@ TEST(Scenario, ASoftLimitLetsOthersInFirst)
 TEST(Scenario, APlainQueueHasTheSameNodes)
 {
     const policy::Rules rules(small_policy());
-    const auto made = as_plain_queue(rules, trace_of({run(0s, 90h)}), People{});
+    const auto made = as_plain_queue(rules, trace_of({run(0s, 90h)}), UserModel{});
     ASSERT_TRUE(made);
     EXPECT_EQ(made->machine.nodes.size(), 3U);
     EXPECT_EQ(made->machine.partitions.size(), 1U);
@@ -214,7 +215,7 @@ TEST(Scenario, APlainQueueHasTheSameNodes)
 TEST(Scenario, RefusedRunsAreCounted)
 {
     const policy::Rules rules(small_policy());
-    const auto made = under_policy(rules, trace_of({run(0s, 1h, 1), run(0s, 1h, 64)}), People{});
+    const auto made = under_policy(rules, trace_of({run(0s, 1h, 1), run(0s, 1h, 64)}), UserModel{});
     EXPECT_EQ(made->jobs.size() + made->refused.size(), 2U);
 }
 
@@ -224,7 +225,7 @@ TEST(Scenario, NodesHaveToBeKnown)
                                                   "queues: {q: {time: 1h, pools: a}}\n",
                                                   "p")
                                   ->policy);
-    EXPECT_THAT(under_policy(rules, {}, People{}).error().text,
+    EXPECT_THAT(under_policy(rules, {}, UserModel{}).error().text,
                 HasSubstr("pool a must specify its nodes"));
 }
 

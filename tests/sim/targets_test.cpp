@@ -42,7 +42,7 @@ struct Simulation {
     explicit Simulation(const std::string& text, std::vector<TraceJob> jobs)
         : rules(policy::read_policy(text, "p")->policy)
         , trace{std::move(jobs), 0, 0}
-        , scenario(*under_policy(rules, trace, People{}))
+        , scenario(*under_policy(rules, trace, UserModel{}))
         , course(*simulate(scenario.machine, scenario.jobs))
     {
     }

@@ -154,36 +154,37 @@ class TraceFile : public ::testing::Test {
 protected:
     void SetUp() override
     {
-        std::string folder = (std::filesystem::temp_directory_path() / "gpuq-sim-XXXXXX").string();
-        ASSERT_NE(mkdtemp(folder.data()), nullptr);
-        m_folder = folder;
+        std::string directory =
+            (std::filesystem::temp_directory_path() / "gpuq-sim-XXXXXX").string();
+        ASSERT_NE(mkdtemp(directory.data()), nullptr);
+        m_directory = directory;
     }
-    void TearDown() override { std::filesystem::remove_all(m_folder); }
+    void TearDown() override { std::filesystem::remove_all(m_directory); }
 
     std::filesystem::path packed(const std::string& text) const
     {
-        const auto path = m_folder / "t.csv.gz";
+        const auto path = m_directory / "t.csv.gz";
         gzFile file = gzopen(path.c_str(), "wb");
         gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
         gzclose(file);
         return path;
     }
 
-    std::filesystem::path m_folder;
+    std::filesystem::path m_directory;
 };
 
 TEST_F(TraceFile, MayBePackedOrNot)
 {
-    std::ofstream(m_folder / "plain") << k_csv;
-    const auto plain = read_trace(m_folder / "plain");
+    std::ofstream(m_directory / "plain") << k_csv;
+    const auto plain = read_trace(m_directory / "plain");
     ASSERT_TRUE(plain) << plain.error().text;
     EXPECT_EQ(*plain, *read_trace(packed(k_csv)));
 }
 
 TEST_F(TraceFile, ThatIsMissingOrCutOffIsSaid)
 {
-    EXPECT_EQ(read_trace(m_folder / "none").error().kind, Error::Kind::missing);
-    EXPECT_EQ(read_trace(m_folder).error().kind, Error::Kind::io);
+    EXPECT_EQ(read_trace(m_directory / "none").error().kind, Error::Kind::missing);
+    EXPECT_EQ(read_trace(m_directory).error().kind, Error::Kind::io);
     const auto path = packed(std::string(100000, ',') + k_csv);
     std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
     const auto cut = read_trace(path);

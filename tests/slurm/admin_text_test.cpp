@@ -71,25 +71,25 @@ TEST(AdminText, AReservation)
 
 TEST(AdminText, AReservationIsChangedWhereItStands)
 {
-    const SlurmObject there{Kind::reservation,
-                            "dl",
-                            {{"Accounts", "lab"},
-                             {"Duration", "240"},
-                             {"Flags", "IGNORE_JOBS,WEEKLY"},
-                             {"Nodes", "n1"},
-                             {"StartTime", "2026-12-07T13:00:00"},
-                             {"Users", ""}},
-                            0};
-    EXPECT_THAT(reservation_words(there, there), IsEmpty());
-    SlurmObject wanted = there;
-    wanted.fields["Accounts"] = "";
-    wanted.fields["Users"] = "ada,ben";
-    wanted.fields["Flags"] = "DAILY";
-    wanted.fields["Duration"] = "300";
-    EXPECT_THAT(reservation_words(there, wanted),
+    const SlurmObject actual{Kind::reservation,
+                             "dl",
+                             {{"Accounts", "lab"},
+                              {"Duration", "240"},
+                              {"Flags", "IGNORE_JOBS,WEEKLY"},
+                              {"Nodes", "n1"},
+                              {"StartTime", "2026-12-07T13:00:00"},
+                              {"Users", ""}},
+                             0};
+    EXPECT_THAT(reservation_arguments(actual, actual), IsEmpty());
+    SlurmObject desired = actual;
+    desired.fields["Accounts"] = "";
+    desired.fields["Users"] = "ada,ben";
+    desired.fields["Flags"] = "DAILY";
+    desired.fields["Duration"] = "300";
+    EXPECT_THAT(reservation_arguments(actual, desired),
                 ElementsAre("Duration=300", "Users=ada,ben", "Accounts=", "Flags-=IGNORE_JOBS",
                             "Flags-=WEEKLY", "Flags+=DAILY"));
-    EXPECT_THAT(reservation_words({Kind::reservation, "dl", {}, 0}, wanted),
+    EXPECT_THAT(reservation_arguments({Kind::reservation, "dl", {}, 0}, desired),
                 ElementsAre("StartTime=2026-12-07T13:00:00", "Duration=300", "Nodes=n1",
                             "Users=ada,ben", "Flags+=DAILY"));
 }
@@ -124,15 +124,15 @@ TEST(AdminText, OnlyWhatIsNotSoIsSetInAQos)
     }
     const auto list = qos_in(row + "\n");
     ASSERT_EQ(list.size(), 1U);
-    SlurmObject wanted = list[0];
-    EXPECT_EQ(wanted.fields.size(), 3U);
-    EXPECT_THAT(qos_words(list[0], wanted), IsEmpty());
-    wanted.fields = {{"MaxTRES", "gres/gpu=2"}, {"MaxSubmitPU", "10"}, {"MaxJobsPU", "1"}};
+    SlurmObject desired = list[0];
+    EXPECT_EQ(desired.fields.size(), 3U);
+    EXPECT_THAT(qos_arguments(list[0], desired), IsEmpty());
+    desired.fields = {{"MaxTRES", "gres/gpu=2"}, {"MaxSubmitPU", "10"}, {"MaxJobsPU", "1"}};
     // For setting, 22.05 does not know MaxSubmitPU and would drop the whole command.
-    EXPECT_THAT(qos_words(list[0], wanted),
+    EXPECT_THAT(qos_arguments(list[0], desired),
                 ElementsAre("Flags-=DenyOnLimit", "MaxTRESPerJob=gres/gpu=2,node=-1",
                             "MaxJobsPerUser=1", "MaxSubmitJobsPerUser=10"));
-    EXPECT_THAT(qos_words(wanted, list[0]),
+    EXPECT_THAT(qos_arguments(desired, list[0]),
                 ElementsAre("Flags+=DenyOnLimit", "MaxTRESPerJob=gres/gpu=4,node=1",
                             "MaxJobsPerUser=-1", "MaxSubmitJobsPerUser=20"));
 }
@@ -150,13 +150,13 @@ TEST(AdminText, EveryLimitOfAQosIsComparedAndCanBeTakenAway)
     EXPECT_EQ(shown("MaxWall", "1-00:03:00").fields.at("MaxWall"), "1443");
     EXPECT_EQ(shown("GrpWall", "00:03:00").fields.at("GrpWall"), "3");
     const SlurmObject plain{Kind::qos, "q", {}, 0};
-    EXPECT_THAT(qos_words(shown("MaxWall", "00:03:00"), plain), ElementsAre("MaxWall=-1"));
-    EXPECT_THAT(qos_words(shown("MaxJobsAccruePU", "3"), plain),
+    EXPECT_THAT(qos_arguments(shown("MaxWall", "00:03:00"), plain), ElementsAre("MaxWall=-1"));
+    EXPECT_THAT(qos_arguments(shown("MaxJobsAccruePU", "3"), plain),
                 ElementsAre("MaxJobsAccruePerUser=-1"));
     // 22.05 ignores -1 here.
-    EXPECT_THAT(qos_words(shown("MaxTRESRunMinsPA", "gres/gpu=60"), plain),
+    EXPECT_THAT(qos_arguments(shown("MaxTRESRunMinsPA", "gres/gpu=60"), plain),
                 ElementsAre("MaxTRESRunMinsPA=gres/gpu=18446744073709551614"));
-    EXPECT_THAT(qos_words(shown("MaxTRESRunMinsPU", "gres/gpu=60"), plain),
+    EXPECT_THAT(qos_arguments(shown("MaxTRESRunMinsPU", "gres/gpu=60"), plain),
                 ElementsAre("MaxTRESRunMinsPU=gres/gpu=-1"));
 }
 
@@ -167,12 +167,12 @@ TEST(AdminText, LimitsOfGpusAreTakenAwayOneByOne)
     EXPECT_THAT(
         threads_in("NodeName=n1 Boards=1 ThreadsPerCore=2 X=1\nNodeName=n2 ThreadsPerCore=x\n"),
         ElementsAre(testing::Pair("n1", 2)));
-    const std::vector<AssociationLimit> there{{"lab", "GrpTRES=cpu=8,gres/gpu=2,gres/gpu:k80=1"},
-                                              {"ada@lab", "GrpTRES=gres/gpu=1"},
-                                              {"lab", "MaxJobs=7"}};
-    EXPECT_THAT(gpu_limit_words(there, {Kind::limit, "lab", {}, 0}),
+    const std::vector<AssociationLimit> actual{{"lab", "GrpTRES=cpu=8,gres/gpu=2,gres/gpu:k80=1"},
+                                               {"ada@lab", "GrpTRES=gres/gpu=1"},
+                                               {"lab", "MaxJobs=7"}};
+    EXPECT_THAT(gpu_limit_arguments(actual, {Kind::limit, "lab", {}, 0}),
                 ElementsAre("GrpTRES=gres/gpu=-1", "GrpTRES=gres/gpu:k80=-1"));
-    EXPECT_THAT(gpu_limit_words({}, {Kind::limit, "lab", {{"MaxTRES", "gres/gpu=2"}}, 0}),
+    EXPECT_THAT(gpu_limit_arguments({}, {Kind::limit, "lab", {{"MaxTRES", "gres/gpu=2"}}, 0}),
                 ElementsAre("MaxTRES=gres/gpu=2"));
 }
 

@@ -20,22 +20,22 @@ protected:
     ~Configuration() override
     {
         ::unsetenv("SLURM_CONF");
-        std::filesystem::remove_all(m_folder);
+        std::filesystem::remove_all(m_directory);
     }
 
     std::string write(const std::string& name, const std::string& text)
     {
-        std::ofstream(m_folder + name) << text;
-        return m_folder + name;
+        std::ofstream(m_directory + name) << text;
+        return m_directory + name;
     }
 
-    static std::string make_folder()
+    static std::string make_directory()
     {
         std::string name = "/tmp/gpuq-slurm-XXXXXX";
         return std::string(::mkdtemp(name.data())) + "/";
     }
 
-    std::string m_folder = make_folder();
+    std::string m_directory = make_directory();
 };
 
 TEST_F(Configuration, IsTheOneNamedThenThatOfTheEnvironment)
@@ -49,28 +49,28 @@ TEST_F(Configuration, IsTheOneNamedThenThatOfTheEnvironment)
 
 TEST_F(Configuration, ThatIsNotThereIsSaidBeforeSlurmLooksForAMinute)
 {
-    ::setenv("SLURM_CONF", (m_folder + "none").c_str(), 1);
+    ::setenv("SLURM_CONF", (m_directory + "none").c_str(), 1);
     const auto cluster = SlurmCluster::open();
     ASSERT_FALSE(cluster);
     EXPECT_EQ(cluster.error().kind, Error::Kind::usage);
-    EXPECT_THAT(cluster.error().text, HasSubstr(m_folder + "none"));
+    EXPECT_THAT(cluster.error().text, HasSubstr(m_directory + "none"));
     EXPECT_THAT(cluster.error().text, HasSubstr("SLURM_CONF"));
 }
 
 TEST_F(Configuration, AnIncludedFileThatIsNotThereIsSaidToo)
 {
     const auto conf = [&](const std::string& text) { return write("slurm.conf", text); };
-    std::filesystem::create_directory(m_folder + "gpuq");
+    std::filesystem::create_directory(m_directory + "gpuq");
     write("gpuq/policy.conf", "");
     for (const char* fine : {"Include gpuq/policy.conf\n", "# Include gone.conf\n", "IncludeX=1\n",
                              "Include %c.conf\n", "include\tgpuq/policy.conf # gone.conf\n"}) {
         EXPECT_TRUE(slurm::check_includes(conf(fine))) << fine;
     }
-    EXPECT_TRUE(slurm::check_includes(conf("Include " + m_folder + "gpuq/policy.conf\n")));
+    EXPECT_TRUE(slurm::check_includes(conf("Include " + m_directory + "gpuq/policy.conf\n")));
     const auto gone = SlurmCluster::open(conf("ClusterName=lab\n  INCLUDE gpuq/gone.conf # x\n"));
     ASSERT_FALSE(gone);
     EXPECT_EQ(gone.error().kind, Error::Kind::usage);
-    EXPECT_THAT(gone.error().text, HasSubstr(m_folder + "gpuq/gone.conf, which does not exist"));
+    EXPECT_THAT(gone.error().text, HasSubstr(m_directory + "gpuq/gone.conf, which does not exist"));
 }
 
 TEST_F(Configuration, GivesTheNameOfTheClusterWithoutAskingAnybody)

@@ -42,20 +42,20 @@ TEST(SlurmErrors, WithoutAnAnswerTheOutcomeIsUnknown)
 TEST(SlurmErrors, AnUnknownJobIsMissingAndAnEndedOneHasEnded)
 {
     EXPECT_EQ(kind_of(2017, Question::other), Kind::missing);
-    EXPECT_TRUE(says_ended(2017));
-    EXPECT_TRUE(says_ended(2021));
-    EXPECT_FALSE(says_ended(2002));
+    EXPECT_TRUE(means_ended(2017));
+    EXPECT_TRUE(means_ended(2021));
+    EXPECT_FALSE(means_ended(2002));
 }
 
 TEST(SlurmErrors, OfAControllerOfAnotherReleaseNameBoth)
 {
     // 22.05's client and 24.11's controller.
-    const std::string words =
+    const std::string message =
         "auth_g_unpack: authentication plugin unknown(1007) not found; slurm_unpack_received_msg: "
         "[[localhost]:17817] Invalid Protocol Version 10752 from uid=4294967295: Incompatible "
         "versions of client and server code; slurm_unpack_received_msg: [[localhost]:17817] "
         "Incompatible versions of client and server code";
-    EXPECT_EQ(error_of(-1, Question::other, "can't ask", words).text,
+    EXPECT_EQ(error_of(-1, Question::other, "can't ask", message).text,
               "can't ask: slurmctld 24.11 and gpuq's libslurm " + library_version() +
                   " are incompatible releases; build gpuq with the cluster's "
                   "own Slurm");
@@ -72,12 +72,12 @@ TEST(SlurmErrors, OfAControllerOfAnotherReleaseNameBoth)
 
 TEST(SlurmErrors, OfMungeNameTheSocket)
 {
-    const std::string words =
+    const std::string message =
         "If munged is up, restart with --num-threads=10; Munge encode failed: Failed to connect to "
         "\"/run/munge/munge.socket.2\": Connection refused; slurm_send_node_msg: auth_g_create: "
         "REQUEST_PARTITION_INFO has authentication error";
     EXPECT_EQ(
-        error_of(1800, Question::other, "can't ask", words).text,
+        error_of(1800, Question::other, "can't ask", message).text,
         "can't ask: munged of this machine, which authenticates requests to Slurm, does not "
         "respond; an operator must restart it (Failed to connect to \"/run/munge/munge.socket.2\": "
         "Connection refused)");
@@ -108,13 +108,13 @@ TEST(SlurmWords, KeepTheTerminalClean)
 {
     std::FILE* const before = stderr;
     {
-        const Words words("a test");
+        const MessageCapture message("a test");
         std::fputs("gpuq: error: first\n", stderr);
         std::fputs("second\n", stderr);
-        EXPECT_EQ(words.text(), "first; second");
+        EXPECT_EQ(message.text(), "first; second");
     }
     EXPECT_EQ(stderr, before);
-    EXPECT_EQ(Words("another").text(), ""); // a new object starts empty
+    EXPECT_EQ(MessageCapture("another").text(), ""); // a new object starts empty
 }
 
 } // namespace

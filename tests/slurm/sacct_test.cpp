@@ -15,10 +15,10 @@ const Time k_since = *time_from_iso8601("2026-11-08T12:00:00Z");
 
 TEST(Sacct, IsAskedForTheJobsOfEverybody)
 {
-    const auto words = sacct_command(k_since);
-    EXPECT_EQ(words.front(), "sacct");
-    EXPECT_THAT(words, Contains("--allusers"));
-    EXPECT_THAT(words, Contains("--starttime=2026-11-08T12:00:00"));
+    const auto arguments = sacct_command(k_since);
+    EXPECT_EQ(arguments.front(), "sacct");
+    EXPECT_THAT(arguments, Contains("--allusers"));
+    EXPECT_THAT(arguments, Contains("--starttime=2026-11-08T12:00:00"));
 }
 
 TEST(Sacct, WhatWasSubmittedBeforeIsLeftOut)

@@ -72,32 +72,32 @@ public:
         : m_path(std::getenv("PATH"))
     {
         std::string pattern = testing::TempDir() + "gpuq-sbatch-XXXXXX";
-        m_folder = mkdtemp(pattern.data());
-        std::ofstream(m_folder + "/sbatch") << "#!/bin/sh\ncd " << m_folder << R"(
+        m_directory = mkdtemp(pattern.data());
+        std::ofstream(m_directory + "/sbatch") << "#!/bin/sh\ncd " << m_directory << R"(
 printf '%s\n' "$@" >words
 cat >script
 env >env
 echo 7
 )";
-        std::filesystem::permissions(m_folder + "/sbatch", std::filesystem::perms::owner_all);
-        setenv("PATH", (m_folder + ":" + m_path).c_str(), 1);
+        std::filesystem::permissions(m_directory + "/sbatch", std::filesystem::perms::owner_all);
+        setenv("PATH", (m_directory + ":" + m_path).c_str(), 1);
     }
     ~FakeSbatch()
     {
         setenv("PATH", m_path.c_str(), 1);
-        std::filesystem::remove_all(m_folder);
+        std::filesystem::remove_all(m_directory);
     }
     FakeSbatch(const FakeSbatch&) = delete;
     FakeSbatch& operator=(const FakeSbatch&) = delete;
 
-    std::string told(const std::string& file) const
+    std::string recorded(const std::string& file) const
     {
-        std::ifstream stream(m_folder + "/" + file);
+        std::ifstream stream(m_directory + "/" + file);
         return {std::istreambuf_iterator<char>(stream), {}};
     }
 
 private:
-    std::string m_folder;
+    std::string m_directory;
     std::string m_path;
 };
 
@@ -113,13 +113,13 @@ TEST(SubmitBySbatch, GivesItTheScriptAndWhatIsOurs)
         spec, script, {"PATH=/usr/bin:/bin", "SBATCH_PARTITION=x", "SLURM_JOB_ID=1", "MINE=1"});
     ASSERT_TRUE(job) << job.error().text;
     EXPECT_EQ(job->value, 7U);
-    EXPECT_EQ(fake.told("script"), script);
-    EXPECT_EQ(fake.told("words"), "--parsable\n--no-requeue\n--kill-on-invalid-dep=yes\n"
-                                  "--open-mode=append\n--propagate=NONE\n--comment=gpuq:KEY\n"
-                                  "--chdir=/tmp/a b\n--output=/state/100%%/slurm.log\n");
-    EXPECT_THAT(fake.told("env"), HasSubstr("MINE=1\n"));
-    EXPECT_THAT(fake.told("env"), Not(HasSubstr("SBATCH_PARTITION")));
-    EXPECT_THAT(fake.told("env"), Not(HasSubstr("SLURM_JOB_ID")));
+    EXPECT_EQ(fake.recorded("script"), script);
+    EXPECT_EQ(fake.recorded("words"), "--parsable\n--no-requeue\n--kill-on-invalid-dep=yes\n"
+                                      "--open-mode=append\n--propagate=NONE\n--comment=gpuq:KEY\n"
+                                      "--chdir=/tmp/a b\n--output=/state/100%%/slurm.log\n");
+    EXPECT_THAT(fake.recorded("env"), HasSubstr("MINE=1\n"));
+    EXPECT_THAT(fake.recorded("env"), Not(HasSubstr("SBATCH_PARTITION")));
+    EXPECT_THAT(fake.recorded("env"), Not(HasSubstr("SLURM_JOB_ID")));
 }
 
 } // namespace

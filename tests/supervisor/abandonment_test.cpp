@@ -16,18 +16,18 @@ const Abandonment::Clock::time_point k_start{1h};
 class Watch {
 public:
     Abandonment abandonment{k_start, k_limits};
-    Abandonment::Seen seen{k_start};
+    Abandonment::ShellActivity activity{k_start};
     std::string why;
 
     std::optional<int> ends_within(Minutes time, std::chrono::milliseconds cpu_each_minute = 0ms)
     {
         for (Minutes passed{0}; passed <= time; passed += 1min) {
-            if (const auto reason = abandonment.look(seen)) {
+            if (const auto reason = abandonment.check(activity)) {
                 why = *reason;
                 return static_cast<int>(passed.count());
             }
-            seen.now += 1min;
-            seen.cpu_time += cpu_each_minute;
+            activity.now += 1min;
+            activity.cpu_time += cpu_each_minute;
         }
         return std::nullopt;
     }
@@ -49,16 +49,16 @@ TEST(Abandonment, NobodyCameThoughSomethingRan)
 TEST(Abandonment, SomebodyIsThere)
 {
     Watch watch;
-    watch.seen.attached = watch.seen.was_attached = true;
+    watch.activity.attached = watch.activity.was_attached = true;
     EXPECT_EQ(watch.ends_within(600min), std::nullopt);
 }
 
 TEST(Abandonment, AllHaveLeftAndNothingHappens)
 {
     Watch watch;
-    watch.seen.attached = watch.seen.was_attached = true;
+    watch.activity.attached = watch.activity.was_attached = true;
     EXPECT_EQ(watch.ends_within(100min), std::nullopt);
-    watch.seen.attached = false;
+    watch.activity.attached = false;
     EXPECT_EQ(watch.ends_within(100min, 500ms), 30);
     EXPECT_EQ(watch.why, "the shell was unattended and idle for 30 minutes");
 }
@@ -66,7 +66,7 @@ TEST(Abandonment, AllHaveLeftAndNothingHappens)
 TEST(Abandonment, AllHaveLeftAndItWorks)
 {
     Watch watch;
-    watch.seen.was_attached = true;
+    watch.activity.was_attached = true;
     EXPECT_EQ(watch.ends_within(600min, 5s), std::nullopt);
     EXPECT_EQ(watch.ends_within(100min), 30);
 }
@@ -74,17 +74,17 @@ TEST(Abandonment, AllHaveLeftAndItWorks)
 TEST(Abandonment, OutputIsASignOfLife)
 {
     Watch watch;
-    watch.seen.was_attached = true;
-    watch.seen.last_output = k_start + 20min;
+    watch.activity.was_attached = true;
+    watch.activity.last_output = k_start + 20min;
     EXPECT_EQ(watch.ends_within(100min), 50);
 }
 
 TEST(Abandonment, IsLookedAtInTime)
 {
     Abandonment abandonment(k_start, k_limits);
-    abandonment.look({k_start});
-    EXPECT_EQ(abandonment.next_look(k_start), k_start + 1min);
-    EXPECT_EQ(abandonment.next_look(k_start + 9min + 30s), k_start + 10min);
+    abandonment.check({k_start});
+    EXPECT_EQ(abandonment.next_check(k_start), k_start + 1min);
+    EXPECT_EQ(abandonment.next_check(k_start + 9min + 30s), k_start + 10min);
 }
 
 } // namespace

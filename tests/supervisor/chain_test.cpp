@@ -79,11 +79,11 @@ public:
     {
         return std::filesystem::exists(state(layout::job_json(run.key, LinkNumber{2})));
     }
-    std::set<std::string> names(const std::string& folder) const
+    std::set<std::string> names(const std::string& directory) const
     {
         std::set<std::string> found;
         std::error_code none;
-        for (const auto& entry : std::filesystem::directory_iterator(state(folder), none)) {
+        for (const auto& entry : std::filesystem::directory_iterator(state(directory), none)) {
             found.insert(entry.path().filename());
         }
         return found;
@@ -199,9 +199,9 @@ TEST(Chained, AProgramThatCanNotBeToldLeavesAfterTheLastSaveThatFits)
     const auto usual = saved.back().at - saved[saved.size() - 2].at;
     const Time end = *link.options.ends_at;
     EXPECT_GT(saved.back().at + usual * 1.1, end) << "another one would have fitted";
-    const Time told = link.event(Kind::noticed)->at;
-    EXPECT_GE(told, saved.back().at);
-    EXPECT_LT(client.ended->ending.at - told, 1s);
+    const Time noticed_at = link.event(Kind::noticed)->at;
+    EXPECT_GE(noticed_at, saved.back().at);
+    EXPECT_LT(client.ended->ending.at - noticed_at, 1s);
     EXPECT_LT(client.ended->ending.at, end);
 }
 
@@ -359,7 +359,7 @@ TEST(Chained, AStopWhileItSavesDoesNotWait)
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
     link.ask(layout::k_save_and_stop_request);
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ntold\n"; }));
-    client.say(wire::Stop{"ada@login1"});
+    client.send(wire::Stop{"ada@login1"});
     const auto before = std::chrono::steady_clock::now();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
@@ -399,8 +399,8 @@ void give_grace(const Link& link, std::chrono::milliseconds grace)
 TEST(Chained, FindsOutByAskingThatItHasGraceAndGoesOnAsPreempted)
 {
     Link link(saves_and("exit 85"));
-    link.options.patience.first_look = 100ms;
-    link.options.patience.next_look = 100ms;
+    link.options.patience.first_query = 100ms;
+    link.options.patience.next_check = 100ms;
     link.run.request.queue = "gpu";
     link.slurm("grace", "30");
     give_grace(link, 600s); // equals the limit: no grace
@@ -423,8 +423,8 @@ TEST(Chained, AsksAgainOnlyWhereItMayGetGrace)
     for (const bool may : {true, false}) {
         Link link("sleep 1");
         link.run.request.queue = "calibration,gpu";
-        link.options.patience.first_look = 50ms;
-        link.options.patience.next_look = 100ms;
+        link.options.patience.first_query = 50ms;
+        link.options.patience.next_check = 100ms;
         link.slurm("grace", may ? "30" : "0");
         give_grace(link, 600s);
         Client client = link.begin();

@@ -23,7 +23,7 @@ TEST(Stop, FromAClientEndsTheProgram)
     Stage stage = Stage::shell("echo ready; sleep 1000");
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
-    client.say(wire::Stop{"ada@login1"});
+    client.send(wire::Stop{"ada@login1"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 123);
     EXPECT_EQ(client.ended->ending.cause, Cause::stopped);
@@ -64,7 +64,7 @@ TEST(Stop, AProgramThatIgnoresTermIsKilled)
     stage.options.patience.stop = 200ms;
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
-    client.say(wire::Stop{"ada@login1"});
+    client.send(wire::Stop{"ada@login1"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 123);
 }
@@ -74,7 +74,7 @@ TEST(Stop, AStoppedProgramHearsIt)
     Stage stage = Stage::shell("echo ready; kill -STOP $$; sleep 1000");
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
-    client.say(wire::Stop{"ada@login1"});
+    client.send(wire::Stop{"ada@login1"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 123);
 }
@@ -98,9 +98,9 @@ TEST(Signals, OfAClientReachTheProgramsGroup)
         Stage::shell("trap 'echo got; exit 6' INT; echo ready; while :; do sleep 0.02; done");
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
-    client.say(wire::Signal{-5});
-    client.say(wire::Signal{1000});
-    client.say(wire::Signal{SIGINT});
+    client.send(wire::Signal{-5});
+    client.send(wire::Signal{1000});
+    client.send(wire::Signal{SIGINT});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.out, "ready\ngot\n");
     EXPECT_EQ(client.ended->ending.status, 6);
@@ -117,7 +117,7 @@ TEST(Signals, OthersDoNotHurtTheSupervisor)
         ::kill(stage.supervisor(), number);
         ::kill(stage.guardian(), number);
     }
-    client.say(wire::Stdin{0, "\n"});
+    client.send(wire::Stdin{0, "\n"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 6);
 }
@@ -243,7 +243,7 @@ TEST(Term, SentByAPersonToARunningJobIsTheProgramsAffair)
     terminate_all(stage, client);
     ASSERT_TRUE(client.reads_until([&] { return client.out.ends_with("saved\n"); }));
     ASSERT_TRUE(eventually([&] { return stage.slurm_calls() == "job\n"; }));
-    client.say(wire::Stdin{0, "1\n2\n"});
+    client.send(wire::Stdin{0, "1\n2\n"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 3);
     EXPECT_EQ(client.ended->ending.cause, Cause::finished);
@@ -255,7 +255,7 @@ TEST(Warnings, ComeBeforeTheLimitAsSlurmSaysIt)
     stage.run.request.input = Input::terminal;
     stage.slurm("state", state_number(JobState::running));
     // The supervisor's own estimate is an hour; Slurm, queried once, reports less.
-    stage.options.patience.first_look = 100ms;
+    stage.options.patience.first_query = 100ms;
     stage.slurm(
         "ends_at",
         std::to_string((RealClock().now() + std::chrono::seconds{250}).time_since_epoch().count()));
@@ -264,7 +264,7 @@ TEST(Warnings, ComeBeforeTheLimitAsSlurmSaysIt)
     EXPECT_EQ(client.notes, std::vector<std::string>{"5 minutes left"});
     EXPECT_EQ(stage.awaited(Event::Kind::warned).detail, "5 minutes left");
     EXPECT_EQ(stage.slurm_calls(), "job\njob\n");
-    client.say(wire::Stop{"test"});
+    client.send(wire::Stop{"test"});
     EXPECT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.out + client.err, "ready\n");
 }
@@ -282,10 +282,10 @@ TEST(Input, ArrivesWholeAndEnds)
             return client.taken &&
                    client.taken->offset + client.taken->room >= offset + piece.size();
         }));
-        client.say(wire::Stdin{offset, piece});
+        client.send(wire::Stdin{offset, piece});
         offset += piece.size();
     }
-    client.say(wire::StdinEnd{offset});
+    client.send(wire::StdinEnd{offset});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 0);
     EXPECT_EQ(client.out, "9dff3479548c346bbeeeab2c23af22fd  -\n") << "md5 of 5,000,000 x";
@@ -296,16 +296,16 @@ TEST(Input, SentAgainIsTakenOnce)
     Stage stage = Stage::shell("cat");
     stage.run.request.input = Input::pipe;
     Client first = stage.begin();
-    first.say(wire::Stdin{0, "one two "});
+    first.send(wire::Stdin{0, "one two "});
     ASSERT_TRUE(first.reads_until([&] { return first.out == "one two "; }));
     // A relay does not know how much input the first connection has delivered.
     Client second = stage.attach(wire::Role::owner, first.out_at, 0);
     ASSERT_TRUE(second.reads_until([&] { return second.taken.has_value(); }));
     EXPECT_EQ(second.taken->offset, 8U);
-    second.say(wire::Stdin{4, "two three"});
+    second.send(wire::Stdin{4, "two three"});
     // The supervisor abandons the first connection without an Ended frame.
     EXPECT_FALSE(first.reads_to_the_end());
-    second.say(wire::StdinEnd{13});
+    second.send(wire::StdinEnd{13});
     ASSERT_TRUE(second.reads_to_the_end());
     EXPECT_EQ(second.out, "three");
     EXPECT_EQ(second.ended->ending.status, 0);
@@ -317,7 +317,7 @@ TEST(Input, AnEndOnAnIdleLoopIsPassedOn)
     stage.run.request.input = Input::pipe;
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.started.has_value(); }));
-    client.say(wire::StdinEnd{0});
+    client.send(wire::StdinEnd{0});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.out, "done\n");
 }
@@ -328,7 +328,7 @@ TEST(Input, ThatBreaksOffEndsTheRunAsFailed)
     stage.run.request.input = Input::pipe;
     stage.options.patience.new_owner = 200ms;
     Client client = stage.begin();
-    client.say(wire::Stdin{0, "half"});
+    client.send(wire::Stdin{0, "half"});
     ASSERT_TRUE(client.reads_until([&] { return client.out == "half"; }));
     client.close_input();
     ASSERT_TRUE(client.reads_to_the_end());
@@ -343,9 +343,9 @@ TEST(Input, ThatIsGivenUpEndsTheRunAtOnce)
     stage.run.request.input = Input::pipe;
     stage.options.patience.new_owner = 60'000ms;
     Client client = stage.begin();
-    client.say(wire::Stdin{0, "half"});
+    client.send(wire::Stdin{0, "half"});
     ASSERT_TRUE(client.reads_until([&] { return client.out == "half"; }));
-    client.say(wire::Bye{});
+    client.send(wire::Bye{});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.cause, Cause::input_lost);
     EXPECT_EQ(client.out, "half");
@@ -357,12 +357,12 @@ TEST(Input, ANewOwnerInTimeSavesTheRun)
     stage.run.request.input = Input::pipe;
     stage.options.patience.new_owner = 15'000ms;
     Client first = stage.begin();
-    first.say(wire::Stdin{0, "a"});
+    first.send(wire::Stdin{0, "a"});
     ASSERT_TRUE(first.reads_until([&] { return first.out == "a"; }));
     first.close_all();
     Client second = stage.attach(wire::Role::owner, 1, 0);
-    second.say(wire::Stdin{1, "b"});
-    second.say(wire::StdinEnd{2});
+    second.send(wire::Stdin{1, "b"});
+    second.send(wire::StdinEnd{2});
     ASSERT_TRUE(second.reads_to_the_end());
     EXPECT_EQ(second.out, "b");
     EXPECT_EQ(second.ended->ending.status, 0);
@@ -378,7 +378,7 @@ TEST(Input, OfAPersonWhoLeavesIsSilence)
     first.close_all();
     ::poll(nullptr, 0, 200);
     Client second = stage.attach(wire::Role::owner);
-    second.say(wire::Stdin{0, "back\n"});
+    second.send(wire::Stdin{0, "back\n"});
     ASSERT_TRUE(second.reads_to_the_end());
     EXPECT_EQ(second.out, "back\n");
 }
@@ -389,7 +389,7 @@ TEST(Input, ThatNobodyReadsDisturbsNobody)
     stage.run.request.input = Input::pipe;
     stage.options.patience.new_owner = 0ms;
     Client client = stage.begin();
-    client.say(wire::Stdin{0, std::string(60'000, 'x')});
+    client.send(wire::Stdin{0, std::string(60'000, 'x')});
     ASSERT_TRUE(client.reads_until([&] { return client.out == "closed\n"; }));
     client.close_input();
     ASSERT_TRUE(client.reads_to_the_end());

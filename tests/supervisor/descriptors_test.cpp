@@ -21,7 +21,7 @@ protected:
     void expect_all_is_well()
     {
         const std::string line = "line " + std::to_string(m_typed) + "\n";
-        client->say(wire::Stdin{m_typed, line});
+        client->send(wire::Stdin{m_typed, line});
         m_typed += line.size();
         EXPECT_TRUE(client->reads_until([&] { return client->out.ends_with(line); }));
         EXPECT_TRUE(

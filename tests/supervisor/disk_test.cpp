@@ -81,7 +81,7 @@ TEST(FullDisk, ThatGetsRoomAgainLeavesAHoleAndTrueOffsets)
         [&] { return client.out.size() == 2'000'000 && !client.notes.empty(); }));
     ASSERT_TRUE(mounted.remount(0, "size=16m"));
     ::poll(nullptr, 0, 100);
-    client.say(wire::Stdin{0, "\n"});
+    client.send(wire::Stdin{0, "\n"});
     ASSERT_TRUE(client.reads_to_the_end());
     client.close_all();
     EXPECT_EQ(stage.wait(), 0);
@@ -112,7 +112,7 @@ TEST(FullDisk, AClientThatComesLateSeesTheGapByOffset)
     ASSERT_TRUE(late.reads_until([&] { return late.out_at == 40'000'000; }));
     EXPECT_LT(late.out.size(), 40'000'000U);
     EXPECT_FALSE(late.overlapped);
-    client.say(wire::Stdin{0, "\n"});
+    client.send(wire::Stdin{0, "\n"});
     EXPECT_TRUE(late.reads_to_the_end());
 }
 
@@ -151,7 +151,7 @@ TEST(RemovedFolder, IsSurvived)
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "one\n"; }));
     std::filesystem::remove_all(stage.options.state_dir);
-    client.say(wire::Stdin{0, "\n"});
+    client.send(wire::Stdin{0, "\n"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.out, "one\ntwo\n");
     EXPECT_EQ(client.ended->ending.status, 8);
@@ -166,7 +166,7 @@ TEST(Heartbeat, SaysWhoIsAliveAndHowFar)
     ASSERT_TRUE(eventually([&] { return contents(stage.link_file("heartbeat")).size() == 80; }));
     const std::string beat = contents(stage.link_file("heartbeat"));
     EXPECT_NE(beat.find(" 42 " + std::to_string(stage.supervisor()) + " "), std::string::npos);
-    client.say(wire::Stop{"test"});
+    client.send(wire::Stop{"test"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_NE(contents(stage.link_file("heartbeat")).find(" 5 0 "), std::string::npos);
 }

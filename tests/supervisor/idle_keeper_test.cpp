@@ -34,10 +34,10 @@ struct Watched {
     std::optional<telemetry::IdleVerdict> unused(int from, int to)
     {
         for (int second = from; second <= to; ++second) {
-            SampledLook sampled{began, {}};
-            sampled.look.elapsed = std::chrono::seconds(second);
-            sampled.look.covers = 1s;
-            sampled.look.says = telemetry::IdleLook::Says::unused;
+            SampledActivity sampled{began, {}};
+            sampled.activity.elapsed = std::chrono::seconds(second);
+            sampled.activity.covers = 1s;
+            sampled.activity.says = telemetry::Activity::Says::unused;
             EXPECT_EQ(::write(sampler.get(), &sampled, sizeof sampled),
                       static_cast<ssize_t>(sizeof sampled));
         }
@@ -93,25 +93,25 @@ struct Released : testing::Test {
 
 TEST_F(Released, AreSoManyInAnHour)
 {
-    const auto folder = RunFolder::open(root, key);
-    ASSERT_TRUE(folder);
-    EXPECT_TRUE(folder->take_release("a-1", 2, now));
-    EXPECT_TRUE(folder->take_release("b-1", 2, now + 30min));
-    EXPECT_FALSE(folder->take_release("c-1", 2, now + 59min));
+    const auto directory = RunDirectory::open(root, key);
+    ASSERT_TRUE(directory);
+    EXPECT_TRUE(directory->take_release("a-1", 2, now));
+    EXPECT_TRUE(directory->take_release("b-1", 2, now + 30min));
+    EXPECT_FALSE(directory->take_release("c-1", 2, now + 59min));
     EXPECT_FALSE(std::filesystem::exists(root + "/index/released/c-1"));
-    EXPECT_TRUE(folder->take_release("c-1", 2, now + 61min));
+    EXPECT_TRUE(directory->take_release("c-1", 2, now + 61min));
     EXPECT_FALSE(std::filesystem::exists(root + "/index/released/a-1")) << "an hour ago";
 }
 
 TEST_F(Released, AreNoneWhereNobodyCanCount)
 {
-    const auto folder = RunFolder::open(root, key);
+    const auto directory = RunDirectory::open(root, key);
     put(root + "/index/released", "no folder");
-    EXPECT_FALSE(folder->take_release("a-1", 2, now));
+    EXPECT_FALSE(directory->take_release("a-1", 2, now));
     std::filesystem::remove(root + "/index/released");
     std::filesystem::create_directory(root + "/index/released");
     put(root + "/index/released/x", "no time");
-    EXPECT_FALSE(folder->take_release("a-1", 1, now)) << "it may be of this hour";
+    EXPECT_FALSE(directory->take_release("a-1", 1, now)) << "it may be of this hour";
 }
 
 } // namespace

@@ -6,9 +6,9 @@
 /// The tests, or a helper of the supervisor of one of them.
 int main(int argc, char** argv)
 {
-    const std::vector<std::string> words(argv + 1, argv + argc);
-    if (!words.empty() && words[0] == "helper") {
-        return gpuq::supervisor::Stage::help(words);
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    if (!arguments.empty() && arguments[0] == "helper") {
+        return gpuq::supervisor::Stage::help(arguments);
     }
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();

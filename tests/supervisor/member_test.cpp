@@ -8,28 +8,28 @@
 namespace gpuq::supervisor {
 namespace {
 
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
-Words described(Words variables, const MemberPlan& plan)
+Strings described(Strings variables, const MemberPlan& plan)
 {
     Environment environment(std::move(variables));
     describe_rank(environment, plan);
-    Words texts = environment.texts();
+    Strings texts = environment.texts();
     std::erase_if(texts, [](const std::string& text) { return text.starts_with("SLURM_"); });
     std::sort(texts.begin(), texts.end());
     return texts;
 }
 
-const Words k_task{"SLURM_PROCID=3", "SLURM_LOCALID=1", "SLURM_NTASKS=4", "SLURM_NODEID=1",
-                   "CUDA_VISIBLE_DEVICES=0,1,2,3"};
+const Strings k_task{"SLURM_PROCID=3", "SLURM_LOCALID=1", "SLURM_NTASKS=4", "SLURM_NODEID=1",
+                     "CUDA_VISIBLE_DEVICES=0,1,2,3"};
 
 TEST(Member, IsTheRankThatItsTaskIs)
 {
     MemberPlan plan;
     plan.tasks = 2;
     EXPECT_EQ(described(k_task, plan),
-              (Words{"CUDA_VISIBLE_DEVICES=0,1,2,3", "GROUP_RANK=1", "LOCAL_RANK=1",
-                     "LOCAL_WORLD_SIZE=2", "NODE_RANK=1", "RANK=3", "WORLD_SIZE=4"}));
+              (Strings{"CUDA_VISIBLE_DEVICES=0,1,2,3", "GROUP_RANK=1", "LOCAL_RANK=1",
+                       "LOCAL_WORLD_SIZE=2", "NODE_RANK=1", "RANK=3", "WORLD_SIZE=4"}));
 }
 
 TEST(Member, SeesTheGpusThatAreItsOwn)
@@ -38,7 +38,7 @@ TEST(Member, SeesTheGpusThatAreItsOwn)
     plan.tasks = 2;
     plan.gpus_per_task = 2;
     EXPECT_EQ(described(k_task, plan).front(), "CUDA_VISIBLE_DEVICES=2,3");
-    Words more = k_task;
+    Strings more = k_task;
     more.back() = "ROCR_VISIBLE_DEVICES=GPU-a,GPU-b,GPU-c";
     EXPECT_EQ(described(more, plan).back(), "WORLD_SIZE=4");
     EXPECT_EQ(described(more, plan)[5], "ROCR_VISIBLE_DEVICES=GPU-c");
@@ -46,15 +46,15 @@ TEST(Member, SeesTheGpusThatAreItsOwn)
 
 TEST(Member, LeavesWhatTheUserHasSet)
 {
-    Words variables = k_task;
+    Strings variables = k_task;
     variables.emplace_back("RANK=9");
     EXPECT_EQ(described(variables, MemberPlan{})[6], "RANK=9");
 }
 
 TEST(Member, AloneOnItsNodeTellsALauncherWhichNodeThatIs)
 {
-    const Words words = described(k_task, MemberPlan{});
-    EXPECT_NE(std::find(words.begin(), words.end(), "PET_NODE_RANK=1"), words.end());
+    const Strings arguments = described(k_task, MemberPlan{});
+    EXPECT_NE(std::find(arguments.begin(), arguments.end(), "PET_NODE_RANK=1"), arguments.end());
 }
 
 } // namespace

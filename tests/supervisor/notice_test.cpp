@@ -59,31 +59,31 @@ TEST(ToBeTold, OnlyWhoHandlesTheSignal)
 {
     const std::vector<Listener> all{python(10, 1, "train.py", k_listens),
                                     python(11, 1, "other.py", k_nothing)};
-    EXPECT_EQ(to_be_told(all, SIGUSR1), Pids{10});
-    EXPECT_EQ(to_be_told(all, SIGUSR2), Pids{});
+    EXPECT_EQ(processes_to_notify(all, SIGUSR1), Pids{10});
+    EXPECT_EQ(processes_to_notify(all, SIGUSR2), Pids{});
 }
 
 TEST(ToBeTold, NotALauncherAboveWhoIsTold)
 {
-    EXPECT_EQ(
-        to_be_told({program(10, 1, "/bin/bash", k_listens), python(11, 10, "launch.py", k_listens),
-                    python(12, 11, "/w/train.py", k_listens),
-                    python(13, 11, "/w/train.py", k_listens)},
-                   SIGUSR1),
-        (Pids{12, 13}));
-    EXPECT_EQ(
-        to_be_told({program(10, 1, "/bin/bash", k_listens), python(11, 10, "train.py", k_nothing)},
-                   SIGUSR1),
-        Pids{10})
+    EXPECT_EQ(processes_to_notify({program(10, 1, "/bin/bash", k_listens),
+                                   python(11, 10, "launch.py", k_listens),
+                                   python(12, 11, "/w/train.py", k_listens),
+                                   python(13, 11, "/w/train.py", k_listens)},
+                                  SIGUSR1),
+              (Pids{12, 13}));
+    EXPECT_EQ(processes_to_notify(
+                  {program(10, 1, "/bin/bash", k_listens), python(11, 10, "train.py", k_nothing)},
+                  SIGUSR1),
+              Pids{10})
         << "a script with a trap of its own";
 }
 
 TEST(ToBeTold, AlsoTheFirstOfRanksThatStartedTheOthers)
 {
     // Like Lightning: rank 0 starts the same script again.
-    EXPECT_EQ(to_be_told({python(10, 1, "train.py", k_listens),
-                          python(11, 10, "-u\0/work/train.py"s, k_listens)},
-                         SIGUSR1),
+    EXPECT_EQ(processes_to_notify({python(10, 1, "train.py", k_listens),
+                                   python(11, 10, "-u\0/work/train.py"s, k_listens)},
+                                  SIGUSR1),
               (Pids{10, 11}));
 }
 
@@ -93,17 +93,18 @@ TEST(ToBeTold, NotWorkersWithTheirParentsHandler)
     const Listener worker = forked(train, 11, k_listens);
     Listener renamed = forked(train, 12, k_listens);
     renamed.command_line = "pt_data_worker\0"s;
-    EXPECT_EQ(to_be_told({train, worker, renamed, forked(worker, 13, k_listens)}, SIGUSR1),
+    EXPECT_EQ(processes_to_notify({train, worker, renamed, forked(worker, 13, k_listens)}, SIGUSR1),
               Pids{10});
-    EXPECT_EQ(to_be_told({train, worker, renamed}, SIGTERM), Pids{10});
+    EXPECT_EQ(processes_to_notify({train, worker, renamed}, SIGTERM), Pids{10});
 }
 
 TEST(ToBeTold, ForkedRanksWhoseParentDoesNotHandleIt)
 {
     const Listener main = python(10, 1, "train.py", k_nothing);
     const Listener rank = forked(main, 11, k_listens);
-    EXPECT_EQ(to_be_told({main, rank, forked(rank, 12, k_listens)}, SIGUSR1), Pids{11});
-    EXPECT_EQ(to_be_told({main, rank}, SIGTERM), Pids{}) << "it may be a handler to die by";
+    EXPECT_EQ(processes_to_notify({main, rank, forked(rank, 12, k_listens)}, SIGUSR1), Pids{11});
+    EXPECT_EQ(processes_to_notify({main, rank}, SIGTERM), Pids{})
+        << "it may be a handler to die by";
 }
 
 TEST(ToBeTold, NotSpawnedWorkersWhoseScriptTookTheHandlerAlong)
@@ -112,28 +113,31 @@ TEST(ToBeTold, NotSpawnedWorkersWhoseScriptTookTheHandlerAlong)
         return python(pid, parent,
                       "-c\0from multiprocessing.spawn import spawn_main; spawn_main()"s, k_listens);
     };
-    EXPECT_EQ(to_be_told({python(10, 1, "train.py", k_listens), spawned(11, 10)}, SIGUSR1),
+    EXPECT_EQ(processes_to_notify({python(10, 1, "train.py", k_listens), spawned(11, 10)}, SIGUSR1),
               Pids{10});
-    EXPECT_EQ(to_be_told({python(10, 1, "train.py", k_nothing), spawned(11, 10), spawned(12, 11)},
-                         SIGUSR1),
-              Pids{11})
+    EXPECT_EQ(
+        processes_to_notify(
+            {python(10, 1, "train.py", k_nothing), spawned(11, 10), spawned(12, 11)}, SIGUSR1),
+        Pids{11})
         << "a rank of torch.multiprocessing.spawn with a worker of its own";
-    EXPECT_EQ(to_be_told({python(10, 1, "train.py", k_nothing), spawned(11, 10)}, SIGTERM), Pids{});
+    EXPECT_EQ(processes_to_notify({python(10, 1, "train.py", k_nothing), spawned(11, 10)}, SIGTERM),
+              Pids{});
 }
 
 TEST(ToBeTold, NobodyWhoPassesItOnToThoseItKills)
 {
     for (const char* path : {"/usr/bin/srun", "/opt/openmpi/bin/mpirun", "/usr/bin/timeout"}) {
-        EXPECT_EQ(
-            to_be_told({program(10, 1, path, k_listens), program(11, 10, "/w/a.out", 0)}, SIGUSR1),
-            Pids{})
+        EXPECT_EQ(processes_to_notify(
+                      {program(10, 1, path, k_listens), program(11, 10, "/w/a.out", 0)}, SIGUSR1),
+                  Pids{})
             << path;
     }
     for (const auto& script : {"/opt/conda/bin/torchrun\0train.py"s, "-m\0torch.distributed.run"s,
                                "-W\0ignore\0/opt/conda/bin/conda\0run"s}) {
-        EXPECT_EQ(to_be_told({python(10, 1, script, k_listens), python(11, 10, "a.py", k_nothing)},
-                             SIGTERM),
-                  Pids{})
+        EXPECT_EQ(
+            processes_to_notify(
+                {python(10, 1, script, k_listens), python(11, 10, "a.py", k_nothing)}, SIGTERM),
+            Pids{})
             << script;
     }
 }
@@ -144,29 +148,30 @@ TEST(ToBeTold, NobodyWhoCatchesAllThereIs)
     constexpr std::uint64_t k_go = 0xfffffffd7fc1feff;
     constexpr std::uint64_t k_bash = 0x43817efb;
     for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM}) {
-        EXPECT_EQ(to_be_told({program(10, 1, "/bin/bash", k_bash),
-                              python(11, 10, "train.py", mask({signal})),
-                              program(12, 11, "/site-packages/wandb/bin/wandb-core", k_go)},
-                             signal),
-                  Pids{11});
+        EXPECT_EQ(
+            processes_to_notify({program(10, 1, "/bin/bash", k_bash),
+                                 python(11, 10, "train.py", mask({signal})),
+                                 program(12, 11, "/site-packages/wandb/bin/wandb-core", k_go)},
+                                signal),
+            Pids{11});
     }
 }
 
 TEST(ToBeTold, NotForWhatARuntimeDoesByItself)
 {
-    EXPECT_EQ(to_be_told({python(10, 1, "train.py", k_listens),
-                          program(11, 10, "/usr/bin/node", mask({SIGUSR1}))},
-                         SIGUSR1),
+    EXPECT_EQ(processes_to_notify({python(10, 1, "train.py", k_listens),
+                                   program(11, 10, "/usr/bin/node", mask({SIGUSR1}))},
+                                  SIGUSR1),
               Pids{10});
-    EXPECT_EQ(
-        to_be_told({program(10, 1, "/usr/lib/R/bin/exec/R", mask({SIGUSR1, SIGUSR2}))}, SIGUSR2),
-        Pids{});
+    EXPECT_EQ(processes_to_notify(
+                  {program(10, 1, "/usr/lib/R/bin/exec/R", mask({SIGUSR1, SIGUSR2}))}, SIGUSR2),
+              Pids{});
 }
 
 TEST(ToBeTold, EndsWhateverTheTableOfProcessesSays)
 {
     const Listener train = python(10, 11, "train.py", k_listens);
-    EXPECT_EQ(to_be_told({train, forked(train, 11, k_listens)}, SIGUSR1), Pids{});
+    EXPECT_EQ(processes_to_notify({train, forked(train, 11, k_listens)}, SIGUSR1), Pids{});
 }
 
 // The same with real processes.
@@ -251,7 +256,7 @@ wait("parent", [start("leaf.py", **apart[sys.argv[1]])])
 
 struct Shape {
     std::string name;
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     std::map<std::string, int> ready; ///< number of processes per role
 };
 
@@ -285,17 +290,17 @@ std::vector<Shape> shapes()
 class Tree {
 public:
     explicit Tree(const std::string& signal)
-        : m_folder(make_folder())
-        , m_variable(fmt::format("GPUQ_NOTICE_TEST={}", m_folder.string()))
+        : m_directory(make_directory())
+        , m_variable(fmt::format("GPUQ_NOTICE_TEST={}", m_directory.string()))
     {
         become_subreaper();
-        put(m_folder / "common.py", k_common);
-        put(m_folder / "leaf.py", k_leaf);
-        put(m_folder / "launcher.py", k_launcher);
-        put(m_folder / "trainer.py", k_trainer);
-        put(m_folder / "parent.py", k_parent);
+        put(m_directory / "common.py", k_common);
+        put(m_directory / "leaf.py", k_leaf);
+        put(m_directory / "launcher.py", k_launcher);
+        put(m_directory / "trainer.py", k_trainer);
+        put(m_directory / "parent.py", k_parent);
         ::setenv("TELL", signal.c_str(), 1);
-        ::setenv("GPUQ_NOTICE_TEST", m_folder.c_str(), 1);
+        ::setenv("GPUQ_NOTICE_TEST", m_directory.c_str(), 1);
     }
     Tree(Tree&&) = delete;
     ~Tree()
@@ -303,22 +308,22 @@ public:
         kill_descendants(10s);
         kill_by_variable(m_variable, 10s);
         std::error_code error;
-        std::filesystem::remove_all(m_folder, error);
+        std::filesystem::remove_all(m_directory, error);
         ::unsetenv("GPUQ_NOTICE_TEST");
     }
 
     const std::string& variable() const { return m_variable; }
 
-    pid_t start(const std::vector<std::string>& words) const
+    pid_t start(const std::vector<std::string>& arguments) const
     {
         const pid_t pid = ::fork();
         if (pid == 0) {
             std::vector<char*> argv;
-            for (const std::string& word : words) {
+            for (const std::string& word : arguments) {
                 argv.push_back(const_cast<char*>(word.c_str()));
             }
             argv.push_back(nullptr);
-            if (::chdir(m_folder.c_str()) == 0) {
+            if (::chdir(m_directory.c_str()) == 0) {
                 ::execv(argv[0], argv.data());
             }
             ::_exit(127);
@@ -330,7 +335,7 @@ public:
     std::map<std::string, int> roles(const std::string& kind) const
     {
         std::map<std::string, int> count;
-        for (const auto& entry : std::filesystem::directory_iterator(m_folder)) {
+        for (const auto& entry : std::filesystem::directory_iterator(m_directory)) {
             const std::string name = entry.path().filename();
             if (name.starts_with(kind + ".")) {
                 ++count[name.substr(kind.size() + 1, name.rfind('.') - kind.size() - 1)];
@@ -344,17 +349,17 @@ public:
     }
     bool heard_once(pid_t pid, const std::string& role) const
     {
-        return contents(m_folder / fmt::format("told.{}.{}", role, pid)) == "x";
+        return contents(m_directory / fmt::format("told.{}.{}", role, pid)) == "x";
     }
-    const std::filesystem::path& folder() const { return m_folder; }
+    const std::filesystem::path& directory() const { return m_directory; }
 
 private:
-    static std::filesystem::path make_folder()
+    static std::filesystem::path make_directory()
     {
         std::string name = testing::TempDir() + "gpuq-notice-XXXXXX";
         return ::mkdtemp(name.data());
     }
-    std::filesystem::path m_folder;
+    std::filesystem::path m_directory;
     std::string m_variable;
 };
 
@@ -385,14 +390,14 @@ TEST_P(Matrix, TheLeafIsToldOnceAndNobodyDies)
 {
     const auto& [shape, signal] = GetParam();
     Tree tree(signal.name);
-    tree.start(shape.words);
+    tree.start(shape.arguments);
     ASSERT_TRUE(tree.is_ready(shape.ready));
     const std::set<pid_t> before = all_below();
 
     const auto begin = std::chrono::steady_clock::now();
-    const Pids told = tell(listeners(tree.variable(), k_node, {}), signal.notice);
-    ASSERT_EQ(told.size(), static_cast<std::size_t>(shape.ready.at("leaf")));
-    for (const pid_t pid : told) {
+    const Pids notified = notify_processes(listeners(tree.variable(), k_node, {}), signal.notice);
+    ASSERT_EQ(notified.size(), static_cast<std::size_t>(shape.ready.at("leaf")));
+    for (const pid_t pid : notified) {
         EXPECT_TRUE(eventually([&] { return tree.heard_once(pid, "leaf"); })) << pid;
     }
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s);
@@ -400,7 +405,7 @@ TEST_P(Matrix, TheLeafIsToldOnceAndNobodyDies)
     ::poll(nullptr, 0, 30); // a killed process is dead by now, and a second notice is recorded
     EXPECT_EQ(all_below(), before);
     EXPECT_EQ(tree.roles("told"), (std::map<std::string, int>{{"leaf", shape.ready.at("leaf")}}));
-    EXPECT_TRUE(std::all_of(told.begin(), told.end(),
+    EXPECT_TRUE(std::all_of(notified.begin(), notified.end(),
                             [&](pid_t pid) { return tree.heard_once(pid, "leaf"); }));
 }
 
@@ -416,9 +421,10 @@ TEST(Tell, WithUsr2WhenNobodyHandlesUsr1)
     Tree tree("USR2");
     const pid_t leaf = tree.start(script("leaf.py", ""));
     ASSERT_TRUE(tree.is_ready({{"leaf", 1}}));
-    EXPECT_EQ(tell(listeners(tree.variable(), k_node, {}), Notice::none), Pids{});
-    EXPECT_EQ(tell(listeners(tree.variable(), k_node, {}), Notice::usr1), Pids{});
-    EXPECT_EQ(tell(listeners(tree.variable(), k_node, {}), Notice::automatic), Pids{leaf});
+    EXPECT_EQ(notify_processes(listeners(tree.variable(), k_node, {}), Notice::none), Pids{});
+    EXPECT_EQ(notify_processes(listeners(tree.variable(), k_node, {}), Notice::usr1), Pids{});
+    EXPECT_EQ(notify_processes(listeners(tree.variable(), k_node, {}), Notice::automatic),
+              Pids{leaf});
     EXPECT_TRUE(eventually([&] { return tree.heard_once(leaf, "leaf"); }));
 }
 
@@ -431,9 +437,9 @@ TEST(Tell, AlsoWhatHangsElsewhereInTheTree)
     ASSERT_EQ(::waitpid(between, nullptr, 0), between);
     ASSERT_TRUE(tree.is_ready({{"leaf", 1}}));
     ASSERT_TRUE(descendants().empty());
-    const Pids told = tell(listeners(tree.variable(), k_node, {}), Notice::usr1);
-    ASSERT_EQ(told.size(), 1U);
-    EXPECT_TRUE(eventually([&] { return tree.heard_once(told.front(), "leaf"); }));
+    const Pids notified = notify_processes(listeners(tree.variable(), k_node, {}), Notice::usr1);
+    ASSERT_EQ(notified.size(), 1U);
+    EXPECT_TRUE(eventually([&] { return tree.heard_once(notified.front(), "leaf"); }));
 }
 
 TEST(Tell, NotWhatSlurmHasStartedOnAnotherNode)
@@ -445,12 +451,12 @@ TEST(Tell, NotWhatSlurmHasStartedOnAnotherNode)
         {"/bin/sh", "-c", "export SLURMD_NODENAME=n2; " + one + "SLURMD_NODENAME=n1 " + one});
     ASSERT_EQ(::waitpid(between, nullptr, 0), between);
     ASSERT_TRUE(tree.is_ready({{"leaf", 2}}));
-    const Pids here = tell(listeners(tree.variable(), "n1", {}), Notice::usr1);
-    const Pids there = tell(listeners(tree.variable(), "n2", {}), Notice::usr1);
+    const Pids here = notify_processes(listeners(tree.variable(), "n1", {}), Notice::usr1);
+    const Pids there = notify_processes(listeners(tree.variable(), "n2", {}), Notice::usr1);
     ASSERT_EQ(here.size(), 1U);
     ASSERT_EQ(there.size(), 1U);
     EXPECT_NE(here, there);
-    EXPECT_EQ(tell(listeners(tree.variable(), "n3", {}), Notice::usr1), Pids{});
+    EXPECT_EQ(notify_processes(listeners(tree.variable(), "n3", {}), Notice::usr1), Pids{});
     for (const pid_t pid : {here.front(), there.front()}) {
         EXPECT_TRUE(eventually([&] { return tree.heard_once(pid, "leaf"); }));
     }
@@ -462,7 +468,7 @@ TEST(Tell, NotTheSupervisorsOwnHelpers)
     ::unsetenv("GPUQ_NOTICE_TEST"); // set only for the program
     const pid_t helper = tree.start({"/bin/sh", "-c", k_python + " leaf.py; true"});
     ASSERT_TRUE(tree.is_ready({{"leaf", 1}}));
-    EXPECT_EQ(tell(listeners(tree.variable(), k_node, {helper}), Notice::usr1), Pids{});
+    EXPECT_EQ(notify_processes(listeners(tree.variable(), k_node, {helper}), Notice::usr1), Pids{});
 }
 
 } // namespace

@@ -107,8 +107,8 @@ inline void put(const std::filesystem::path& path, const std::string& text)
 ///   `calls`     log of the calls, one per line
 class SlurmModel : public Cluster {
 public:
-    explicit SlurmModel(std::filesystem::path folder)
-        : m_folder(std::move(folder))
+    explicit SlurmModel(std::filesystem::path directory)
+        : m_directory(std::move(directory))
     {
     }
     Result<Job> job(JobId id) override
@@ -120,7 +120,7 @@ public:
             waiting.state = JobState::pending;
             return waiting;
         }
-        const std::string state = contents(m_folder / "state");
+        const std::string state = contents(m_directory / "state");
         if (state.empty()) {
             return fail(Error::Kind::unreachable, "down");
         }
@@ -130,20 +130,20 @@ public:
         if (is_over(job.state)) { // a job whose last process has not exited yet
             job.outcome = std::exchange(job.state, JobState::completing);
         }
-        if (const std::string ends_at = contents(m_folder / "ends_at"); !ends_at.empty()) {
+        if (const std::string ends_at = contents(m_directory / "ends_at"); !ends_at.empty()) {
             job.ends_at = Time{std::chrono::microseconds{std::stoll(ends_at)}};
         }
-        if (const std::string walltime = contents(m_folder / "walltime"); !walltime.empty()) {
+        if (const std::string walltime = contents(m_directory / "walltime"); !walltime.empty()) {
             job.walltime = std::chrono::minutes{std::stoi(walltime)};
         }
-        if (const std::string started = contents(m_folder / "started"); !started.empty()) {
+        if (const std::string started = contents(m_directory / "started"); !started.empty()) {
             job.started_at = Time{std::chrono::microseconds{std::stoll(started)}};
         }
         return job;
     }
     Result<void> complete(JobId id, int status) override
     {
-        if (std::filesystem::exists(m_folder / "down")) {
+        if (std::filesystem::exists(m_directory / "down")) {
             log("complete while down");
             return fail(Error::Kind::unreachable, "down");
         }
@@ -156,7 +156,7 @@ public:
     Result<std::vector<Partition>> partitions() override
     {
         log("partitions");
-        const std::string grace = contents(m_folder / "grace");
+        const std::string grace = contents(m_directory / "grace");
         if (grace.empty()) {
             return no();
         }
@@ -172,7 +172,7 @@ public:
     {
         TRY(answers("list"));
         std::vector<Job> jobs;
-        for (const auto& entry : std::filesystem::directory_iterator(m_folder / "jobs")) {
+        for (const auto& entry : std::filesystem::directory_iterator(m_directory / "jobs")) {
             Job job;
             job.id.value = static_cast<std::uint32_t>(std::stoul(entry.path().filename()));
             job.state = JobState::pending;
@@ -196,7 +196,7 @@ public:
             ++id.value;
         }
         // The caller may be killed at any time: Slurm has the complete job or none.
-        const std::filesystem::path asked = m_folder / ("asked-" + std::to_string(::getpid()));
+        const std::filesystem::path asked = m_directory / ("asked-" + std::to_string(::getpid()));
         put(asked, spec.comment);
         std::filesystem::rename(asked, file_of(id));
         return id;
@@ -210,7 +210,7 @@ public:
     {
         log("elsewhere " + std::to_string(id.value) + " of " + std::to_string(nodes) + " " +
             step.at(1) + " " + step.at(5));
-        const std::string stand_in = contents(m_folder / "elsewhere");
+        const std::string stand_in = contents(m_directory / "elsewhere");
         return stand_in.empty() ? Result<StepProcess>(fail(Error::Kind::usage, "no srun in PATH"))
                                 : fakes::start_local_step({"/bin/sh", "-c", stand_in}, false);
     }
@@ -227,19 +227,20 @@ private:
     static Error no() { return fail(Error::Kind::internal, "a supervisor never asks this"); }
     std::filesystem::path file_of(JobId id) const
     {
-        return m_folder / "jobs" / std::to_string(id.value);
+        return m_directory / "jobs" / std::to_string(id.value);
     }
     Result<void> answers(const std::string& question)
     {
         log(question);
-        return std::filesystem::exists(m_folder / "deaf") ? fail(Error::Kind::unreachable, "deaf")
-                                                          : Result<void>{};
+        return std::filesystem::exists(m_directory / "deaf")
+                   ? fail(Error::Kind::unreachable, "deaf")
+                   : Result<void>{};
     }
     void log(const std::string& line)
     {
-        std::ofstream(m_folder / "calls", std::ios::app) << line << "\n";
+        std::ofstream(m_directory / "calls", std::ios::app) << line << "\n";
     }
-    std::filesystem::path m_folder;
+    std::filesystem::path m_directory;
 };
 
 /// The client side of a connection: sends frames and records those received.
@@ -268,18 +269,18 @@ public:
     bool overlapped = false; ///< an output frame began before the end of the previous one
     bool keep_output = true;
 
-    void say(const wire::Frame& frame)
+    void send(const wire::Frame& frame)
     {
         const std::string bytes = wire::encode(frame);
         const int fd = m_to ? m_to.get() : m_from.get();
         EXPECT_TRUE(write_all(fd, bytes));
     }
-    void say_bytes(const std::string& bytes)
+    void send_bytes(const std::string& bytes)
     {
         EXPECT_TRUE(write_all(m_to ? m_to.get() : m_from.get(), bytes));
     }
     /// Reads the data available now.
-    void look()
+    void read_more()
     {
         pollfd wait{m_from.get(), POLLIN, 0};
         while (!closed && ::poll(&wait, 1, 0) > 0) {
@@ -480,7 +481,7 @@ public:
         EXPECT_TRUE(connected);
         Client client(std::move(socket));
         if (connected) {
-            client.say(wire::Attach{wire::k_version, role, out, err});
+            client.send(wire::Attach{wire::k_version, role, out, err});
         }
         return client;
     }
@@ -565,17 +566,18 @@ public:
     }
 
     /// The process that `Helper::execute` starts from this executable.
-    static int help(const std::vector<std::string>& words)
+    static int help(const std::vector<std::string>& arguments)
     {
         const auto line = parse_command_line(
-            words, [](const char*) { return std::nullopt; }, "n1");
+            arguments, [](const char*) { return std::nullopt; }, "n1");
         RealClock clock;
-        Doors doors = doors_in(std::filesystem::path(line->options.state_dir).parent_path(), clock);
-        return supervisor::help(doors, line->options);
+        Services services =
+            doors_in(std::filesystem::path(line->options.state_dir).parent_path(), clock);
+        return supervisor::help(services, line->options);
     }
 
 private:
-    static Doors doors_in(const std::filesystem::path& root, Clock& clock)
+    static Services doors_in(const std::filesystem::path& root, Clock& clock)
     {
         return {clock,
                 [root]() -> Result<std::unique_ptr<Cluster>> {
@@ -583,8 +585,8 @@ private:
                 },
                 [](const Request& request) { return request.program; },
                 [] { return std::chrono::seconds(30); },
-                [](const std::string& folder) -> Result<std::unique_ptr<Store>> {
-                    TRY_ASSIGN(auto store, PosixStore::open(folder));
+                [](const std::string& directory) -> Result<std::unique_ptr<Store>> {
+                    TRY_ASSIGN(auto store, PosixStore::open(directory));
                     return std::unique_ptr<Store>(std::move(store));
                 },
                 [root](JobId job, const std::string& comment, JobEnd end) -> Result<void> {
@@ -605,10 +607,10 @@ private:
     int supervised()
     {
         RealClock clock;
-        Doors doors = doors_in(m_root, clock);
-        doors.kill_wait = [this] { return kill_wait; };
-        doors.memory = [this] { return memory(); };
-        return supervise(doors, options);
+        Services services = doors_in(m_root, clock);
+        services.kill_wait = [this] { return kill_wait; };
+        services.memory = [this] { return memory(); };
+        return supervise(services, options);
     }
     MemoryCounts memory() const
     {
@@ -645,9 +647,9 @@ public:
 private:
     rlim_t first_unused() const
     {
-        const std::filesystem::path folder = "/proc/" + std::to_string(m_supervisor) + "/fd";
+        const std::filesystem::path directory = "/proc/" + std::to_string(m_supervisor) + "/fd";
         rlim_t number = 0;
-        while (std::filesystem::is_symlink(folder / std::to_string(number))) {
+        while (std::filesystem::is_symlink(directory / std::to_string(number))) {
             ++number;
         }
         return number;

@@ -81,7 +81,7 @@ TEST(Streams, AClientThatComesLateGetsAllFromItsOffset)
     ASSERT_TRUE(later.reads_until([&] { return later.out_at == first.out.size(); }));
     EXPECT_EQ(late.interleaved, first.interleaved);
     EXPECT_EQ(later.interleaved, "oxer\notail\n");
-    first.say(wire::Stdin{0, "\n"});
+    first.send(wire::Stdin{0, "\n"});
     EXPECT_TRUE(late.reads_to_the_end());
     EXPECT_TRUE(later.reads_to_the_end());
     EXPECT_TRUE(first.reads_to_the_end());
@@ -108,16 +108,16 @@ TEST(Streams, AreSentNoFurtherThanTheClientHasRoom)
     stage.run.request.input = Input::terminal;
     stage.options.patience.stalled = 30'000ms;
     Client client = stage.begin();
-    client.say(wire::OutputTaken{0, 100'000});
-    client.say(wire::Stdin{0, "\n"});
+    client.send(wire::OutputTaken{0, 100'000});
+    client.send(wire::Stdin{0, "\n"});
     ASSERT_TRUE(eventually([&] {
-        client.look();
+        client.read_more();
         return contents(stage.link_file("out.log")).size() == 3'000'000;
     }));
     ASSERT_TRUE(client.reads_until([&] { return client.out.size() >= 100'000; }));
-    client.look();
+    client.read_more();
     EXPECT_EQ(client.out.size(), 100'000U);
-    client.say(wire::OutputTaken{client.out.size(), 1 << 30});
+    client.send(wire::OutputTaken{client.out.size(), 1 << 30});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.out.size(), 3'000'000U);
 }
@@ -127,10 +127,10 @@ TEST(Streams, AClientWithoutRoomAtTheEndIsLeft)
     Stage stage = Stage::shell("read line; head -c 3000000 /dev/zero; exit 7");
     stage.run.request.input = Input::terminal;
     Client client = stage.begin();
-    client.say(wire::OutputTaken{0, 1000});
-    client.say(wire::Stdin{0, "\n"});
+    client.send(wire::OutputTaken{0, 1000});
+    client.send(wire::Stdin{0, "\n"});
     EXPECT_EQ(stage.wait(), 7);
-    client.look();
+    client.read_more();
     EXPECT_FALSE(client.ended);
     EXPECT_EQ(client.out.size(), 1000U);
 }
@@ -193,12 +193,12 @@ TEST(Streams, GarbageEndsAConnectionAndNothingElse)
     stage.run.request.input = Input::pipe;
     Client owner = stage.begin();
     Client garbage(stage.connect());
-    garbage.say_bytes("GET / HTTP/1.1\r\n\r\n");
+    garbage.send_bytes("GET / HTTP/1.1\r\n\r\n");
     EXPECT_FALSE(garbage.reads_until([] { return false; }));
     Client impolite(stage.connect());
-    impolite.say(wire::Stop{"nobody"});
+    impolite.send(wire::Stop{"nobody"});
     EXPECT_FALSE(impolite.reads_until([] { return false; }));
-    owner.say(wire::Stdin{0, "fine\n"});
+    owner.send(wire::Stdin{0, "fine\n"});
     ASSERT_TRUE(owner.reads_to_the_end());
     EXPECT_EQ(owner.out, "fine\n");
 }
@@ -217,7 +217,7 @@ TEST(Streams, EachBatchEndsWithALineEnd)
         return bytes.find("unfinished") != std::string::npos;
     }));
     EXPECT_EQ(bytes.back(), '\n');
-    client.say(wire::Stop{"test"});
+    client.send(wire::Stop{"test"});
     EXPECT_TRUE(client.reads_to_the_end());
 }
 

@@ -16,7 +16,7 @@ Stage on_a_terminal(std::vector<std::string> program)
 Client sit_down(Stage& stage, std::uint64_t client, TerminalSize size, bool redraw = true)
 {
     Client person = stage.attach(wire::Role::viewer, wire::k_from_now, wire::k_from_now);
-    person.say(wire::Terminal{client, size, redraw});
+    person.send(wire::Terminal{client, size, redraw});
     return person;
 }
 
@@ -40,17 +40,17 @@ TEST(Terminal, TakesKeysFromWhoeverSitsAtOne)
 {
     Stage stage = on_a_terminal({"/bin/sh", "-c", "read a; read b; read c; echo $a $b $c"});
     Client first = stage.begin();
-    first.say(wire::Terminal{1, k_size, false});
-    first.say(wire::Stdin{0, "one\r"});
+    first.send(wire::Terminal{1, k_size, false});
+    first.send(wire::Stdin{0, "one\r"});
     ASSERT_TRUE(first.reads_until([&] { return first.out.ends_with("one\r\n"); }));
     Client second = sit_down(stage, 2, k_size);
-    second.say(wire::Stdin{0, "two\r"});
+    second.send(wire::Stdin{0, "two\r"});
     ASSERT_TRUE(first.reads_until([&] { return first.out.ends_with("two\r\n"); }));
     // The first client has reconnected and resends all input that it does not know to be received.
     Client again = stage.attach(wire::Role::owner, first.out_at, 0);
-    again.say(wire::Terminal{1, k_size, false});
-    again.say(wire::Stdin{0, "one\r"});
-    again.say(wire::Stdin{4, "three\r"});
+    again.send(wire::Terminal{1, k_size, false});
+    again.send(wire::Stdin{0, "one\r"});
+    again.send(wire::Stdin{4, "three\r"});
     ASSERT_TRUE(again.reads_to_the_end());
     EXPECT_TRUE(again.out.ends_with("one two three\r\n")) << again.out;
     EXPECT_GE(again.taken->offset, 4U); // acknowledged in larger amounts, not per key
@@ -61,10 +61,10 @@ TEST(Terminal, DoesNotTakeKeysFromALooker)
     Stage stage = on_a_terminal({"/bin/sh", "-c", "read a; echo got $a"});
     Client first = stage.begin();
     Client looker = stage.attach();
-    looker.say(wire::Stdin{0, "no\r"});
+    looker.send(wire::Stdin{0, "no\r"});
     ASSERT_TRUE(looker.reads_until([&] { return looker.started.has_value(); }));
-    first.say(wire::Terminal{1, k_size, false});
-    first.say(wire::Stdin{0, "yes\r"});
+    first.send(wire::Terminal{1, k_size, false});
+    first.send(wire::Stdin{0, "yes\r"});
     ASSERT_TRUE(first.reads_to_the_end());
     EXPECT_EQ(first.out, "yes\r\ngot yes\r\n");
 }
@@ -75,15 +75,15 @@ TEST(Terminal, PassesCtrlCToTheForeground)
                                  "trap 'echo caught; exit 3' INT; echo up; "
                                  "while :; do sleep 0.05; done"});
     Client client = stage.begin();
-    client.say(wire::Terminal{1, k_size, false});
+    client.send(wire::Terminal{1, k_size, false});
     ASSERT_TRUE(client.reads_until([&] { return client.out.ends_with("up\r\n"); }));
-    client.say(wire::Stdin{0, "\x03"});
+    client.send(wire::Stdin{0, "\x03"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.out.ends_with("caught\r\n")) << client.out;
     EXPECT_EQ(stage.wait(), 3);
 }
 
-constexpr const char* k_tell_sizes =
+constexpr const char* k_print_sizes =
     "import os,signal,sys\n"
     "def tell(*_): print('%d %d' % tuple(reversed(os.get_terminal_size())), flush=True)\n"
     "signal.signal(signal.SIGWINCH, tell)\n"
@@ -92,17 +92,17 @@ constexpr const char* k_tell_sizes =
 
 TEST(Terminal, HasTheSizeOfWhoCameOrChangedLast)
 {
-    Stage stage = on_a_terminal({"/usr/bin/python3", "-c", k_tell_sizes});
+    Stage stage = on_a_terminal({"/usr/bin/python3", "-c", k_print_sizes});
     Client first = stage.begin();
-    first.say(wire::Terminal{1, k_size, false});
+    first.send(wire::Terminal{1, k_size, false});
     ASSERT_TRUE(first.reads_until([&] { return first.out == "30 90\r\n"; })) << first.out;
-    first.say(wire::Terminal{1, {40, 100}, false});
+    first.send(wire::Terminal{1, {40, 100}, false});
     ASSERT_TRUE(first.reads_until([&] { return first.out.ends_with("40 100\r\n"); }));
     Client second = sit_down(stage, 2, {20, 50});
     ASSERT_TRUE(first.reads_until([&] { return first.out.ends_with("19 50\r\n20 50\r\n"); }));
-    second.say(wire::Bye{});
+    second.send(wire::Bye{});
     ASSERT_TRUE(first.reads_until([&] { return first.out.ends_with("40 100\r\n"); })) << first.out;
-    first.say(wire::Stdin{0, "\r"});
+    first.send(wire::Stdin{0, "\r"});
     EXPECT_TRUE(first.reads_to_the_end());
 }
 
@@ -116,7 +116,7 @@ TEST(Terminal, ShowsWhoComesTheLastLines)
     ASSERT_TRUE(second.reads_until([&] { return second.screen.has_value(); }));
     EXPECT_EQ(*second.screen, "99\r\n100\r\nred$ \x1b[?2004h");
     EXPECT_EQ(second.out, "");
-    second.say(wire::Stdin{0, "x\r"});
+    second.send(wire::Stdin{0, "x\r"});
     ASSERT_TRUE(second.reads_to_the_end());
     EXPECT_EQ(second.out, "x\r\nx\r\n");
 }
@@ -136,7 +136,7 @@ TEST(Terminal, HasAFullScreenProgramDrawAnew)
     ASSERT_TRUE(second.reads_until([&] { return second.out.ends_with("drawn 30\r\n"); }));
     EXPECT_EQ(*second.screen, "\x1b[?1h\x1b[?1049h\x1b[H\x1b[2J");
     EXPECT_EQ(second.out, "drawn 29\r\ndrawn 30\r\n");
-    second.say(wire::Stdin{0, "\r"});
+    second.send(wire::Stdin{0, "\r"});
     EXPECT_TRUE(second.reads_to_the_end());
 }
 
@@ -144,13 +144,13 @@ TEST(Terminal, TakeTellsTheOthersToLeave)
 {
     Stage stage = on_a_terminal({"/bin/sh", "-c", "read a"});
     Client first = stage.begin();
-    first.say(wire::Terminal{1, k_size, false});
+    first.send(wire::Terminal{1, k_size, false});
     ASSERT_TRUE(first.reads_until([&] { return first.started.has_value(); }));
     Client second = sit_down(stage, 2, k_size);
-    second.say(wire::Take{"ada@login2"});
+    second.send(wire::Take{"ada@login2"});
     ASSERT_TRUE(first.reads_until([&] { return first.taken_by == "ada@login2"; }));
-    first.say(wire::Stdin{0, "no longer\r"});
-    second.say(wire::Stdin{0, "\r"});
+    first.send(wire::Stdin{0, "no longer\r"});
+    second.send(wire::Stdin{0, "\r"});
     ASSERT_TRUE(second.reads_to_the_end());
     EXPECT_EQ(second.taken_by, std::nullopt);
     EXPECT_EQ(second.out, "\r\n");
@@ -160,11 +160,11 @@ TEST(Terminal, OutlivesEverybody)
 {
     Stage stage = on_a_terminal({"/bin/sh", "-c", "read a; echo got $a; sleep 0.3; exit 4"});
     Client first = stage.begin();
-    first.say(wire::Terminal{1, k_size, false});
+    first.send(wire::Terminal{1, k_size, false});
     ASSERT_TRUE(first.reads_until([&] { return first.started.has_value(); }));
     first.close_all();
     Client second = sit_down(stage, 2, k_size);
-    second.say(wire::Stdin{0, "it\r"});
+    second.send(wire::Stdin{0, "it\r"});
     ASSERT_TRUE(second.reads_to_the_end());
     EXPECT_TRUE(second.out.ends_with("got it\r\n"));
     EXPECT_EQ(stage.wait(), 4);
@@ -175,7 +175,7 @@ TEST(Terminal, APasteOf100KilobytesIsWhole)
     Stage stage =
         on_a_terminal({"/bin/sh", "-c", "stty raw -echo; echo up; head -c 100000 | md5sum"});
     Client client = stage.begin();
-    client.say(wire::Terminal{1, k_size, false});
+    client.send(wire::Terminal{1, k_size, false});
     ASSERT_TRUE(client.reads_until([&] { return client.out.find("up") != std::string::npos; }));
     std::string text;
     while (text.size() < 100'000) {
@@ -184,7 +184,7 @@ TEST(Terminal, APasteOf100KilobytesIsWhole)
     text.resize(100'000);
     put(stage.root() / "pasted", text);
     for (std::size_t at = 0; at < text.size(); at += 4096) {
-        client.say(wire::Stdin{at, text.substr(at, 4096)});
+        client.send(wire::Stdin{at, text.substr(at, 4096)});
     }
     ASSERT_TRUE(client.reads_to_the_end());
     const std::string command = "md5sum < " + (stage.root() / "pasted").string();
@@ -199,10 +199,10 @@ TEST(Terminal, ThatIsStoppedEndsAShellThatIgnoresTerm)
 {
     Stage stage({"/bin/bash", "--norc", "-i"}, Pty{k_size, /*shell=*/true});
     Client client = stage.begin();
-    client.say(wire::Terminal{1, k_size, false});
+    client.send(wire::Terminal{1, k_size, false});
     ASSERT_TRUE(client.reads_until(
         [&] { return client.out.ends_with("$ ") || client.out.ends_with("# "); }));
-    client.say(wire::Stop{"ada@login1"});
+    client.send(wire::Stop{"ada@login1"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.cause, Cause::stopped);
     EXPECT_EQ(stage.wait(), 123);
@@ -214,7 +214,7 @@ TEST(Terminal, ThatIsStoppedLeavesAProgramTheTimeToSave)
         {"/bin/sh", "-c", "trap 'echo saved; exit 0' TERM; echo up; while :; do sleep 0.05; done"});
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out.ends_with("up\r\n"); }));
-    client.say(wire::Stop{"ada@login1"});
+    client.send(wire::Stop{"ada@login1"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.out.ends_with("saved\r\n")) << client.out;
 }
@@ -227,9 +227,9 @@ TEST(Terminal, HasNoWarningsBetweenWhatIsDrawn)
         std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now()) +
         15min + 300ms;
     Client client = stage.begin();
-    client.say(wire::Terminal{1, k_size, false});
+    client.send(wire::Terminal{1, k_size, false});
     EXPECT_EQ(stage.awaited(Event::Kind::warned).detail, "15 minutes left");
-    client.say(wire::Stdin{0, "\r"});
+    client.send(wire::Stdin{0, "\r"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.notes.empty());
 }
@@ -251,9 +251,9 @@ TEST(Shell, ThatAllHaveLeftEndsWhenItDoesNothing)
     Stage stage({"/bin/sh", "-c", "echo up; sleep 60"}, Pty{k_size, /*shell=*/true});
     stage.options.patience.idle_shell = 300ms;
     Client client = stage.begin();
-    client.say(wire::Terminal{1, k_size, false});
+    client.send(wire::Terminal{1, k_size, false});
     ASSERT_TRUE(client.reads_until([&] { return client.out == "up\r\n"; }));
-    client.say(wire::Bye{});
+    client.send(wire::Bye{});
     client.close_all();
     EXPECT_EQ(stage.wait(), 123);
     EXPECT_NE(stage.awaited(Event::Kind::ended).detail->find("the shell was unattended"),
@@ -266,7 +266,7 @@ TEST(Shell, ThatSomebodySitsAtStays)
     stage.options.patience.idle_shell = 100ms;
     stage.options.patience.unclaimed_shell = 100ms;
     Client client = stage.begin();
-    client.say(wire::Terminal{1, k_size, false});
+    client.send(wire::Terminal{1, k_size, false});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(stage.wait(), 5);
 }

@@ -27,7 +27,7 @@ std::string from_hex(std::string_view hex)
 }
 
 /// The points of all tags as text.
-std::string told(const Curves& curves)
+std::string curves_text(const Curves& curves)
 {
     std::string text;
     for (const auto& [tag, series] : curves.by_tag()) {
@@ -94,22 +94,22 @@ TEST(EventFile, ReadsWhatIsAScalarAndNothingElse)
                    events::tensor(3, 2, "text", 1, events::metadata("text")) +
                    events::tensor(4, 3, "a", 7, "", events::field(2, "\x08\x01")) + // of rank 1
                    events::record(events::event(5, 4, histogram)));
-    EXPECT_EQ(told(curves), "a 1 0.5 2000000\na 2 0.25 3000000\n");
+    EXPECT_EQ(curves_text(curves), "a 1 0.5 2000000\na 2 0.25 3000000\n");
 }
 
 TEST(EventFile, GoesOnWhereItWasCutAtEveryByte)
 {
     const std::string bytes = hundred_records();
-    const std::string whole = told(read_whole(bytes));
+    const std::string whole = curves_text(read_whole(bytes));
     EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), 66);
     for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
         Curves curves;
         EventFile file;
         file.feed(std::string_view(bytes).substr(0, cut), curves);
         ASSERT_LE(file.offset(), cut);
-        ASSERT_TRUE(whole.empty() || told(curves).size() <= whole.size());
+        ASSERT_TRUE(whole.empty() || curves_text(curves).size() <= whole.size());
         file.feed(std::string_view(bytes).substr(cut), curves);
-        ASSERT_EQ(told(curves), whole) << cut;
+        ASSERT_EQ(curves_text(curves), whole) << cut;
         ASSERT_EQ(file.records(), 100U);
         ASSERT_EQ(file.offset(), bytes.size());
     }
@@ -118,7 +118,7 @@ TEST(EventFile, GoesOnWhereItWasCutAtEveryByte)
     for (const char byte : bytes) {
         file.feed({&byte, 1}, curves);
     }
-    EXPECT_EQ(told(curves), whole);
+    EXPECT_EQ(curves_text(curves), whole);
 }
 
 TEST(EventFile, SkipsARecordWithWrongDataAndCountsIt)
@@ -129,7 +129,7 @@ TEST(EventFile, SkipsARecordWithWrongDataAndCountsIt)
     Curves curves;
     EventFile file;
     file.feed(first + bad + events::record("\x0a") + events::simple(3, 3, "loss", 3), curves);
-    EXPECT_EQ(told(curves), "loss 1 1 1000000\nloss 3 3 3000000\n");
+    EXPECT_EQ(curves_text(curves), "loss 1 1 1000000\nloss 3 3 3000000\n");
     EXPECT_EQ(file.bad_records(), 2U);
     EXPECT_EQ(file.damaged_bytes(), bad.size());
 }
@@ -143,7 +143,7 @@ TEST(EventFile, GoesOnBehindALengthThatIsDamaged)
     EventFile file;
     file.feed(first + bad, curves);
     file.feed(events::simple(3, 3, "loss", 3), curves);
-    EXPECT_EQ(told(curves), "loss 1 1 1000000\nloss 3 3 3000000\n");
+    EXPECT_EQ(curves_text(curves), "loss 1 1 1000000\nloss 3 3 3000000\n");
     EXPECT_EQ(file.damaged_bytes(), bad.size());
     EXPECT_EQ(file.bad_records(), 1U);
     const std::string too_long = events::raw(EventFile::k_longest_record + 1);
@@ -172,7 +172,7 @@ void expect_most(const std::string& bad, std::size_t lost, std::size_t at)
     ASSERT_EQ(parts.bad_records(), whole.bad_records()) << at;
     ASSERT_EQ(parts.damaged_bytes(), whole.damaged_bytes()) << at;
     ASSERT_EQ(parts.offset(), whole.offset()) << at;
-    ASSERT_EQ(told(in_pieces), told(curves)) << at;
+    ASSERT_EQ(curves_text(in_pieces), curves_text(curves)) << at;
 }
 
 TEST(EventFile, LosesNoMoreThanTheRecordThatIsDamaged)
@@ -204,7 +204,7 @@ TEST(EventFile, PassesOverALongRecordWithoutHoldingIt)
         for (std::size_t at = 0; at < bytes.size(); at += piece) {
             file.feed(std::string_view(bytes).substr(at, piece), curves);
         }
-        EXPECT_EQ(told(curves), "loss 1 1 1000000\n") << piece;
+        EXPECT_EQ(curves_text(curves), "loss 1 1 1000000\n") << piece;
         EXPECT_EQ(file.records(), 2U);
         EXPECT_EQ(file.bad_records(), 1U);
         EXPECT_EQ(file.offset(), bytes.size());
@@ -243,7 +243,7 @@ TEST(EventFile, RefusesATimeThatIsNone)
         EventFile file;
         file.feed(events::simple(at, 1, "loss", 1), curves);
         EXPECT_EQ(file.bad_records(), 1U) << at;
-        EXPECT_EQ(told(curves), "");
+        EXPECT_EQ(curves_text(curves), "");
     }
 }
 

@@ -22,15 +22,15 @@ TEST(Pattern, SaysWhatIsWhatByNames)
     const auto pattern =
         Pattern::compile(R"(it (?P<step>\d+) / (?P<total>\d+): L=(?P<loss>\S+) (?P<note>\w+)?)");
     ASSERT_TRUE(pattern) << pattern.error().text;
-    const auto told = pattern->match("12:00 it 30 / 400: L=0.25 x");
-    ASSERT_TRUE(told);
-    EXPECT_THAT(told->words, ElementsAre(Progress{"step", 30, 400}));
-    EXPECT_THAT(told->values, ElementsAre(Pair("loss", 0.25)));
+    const auto parsed = pattern->match("12:00 it 30 / 400: L=0.25 x");
+    ASSERT_TRUE(parsed);
+    EXPECT_THAT(parsed->counters, ElementsAre(Progress{"step", 30, 400}));
+    EXPECT_THAT(parsed->values, ElementsAre(Pair("loss", 0.25)));
     EXPECT_FALSE(pattern->match("it is late"));
     EXPECT_TRUE(pattern->match("it 30 / 400: L=\xff "));
     const auto epochs = Pattern::compile("E(?P<epoch>[0-9]+) of (?P<total>[0-9]+)");
     ASSERT_TRUE(epochs);
-    EXPECT_THAT(epochs->match("E2 of 9")->words, ElementsAre(Progress{"epoch", 2, 9}));
+    EXPECT_THAT(epochs->match("E2 of 9")->counters, ElementsAre(Progress{"epoch", 2, 9}));
 }
 
 TEST(Pattern, ThatCanNotBeIsRefused)

@@ -24,8 +24,8 @@ public:
     {
     }
     /// Adds `time` with GPUs at `busy` percent (unset: unknown) and `cores` in use.
-    Node& goes_on(std::chrono::seconds time, std::optional<int> busy, double cores = 0,
-                  std::uint64_t written = 0)
+    Node& then_runs(std::chrono::seconds time, std::optional<int> busy, double cores = 0,
+                    std::uint64_t written = 0)
     {
         for (auto i = 0s; i < time; i += 1s) {
             m_elapsed += 1s;
@@ -97,7 +97,7 @@ const std::vector<std::optional<double>>& course(const Track& track, Measure mea
 TEST(Phases, SplitTheGpuTimeByWhatElseWorks)
 {
     Node node(k_begin);
-    node.goes_on(20s, 0, 1).goes_on(40s, 100).goes_on(30s, 0, 3).goes_on(40s, 0);
+    node.then_runs(20s, 0, 1).then_runs(40s, 100).then_runs(30s, 0, 3).then_runs(40s, 0);
     const Profile profile = profile_of(node, link(1, k_begin, 130s));
     EXPECT_EQ(time_in(profile, Phase::start_up), 20s);
     EXPECT_EQ(time_in(profile, Phase::busy), 40s);
@@ -110,7 +110,7 @@ TEST(Phases, SplitTheGpuTimeByWhatElseWorks)
 TEST(Phases, ASecondIsSplitByHowMuchOfItTheGpuWasBusy)
 {
     Node node(k_begin);
-    node.goes_on(100s, 30, 4);
+    node.then_runs(100s, 30, 4);
     const Profile profile = profile_of(node, link(1, k_begin, 100s));
     EXPECT_EQ(time_in(profile, Phase::busy), 30s);
     EXPECT_EQ(time_in(profile, Phase::waiting), 69'300ms); // the first rate needs two samples
@@ -120,10 +120,10 @@ TEST(Phases, ASecondIsSplitByHowMuchOfItTheGpuWasBusy)
 TEST(Phases, WritingShortlyBeforeACheckpointIsSaving)
 {
     Node node(k_begin);
-    node.goes_on(60s, 100)
-        .goes_on(30s, 0, 1, 50 * k_mib)
-        .goes_on(60s, 100)
-        .goes_on(30s, 0, 1, 50 * k_mib);
+    node.then_runs(60s, 100)
+        .then_runs(30s, 0, 1, 50 * k_mib)
+        .then_runs(60s, 100)
+        .then_runs(30s, 0, 1, 50 * k_mib);
     ProfiledLink one = link(1, k_begin, 180s);
     one.saves = {k_begin + 90s}; // no checkpoint at the end
     const Profile profile = profile_of(node, one);
@@ -134,7 +134,7 @@ TEST(Phases, WritingShortlyBeforeACheckpointIsSaving)
 TEST(Phases, AreAllUnknownWithoutADriver)
 {
     Node node(k_begin);
-    node.goes_on(60s, {}, 2);
+    node.then_runs(60s, {}, 2);
     const Profile profile = profile_of(node, link(1, k_begin, 60s));
     EXPECT_EQ(time_in(profile, Phase::unknown), 60s);
     EXPECT_EQ(profile[Measure::busy].known, 0);
@@ -166,7 +166,7 @@ TEST(Phases, AddUpToTheTotal)
 TEST(Profile, AMissingSampleIsAGapAndNever0)
 {
     Node node(k_begin);
-    node.goes_on(60s, 80, 1).is_silent(100s).goes_on(60s, 80, 1);
+    node.then_runs(60s, 80, 1).is_silent(100s).then_runs(60s, 80, 1);
     const Profile profile = profile_of(node, link(1, k_begin, 220s));
     ASSERT_EQ(profile.step, 1s);
     const auto& busy = course(profile.gpus[0], Measure::busy);
@@ -198,8 +198,8 @@ TEST(Profile, ASuspendedJobTellsNothingOfTheTimeItWasSuspended)
 TEST(Profile, LinksOfAChainGoOnWithAGapBetween)
 {
     Node first(k_begin), second(k_begin + 300s, 1, "node2");
-    first.goes_on(100s, 100);
-    second.goes_on(100s, 50);
+    first.then_runs(100s, 100);
+    second.then_runs(100s, 50);
     Profiler profiler({link(1, k_begin, 100s), link(2, k_begin + 300s, 100s)}, 1);
     first.into(profiler, 0);
     second.into(profiler, 1);
@@ -222,8 +222,8 @@ TEST(Profile, LinksOfAChainGoOnWithAGapBetween)
 TEST(Profile, NodesAndGpusAreTracksOfTheirOwn)
 {
     Node first(k_begin, 2, "a"), second(k_begin, 2, "b");
-    first.goes_on(60s, 100);
-    second.goes_on(60s, 20);
+    first.then_runs(60s, 100);
+    second.then_runs(60s, 20);
     Profiler profiler({link(1, k_begin, 60s)}, 4);
     first.into(profiler);
     second.into(profiler);
@@ -242,7 +242,7 @@ TEST(Profile, ManyGpusCountButHaveNoCurves)
     Profiler profiler({link(1, k_begin, 60s)}, 240);
     for (int i = 0; i < 10; ++i) {
         Node node(k_begin, 24, "n" + std::to_string(i));
-        node.goes_on(60s, 50).into(profiler);
+        node.then_runs(60s, 50).into(profiler);
     }
     const Profile profile = profiler.take();
     EXPECT_EQ(profile.gpus.size(), k_most_tracks);

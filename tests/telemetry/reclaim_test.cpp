@@ -45,7 +45,7 @@ struct Trace {
     std::chrono::hours clock_steps{0}; ///< the node's clock is stepped by this from time to time
 };
 
-struct Judged {
+struct PredecessorCheck {
     Sample sample;
     milliseconds at{0}; ///< on a clock that never restarts
     IdleVerdict verdict;
@@ -412,12 +412,12 @@ std::vector<Kind> idle_kinds()
 }
 
 /// The samples that gpuq would have recorded, and the verdict at each of them.
-std::vector<Judged> judged(const Trace& trace)
+std::vector<PredecessorCheck> judged(const Trace& trace)
 {
-    IdleLooks looks;
+    ActivityMeter activities;
     IdleWatch watch(trace.rule, trace.measured, trace.exempt);
     watch.began(0ms);
-    std::vector<Judged> all;
+    std::vector<PredecessorCheck> all;
     milliseconds now = 0ms, base = 0ms, last = 0ms;
     std::uint64_t cpu = 0, disk = 0;
     Time wall{std::chrono::hours(24 * 20'000)};
@@ -450,14 +450,14 @@ std::vector<Judged> judged(const Trace& trace)
             second.disk_known ? Reading::of(disk) : Unknown::no_permission;
         sample.run[RunMetric::disk_written] = Reading::of(0);
         last = now;
-        all.push_back({sample, now, watch.add(looks.look(sample))});
+        all.push_back({sample, now, watch.add(activities.activity(sample))});
     }
     return all;
 }
 
-std::optional<std::size_t> first_release(const std::vector<Judged>& all)
+std::optional<std::size_t> first_release(const std::vector<PredecessorCheck>& all)
 {
-    const auto found = std::find_if(all.begin(), all.end(), [](const Judged& each) {
+    const auto found = std::find_if(all.begin(), all.end(), [](const PredecessorCheck& each) {
         return each.verdict.state == State::release;
     });
     return found == all.end()
@@ -535,15 +535,15 @@ TEST(Reclaim, SaysTheSameOfSamplesThatAreReadFromTheFile)
             file.replace(piece.offset, piece.bytes.size(), piece.bytes);
         };
         put(writer.header());
-        for (const Judged& each : verdicts) {
+        for (const PredecessorCheck& each : verdicts) {
             for (const Piece& piece : writer.add(each.sample)) {
                 put(piece);
             }
         }
         // The time of the start and of typed and printed text is part of the evidence.
-        const IdleVerdict& told = verdicts[*first_release(verdicts)].verdict;
-        const auto again = replayed(all_samples(file), trace.rule, told.evidence);
-        EXPECT_EQ(again, told) << trace.kind;
+        const IdleVerdict& first_due = verdicts[*first_release(verdicts)].verdict;
+        const auto again = replayed(all_samples(file), trace.rule, first_due.evidence);
+        EXPECT_EQ(again, first_due) << trace.kind;
     }
 }
 
@@ -617,11 +617,11 @@ TEST(Reclaim, BeginsAnewWhenItWasPutOff)
     watch.began(0ms);
     std::vector<milliseconds> released;
     for (milliseconds at = 1s; at <= 25min; at += 1s) {
-        IdleLook look;
-        look.elapsed = at;
-        look.covers = 1s;
-        look.says = IdleLook::Says::unused;
-        if (watch.add(look).state == State::release) {
+        Activity activity;
+        activity.elapsed = at;
+        activity.covers = 1s;
+        activity.says = Activity::Says::unused;
+        if (watch.add(activity).state == State::release) {
             released.push_back(at);
             watch.put_off();
         }

@@ -62,7 +62,7 @@ public:
             }
             int status = 0;
             ::waitpid(client, &status, 0);
-            [[maybe_unused]] const auto told = ::write(report[1], &status, sizeof status);
+            [[maybe_unused]] const auto written = ::write(report[1], &status, sizeof status);
             ::pause(); // its exit would reset the terminal
         }
         int status = -1;
@@ -110,7 +110,7 @@ private:
             ::tcgetattr(STDIN_FILENO, &now);
             const bool raw = terminal.is_raw() && (now.c_lflag & (ICANON | ISIG)) == 0 &&
                              (now.c_oflag & OPOST) == 0;
-            [[maybe_unused]] const auto told = ::write(STDOUT_FILENO, raw ? "raw" : "no", 3);
+            [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, raw ? "raw" : "no", 3);
             what(terminal);
         } catch (const std::exception&) {
             return 3;
@@ -226,7 +226,7 @@ TEST(RawTerminal, IsEnteredAgainAfterAStop)
         termios now{};
         ::tcgetattr(STDIN_FILENO, &now);
         const bool raw = (now.c_lflag & (ICANON | ECHO | ISIG)) == 0;
-        [[maybe_unused]] const auto told = ::write(STDOUT_FILENO, raw ? "again" : "cooked", 5);
+        [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, raw ? "again" : "cooked", 5);
     });
     EXPECT_NE(login.shown().find("again"), std::string::npos);
     EXPECT_FALSE(login.is_raw());
@@ -238,7 +238,7 @@ TEST(RawTerminal, KnowsItsSize)
     login.set_size(33, 111);
     login.status_of([](RawTerminal& terminal) {
         const std::string text = terminal.size() == TerminalSize{33, 111} ? "right" : "wrong";
-        [[maybe_unused]] const auto told = ::write(STDOUT_FILENO, text.data(), text.size());
+        [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, text.data(), text.size());
     });
     EXPECT_NE(login.shown().find("right"), std::string::npos);
 }

@@ -85,8 +85,8 @@ std::string screen_of(const Pane& pane, Resized size)
     Model model;
     update(model, size);
     update(model, Tick{k_now});
-    update(model, Looked{picture()});
-    update(model, LookedCloser{detail()});
+    update(model, PictureRead{picture()});
+    update(model, DetailRead{detail()});
     for (const char key : std::string_view(pane.keys)) {
         update(model, key == '\n' ? Key{Special::enter, 0}
                                   : Key{Special::none, static_cast<char32_t>(key)});

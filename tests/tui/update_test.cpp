@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 Picture picture(int runs)
 {
@@ -46,7 +46,7 @@ Model model(int runs, Resized size = {24, 80})
     Model made;
     made.size = size;
     made.now = Time(std::chrono::seconds(1000));
-    EXPECT_TRUE(update(made, Looked{picture(runs)}).empty());
+    EXPECT_TRUE(update(made, PictureRead{picture(runs)}).empty());
     return made;
 }
 
@@ -68,12 +68,12 @@ std::vector<Effect> press(Model& model, std::string_view keys)
 }
 
 /// The commands among the effects.
-std::vector<Words> commands(const std::vector<Effect>& effects)
+std::vector<Strings> commands(const std::vector<Effect>& effects)
 {
-    std::vector<Words> found;
+    std::vector<Strings> found;
     for (const Effect& effect : effects) {
         if (const auto* command = std::get_if<Command>(&effect)) {
-            found.push_back(command->words);
+            found.push_back(command->arguments);
         }
     }
     return found;
@@ -93,7 +93,7 @@ TEST(Update, SelectionIsHeldByTheRunAndNotByItsRow)
     Picture next = picture(4);
     next.rows.erase(next.rows.begin());
     next.runs.rows.erase(next.runs.rows.begin());
-    update(m, Looked{next});
+    update(m, PictureRead{next});
     EXPECT_EQ(m.selected, "key2");
     press(m, "kkkk");
     EXPECT_EQ(m.selected, "key1");
@@ -108,7 +108,7 @@ TEST(Update, StopsARunOnlyAfterNamingItAndAsking)
     EXPECT_THAT(screen(m), HasSubstr("stop run 100 (run0), 1 GPU, running for 47 h? y/N"));
     EXPECT_TRUE(press(m, "\n").empty());
     EXPECT_THAT(screen(m), HasSubstr("nothing done"));
-    EXPECT_EQ(commands(press(m, "xy")), (std::vector<Words>{{"stop", "key0"}}));
+    EXPECT_EQ(commands(press(m, "xy")), (std::vector<Strings>{{"stop", "key0"}}));
 }
 
 /// The run in question is stopped, even if another row has moved under the cursor.
@@ -118,8 +118,8 @@ TEST(Update, TheQuestionKeepsItsRun)
     press(m, "x");
     Picture next = picture(4);
     next.rows.erase(next.rows.begin());
-    update(m, Looked{next});
-    EXPECT_EQ(commands(press(m, "y")), (std::vector<Words>{{"stop", "key0"}}));
+    update(m, PictureRead{next});
+    EXPECT_EQ(commands(press(m, "y")), (std::vector<Strings>{{"stop", "key0"}}));
 }
 
 TEST(Update, RefusesWhatMakesNoSense)
@@ -149,7 +149,7 @@ TEST(Update, StartsARunByTypedWords)
 {
     Model m = model(1);
     EXPECT_EQ(commands(press(m, "+-J 'my run' -t 2h train.py\n")),
-              (std::vector<Words>{{"run", "--detach", "-J", "my run", "-t", "2h", "train.py"}}));
+              (std::vector<Strings>{{"run", "--detach", "-J", "my run", "-t", "2h", "train.py"}}));
     EXPECT_TRUE(commands(press(m, "+-J 'my\n")).empty());
     EXPECT_THAT(screen(m), HasSubstr("is never closed in: "));
     EXPECT_TRUE(commands(press(m, "+train.py\x1b")).empty());
@@ -188,22 +188,22 @@ TEST(Update, SelectsTheRunThatWasStarted)
 {
     Model m = model(3);
     press(m, "+train.py\n");
-    update(m, Looked{picture(3)});
+    update(m, PictureRead{picture(3)});
     EXPECT_EQ(m.selected, "key0");
     Picture next = picture(4);
     std::reverse(next.rows.begin(), next.rows.end());
-    update(m, Looked{next});
+    update(m, PictureRead{next});
     EXPECT_EQ(m.selected, "key3");
     press(m, "k+train.py\nk"); // and the user moves to another run
     const std::string selected = m.selected;
-    update(m, Looked{picture(5)});
+    update(m, PictureRead{picture(5)});
     EXPECT_EQ(m.selected, selected);
 }
 
 TEST(Update, ExtendsTheRunThatWasSelected)
 {
     Model m = model(2);
-    EXPECT_EQ(commands(press(m, "e2x\x7fh\n")), (std::vector<Words>{{"extend", "key0", "2h"}}));
+    EXPECT_EQ(commands(press(m, "e2x\x7fh\n")), (std::vector<Strings>{{"extend", "key0", "2h"}}));
 }
 
 TEST(Update, OpensALogAndComesBack)
@@ -383,7 +383,7 @@ TEST(Update, ShowsOnlyTheRunsThatPassTheFilter)
     EXPECT_THAT(screen(m), HasSubstr("only runs with: run1_"));
     press(m, "7\n");
     EXPECT_EQ(m.selected, "key17");
-    update(m, Looked{picture(30)});
+    update(m, PictureRead{picture(30)});
     EXPECT_THAT(screen(m), HasSubstr("1 of 30 with 'run17'"));
     press(m, "/x");
     EXPECT_THAT(screen(m), HasSubstr("no run has 'run17x' in its line; Esc: all"));
@@ -400,7 +400,7 @@ TEST(Update, FiltersByAllThatARunsLineTells)
     Model m = model(4);
     Picture next = picture(4);
     next.runs.rows[2][1] = report::Cell("waiting: no GPU is free");
-    update(m, Looked{next});
+    update(m, PictureRead{next});
     press(m, "/GPU is\n");
     ASSERT_EQ(m.picture->rows.size(), 1U);
     EXPECT_EQ(m.picture->runs.rows.size(), 1U);
@@ -411,9 +411,9 @@ TEST(Update, ARunThatWasStartedIsShownWhateverTheFilter)
 {
     Model m = model(3);
     press(m, "/run1\n+-- sleep 9\n");
-    update(m, Looked{picture(3)});
+    update(m, PictureRead{picture(3)});
     EXPECT_EQ(m.selected, "key1") << "those that the filter hides were there before";
-    update(m, Looked{picture(4)});
+    update(m, PictureRead{picture(4)});
     EXPECT_EQ(m.selected, "key3");
     EXPECT_EQ(m.picture->rows.size(), 4U);
 }
@@ -449,7 +449,7 @@ TEST(Update, SearchesTheLog)
 TEST(Update, GivesThePagerNothingThatATerminalObeys)
 {
     Model m = model(2);
-    EXPECT_EQ(commands(press(m, "p")), (std::vector<Words>{{"logs", "--printable", "key0"}}));
+    EXPECT_EQ(commands(press(m, "p")), (std::vector<Strings>{{"logs", "--printable", "key0"}}));
 }
 
 TEST(IsIn, SmallLettersMeanBothCases)
@@ -463,7 +463,7 @@ TEST(IsIn, SmallLettersMeanBothCases)
 TEST(Update, HasARunningRunSaveAndGoOn)
 {
     Model shown = model(2);
-    EXPECT_EQ(commands(press(shown, "S")), (std::vector<Words>{{"save", "key0"}}));
+    EXPECT_EQ(commands(press(shown, "S")), (std::vector<Strings>{{"save", "key0"}}));
     EXPECT_TRUE(commands(press(shown, "jS")).empty());
     EXPECT_THAT(screen(shown), HasSubstr("is not running"));
 }
@@ -472,7 +472,7 @@ TEST(Update, ExemptsTheRunThatWasSelected)
 {
     Model shown = model(2);
     EXPECT_EQ(commands(press(shown, "iwaits for the 'microscope\n")),
-              (std::vector<Words>{{"exempt", "key0", "--reason", "waits for the 'microscope"}}));
+              (std::vector<Strings>{{"exempt", "key0", "--reason", "waits for the 'microscope"}}));
     press(shown, "ji");
     EXPECT_THAT(screen(shown), HasSubstr("has ended already"));
 }
@@ -481,14 +481,14 @@ TEST(Update, TriesOutWhatIsBeingTyped)
 {
     Model shown = model(1);
     const auto effects = press(shown, "+-t 2h 'my train.py'");
-    std::vector<Words> tried;
+    std::vector<Strings> tried;
     for (const Effect& effect : effects) {
         if (const auto* attempt = std::get_if<Try>(&effect)) {
-            tried.push_back(attempt->words);
+            tried.push_back(attempt->arguments);
         }
     }
-    EXPECT_EQ(tried.front(), (Words{"run", "--detach", "--dry-run", "-"}));
-    EXPECT_EQ(tried.back(), (Words{"run", "--detach", "--dry-run", "-t", "2h", "my train.py"}));
+    EXPECT_EQ(tried.front(), (Strings{"run", "--detach", "--dry-run", "-"}));
+    EXPECT_EQ(tried.back(), (Strings{"run", "--detach", "--dry-run", "-t", "2h", "my train.py"}));
     EXPECT_TRUE(commands(effects).empty()); // nothing is started
     update(shown, Tried{"-t 2h", {"would start something else", false}});
     EXPECT_THAT(screen(shown), Not(HasSubstr("something else"))); // the input has changed since
@@ -558,12 +558,12 @@ TEST(Update, APlainJobIsStoppedByItsIdAndRefusesWhatNeedsASupervisor)
     shown.rows[0].plain = true;
     shown.rows[0].key = shown.rows[0].id = "20_3";
     Model plain = model(0);
-    EXPECT_TRUE(update(plain, Looked{shown}).empty());
+    EXPECT_TRUE(update(plain, PictureRead{shown}).empty());
     for (const char* key : {"a", "s", "S", "e", "i"}) {
         EXPECT_TRUE(press(plain, key).empty()) << key;
-        EXPECT_THAT(plain.words, HasSubstr("is a plain Slurm job")) << key;
+        EXPECT_THAT(plain.message, HasSubstr("is a plain Slurm job")) << key;
     }
-    EXPECT_EQ(commands(press(plain, "xy")), std::vector<Words>({{"stop", "20_3"}}));
+    EXPECT_EQ(commands(press(plain, "xy")), std::vector<Strings>({{"stop", "20_3"}}));
 }
 
 } // namespace

@@ -48,8 +48,8 @@ Model model(int rows, int columns, int runs)
     made.ascii = true;
     made.now = Time(std::chrono::seconds(1'795'000'012));
     update(made, Resized{rows, columns});
-    update(made, Looked{picture(runs)});
-    update(made, LookedCloser{{"0", {"step 4 of 8"}, {{"loss", "", {4.0, 2.0, 1.0, 0.5}}}}});
+    update(made, PictureRead{picture(runs)});
+    update(made, DetailRead{{"0", {"step 4 of 8"}, {{"loss", "", {4.0, 2.0, 1.0, 0.5}}}}});
     return made;
 }
 

@@ -18,8 +18,8 @@ std::vector<Frame> one_of_each()
 {
     const std::string bytes("a\0b\xff\n", 5);
     Start start;
-    start.words = {"run", "--", "train.py", "", bytes};
-    start.folder = "~/work";
+    start.arguments = {"run", "--", "train.py", "", bytes};
+    start.directory = "~/work";
     start.variables = {"TERM=xterm", "LANG=C.UTF-8"};
     start.terminals = {true, false, true};
     start.raw = true;
@@ -53,7 +53,7 @@ std::vector<Frame> one_of_each()
         StreamBytes{0, std::string(k_piece, 'x')},
         StreamTaken{7, 1 << 19},
         StreamEnd{7},
-        StreamGone{~0U, "no sshd on node n1"},
+        StreamClosed{~0U, "no sshd on node n1"},
     };
 }
 
@@ -171,7 +171,7 @@ TEST(RemoteFrame, WhatIsNoOutputBreaksTheConnectionWhereverItIsCut)
 TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothingAndHasInput)
 {
     Start start;
-    start.words = {"ls"};
+    start.arguments = {"ls"};
     for (const std::size_t newer : {1U, 2U, 6U}) { // brief, no_input, number of forwards
         std::string bytes = encode(start);
         bytes.resize(bytes.size() - newer);
@@ -185,12 +185,12 @@ TEST(RemoteFrame, AStartOfAnOlderClientForwardsNothingAndHasInput)
 TEST(RemoteFrame, TheFirstBytesAreAWordThatNoShellReadsAsAnythingElse)
 {
     const std::string bytes("\x00\xff$(id)\n'", 9);
-    EXPECT_EQ(word_of(bytes), "00ff24286964290a27");
-    EXPECT_EQ(bytes_of_word(word_of(bytes)), bytes);
-    EXPECT_EQ(bytes_of_word(""), "");
+    EXPECT_EQ(escape_argument(bytes), "00ff24286964290a27");
+    EXPECT_EQ(unescape_argument(escape_argument(bytes)), bytes);
+    EXPECT_EQ(unescape_argument(""), "");
     for (const std::string& text : {std::string("0"), std::string("0g"), std::string("--"),
-                                    std::string("0A"), std::string(k_longest_word + 2, '0')}) {
-        EXPECT_EQ(bytes_of_word(text), std::nullopt) << text;
+                                    std::string("0A"), std::string(k_longest_argument + 2, '0')}) {
+        EXPECT_EQ(unescape_argument(text), std::nullopt) << text;
     }
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 std::string reason(const std::string& text)
 {
@@ -30,7 +30,7 @@ TEST(Yaml, GivesTextsListsAndMapsWithTheirPlaces)
     EXPECT_EQ(state_dir->line, 2);
     EXPECT_EQ(state_dir->column, 12);
     EXPECT_EQ(*texts_of(*root.find("container"), "container"),
-              (Words{"apptainer", "exec", "--nv"}));
+              (Strings{"apptainer", "exec", "--nv"}));
     EXPECT_EQ(root.find("empty")->kind, Node::Kind::nothing);
     EXPECT_EQ(root.find("nope"), nullptr);
 }

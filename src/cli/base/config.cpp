@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/base/config.h"
 
+#include "core/split_arguments.h"
 #include "core/walltime.h"
-#include "core/words.h"
 #include "yaml/document.h"
 
 #include <fmt/format.h>
@@ -27,15 +27,15 @@ Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::st
     return std::optional<std::string>{std::move(text)};
 }
 
-Result<std::optional<std::vector<std::string>>> words_in(const yaml::Node& root,
-                                                         const std::string& name)
+Result<std::optional<std::vector<std::string>>> strings_in(const yaml::Node& root,
+                                                           const std::string& name)
 {
     const yaml::Node* node = root.find(name);
     if (node == nullptr) {
         return std::optional<std::vector<std::string>>{};
     }
-    TRY_ASSIGN(std::vector<std::string> words, yaml::texts_of(*node, name));
-    return std::optional<std::vector<std::string>>{std::move(words)};
+    TRY_ASSIGN(std::vector<std::string> arguments, yaml::texts_of(*node, name));
+    return std::optional<std::vector<std::string>>{std::move(arguments)};
 }
 
 Result<std::optional<Retention>> retention_in(const yaml::Node& root, const std::string& name)
@@ -106,19 +106,20 @@ std::optional<std::string> variable(const SettingSources& sources, const std::st
     return value && !value->empty() ? value : std::nullopt;
 }
 
-Result<std::optional<std::vector<std::string>>> words_of_variable(const SettingSources& sources,
-                                                                  const std::string& name)
+Result<std::optional<std::vector<std::string>>> strings_of_variable(const SettingSources& sources,
+                                                                    const std::string& name)
 {
     const auto line = variable(sources, name);
     if (!line) {
         return std::optional<std::vector<std::string>>{};
     }
-    auto words = split_words(*line);
-    if (!words || words->empty()) {
-        return fail(Error::Kind::usage,
-                    fmt::format("{}: {}", name, words ? "empty command" : words.error().text));
+    auto arguments = split_arguments(*line);
+    if (!arguments || arguments->empty()) {
+        return fail(
+            Error::Kind::usage,
+            fmt::format("{}: {}", name, arguments ? "empty command" : arguments.error().text));
     }
-    return std::optional(*std::move(words));
+    return std::optional(*std::move(arguments));
 }
 
 Result<Settings> settings_of_variables(const SettingSources& sources)
@@ -128,8 +129,8 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
     settings.cluster = variable(sources, "GPUQ_CLUSTER");
     settings.credentials_dir = variable(sources, "GPUQ_CREDENTIALS_DIR");
     settings.aklog = variable(sources, "GPUQ_AKLOG");
-    TRY_ASSIGN(settings.container, words_of_variable(sources, "GPUQ_CONTAINER"));
-    TRY_ASSIGN(settings.token_command, words_of_variable(sources, "GPUQ_TOKEN_COMMAND"));
+    TRY_ASSIGN(settings.container, strings_of_variable(sources, "GPUQ_CONTAINER"));
+    TRY_ASSIGN(settings.token_command, strings_of_variable(sources, "GPUQ_TOKEN_COMMAND"));
     if (const auto text = variable(sources, "GPUQ_KEEP")) {
         auto retention = parse_retention(*text);
         if (!retention) {
@@ -159,9 +160,9 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
 /// specification requires.
 std::optional<std::string> own_config(const SettingSources& sources)
 {
-    const auto folder = variable(sources, "XDG_CONFIG_HOME");
-    if (folder && folder->starts_with('/')) {
-        return *folder + "/gpuq/config.yaml";
+    const auto directory = variable(sources, "XDG_CONFIG_HOME");
+    if (directory && directory->starts_with('/')) {
+        return *directory + "/gpuq/config.yaml";
     }
     const auto home = variable(sources, "HOME");
     return home ? std::optional(*home + "/.config/gpuq/config.yaml") : std::nullopt;
@@ -206,13 +207,13 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     Settings settings;
     TRY_ASSIGN(settings.state_dir, text_in(root, "state_dir"));
     TRY_ASSIGN(settings.cluster, text_in(root, "cluster"));
-    TRY_ASSIGN(settings.container, words_in(root, "container"));
+    TRY_ASSIGN(settings.container, strings_in(root, "container"));
     TRY_ASSIGN(settings.keep, retention_in(root, "keep"));
     TRY_ASSIGN(settings.detach_key, detach_key_in(root));
     TRY_ASSIGN(settings.direct, direct_in(root));
     TRY_ASSIGN(settings.credentials_dir, text_in(root, "credentials_dir"));
     TRY_ASSIGN(settings.aklog, text_in(root, "aklog"));
-    TRY_ASSIGN(settings.token_command, words_in(root, "token_command"));
+    TRY_ASSIGN(settings.token_command, strings_in(root, "token_command"));
     TRY_ASSIGN(settings.host, text_in(root, "host"));
     TRY_ASSIGN(settings.remote_program, text_in(root, "remote"));
     TRY_ASSIGN(settings.host_patience, time_in(root, "host_patience"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/base/findings_output.h"
 
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 
 #include <algorithm>
 #include <string>

@@ -68,11 +68,11 @@ public:
         }
     }
 
-    Result<Parsed> read(Order order, std::vector<std::string> words)
+    Result<Parsed> read(Order order, std::vector<std::string> arguments)
     {
-        std::reverse(words.begin(), words.end()); // CLI11 expects the reverse order
+        std::reverse(arguments.begin(), arguments.end()); // CLI11 expects the reverse order
         try {
-            m_app.parse(std::move(words));
+            m_app.parse(std::move(arguments));
         } catch (const CLI::ArgumentMismatch& error) {
             return wrong_count(error.what());
         } catch (const CLI::Error& error) {
@@ -152,9 +152,9 @@ void Options::add(std::string_view name, std::string value)
 }
 
 Result<Parsed> parse_options(std::span<const Option> table, Order order,
-                             const std::vector<std::string>& words)
+                             const std::vector<std::string>& arguments)
 {
-    return Reader(table, order).read(order, words);
+    return Reader(table, order).read(order, arguments);
 }
 
 } // namespace gpuq::cli

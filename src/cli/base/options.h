@@ -60,6 +60,6 @@ struct Parsed {
 /// for an option that is not in the table (with the nearest name), and for a missing or surplus
 /// value.
 Result<Parsed> parse_options(std::span<const Option> table, Order order,
-                             const std::vector<std::string>& words);
+                             const std::vector<std::string>& arguments);
 
 } // namespace gpuq::cli

@@ -24,7 +24,7 @@
 namespace gpuq::cli {
 namespace {
 
-constexpr int k_folder_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int k_directory_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr mode_t k_mode = 0666;  ///< less the umask
 constexpr int k_most_links = 40; ///< the kernel's limit
 
@@ -38,23 +38,24 @@ Error trouble(const std::string& path, int error)
                 fmt::format("can't write {}: {}", sanitised(path), std::strerror(error)));
 }
 
-bool others_may_write(const Descriptor& folder)
+bool others_may_write(const Descriptor& directory)
 {
     struct stat facts {};
     constexpr mode_t k_group_and_others_write = 022;
-    return ::fstat(folder.get(), &facts) != 0 || (facts.st_mode & k_group_and_others_write) != 0 ||
+    return ::fstat(directory.get(), &facts) != 0 ||
+           (facts.st_mode & k_group_and_others_write) != 0 ||
            (facts.st_uid != 0 && facts.st_uid != ::geteuid());
 }
 
 /// Puts the components of a path before those that are still to be walked.
-void put_before(std::deque<std::string>& words, std::string_view path)
+void put_before(std::deque<std::string>& arguments, std::string_view path)
 {
-    auto at = words.begin();
+    auto at = arguments.begin();
     while (!path.empty()) {
         const std::string_view word = path.substr(0, path.find('/'));
         path.remove_prefix(std::min(word.size() + 1, path.size()));
         if (!word.empty() && word != ".") {
-            at = std::next(words.insert(at, std::string(word)));
+            at = std::next(arguments.insert(at, std::string(word)));
         }
     }
 }
@@ -71,20 +72,20 @@ public:
     Result<std::pair<Descriptor, std::string>> to_the_end()
     {
         TRY(begin(m_path));
-        while (!m_words.empty()) {
-            std::string name = std::move(m_words.front());
-            m_words.pop_front();
+        while (!m_arguments.empty()) {
+            std::string name = std::move(m_arguments.front());
+            m_arguments.pop_front();
             struct stat facts {};
             const bool there =
-                ::fstatat(m_folder.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
-            if (!there && (errno != ENOENT || !m_words.empty())) {
+                ::fstatat(m_directory.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+            if (!there && (errno != ENOENT || !m_arguments.empty())) {
                 return trouble(m_path, errno);
             }
             if (there && S_ISLNK(facts.st_mode)) {
                 TRY(follow(name));
-            } else if (m_words.empty() && name != "..") {
+            } else if (m_arguments.empty() && name != "..") {
                 TRY(check_file(there ? facts.st_mode : S_IFREG));
-                return std::pair(std::move(m_folder), std::move(name));
+                return std::pair(std::move(m_directory), std::move(name));
             } else {
                 TRY(enter(name));
             }
@@ -95,27 +96,27 @@ public:
 private:
     Result<void> begin(std::string_view path)
     {
-        put_before(m_words, path);
-        if (!m_folder || path.starts_with('/')) {
-            m_folder = Descriptor(::open(path.starts_with('/') ? "/" : ".", k_folder_flags));
+        put_before(m_arguments, path);
+        if (!m_directory || path.starts_with('/')) {
+            m_directory = Descriptor(::open(path.starts_with('/') ? "/" : ".", k_directory_flags));
         }
-        return m_folder ? Result<void>() : trouble(m_path, errno);
+        return m_directory ? Result<void>() : trouble(m_path, errno);
     }
 
     Result<void> enter(const std::string& name)
     {
         // O_NOFOLLOW: it may have become a link since the check.
-        Descriptor next(::openat(m_folder.get(), name.c_str(), k_folder_flags));
+        Descriptor next(::openat(m_directory.get(), name.c_str(), k_directory_flags));
         if (!next) {
             return trouble(m_path, errno);
         }
-        m_folder = std::move(next);
+        m_directory = std::move(next);
         return {};
     }
 
     Result<void> follow(const std::string& name)
     {
-        if (others_may_write(m_folder)) {
+        if (others_may_write(m_directory)) {
             return fail(Error::Kind::denied,
                         fmt::format("can't write {}: {} is a symbolic link in a directory writable "
                                     "by others; name the file itself",
@@ -123,7 +124,7 @@ private:
         }
         std::array<char, PATH_MAX> target{};
         const ssize_t size =
-            ::readlinkat(m_folder.get(), name.c_str(), target.data(), target.size());
+            ::readlinkat(m_directory.get(), name.c_str(), target.data(), target.size());
         if (size <= 0 || ++m_links > k_most_links) {
             return trouble(m_path, size < 0 ? errno : ELOOP);
         }
@@ -140,8 +141,8 @@ private:
     }
 
     const std::string& m_path;
-    std::deque<std::string> m_words; ///< still to be walked
-    Descriptor m_folder;
+    std::deque<std::string> m_arguments; ///< still to be walked
+    Descriptor m_directory;
     int m_links = 0;
 };
 
@@ -158,26 +159,26 @@ std::string name_beside(const std::string& name)
 Result<OutputFile> OutputFile::at(const std::string& path)
 {
     TRY_ASSIGN(auto place, Walk(path).to_the_end());
-    auto& [folder, name] = place;
-    if (::faccessat(folder.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    auto& [directory, name] = place;
+    if (::faccessat(directory.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
         return trouble(path, errno);
     }
-    return OutputFile(path, std::move(folder), std::move(name));
+    return OutputFile(path, std::move(directory), std::move(name));
 }
 
 Result<void> OutputFile::write(std::string_view content) const
 {
     const std::string beside = name_beside(m_name);
-    const Descriptor file(::openat(m_folder.get(), beside.c_str(),
+    const Descriptor file(::openat(m_directory.get(), beside.c_str(),
                                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, k_mode));
     if (!file) {
         return trouble(m_path, errno);
     }
     // A rename replaces a link that has been created since; it does not follow it.
     if (!write_all(file.get(), content) || ::fsync(file.get()) != 0 ||
-        ::renameat(m_folder.get(), beside.c_str(), m_folder.get(), m_name.c_str()) != 0) {
+        ::renameat(m_directory.get(), beside.c_str(), m_directory.get(), m_name.c_str()) != 0) {
         const int error = errno;
-        (void)::unlinkat(m_folder.get(), beside.c_str(), 0);
+        (void)::unlinkat(m_directory.get(), beside.c_str(), 0);
         return trouble(m_path, error);
     }
     return {};
@@ -186,10 +187,10 @@ Result<void> OutputFile::write(std::string_view content) const
 Result<OutputFile::Appended> OutputFile::append() const
 {
     constexpr int k_flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    Descriptor file(::openat(m_folder.get(), m_name.c_str(), k_flags | O_EXCL, k_mode));
+    Descriptor file(::openat(m_directory.get(), m_name.c_str(), k_flags | O_EXCL, k_mode));
     const bool made = static_cast<bool>(file);
     if (!made && errno == EEXIST) {
-        file = Descriptor(::openat(m_folder.get(), m_name.c_str(), k_flags, k_mode));
+        file = Descriptor(::openat(m_directory.get(), m_name.c_str(), k_flags, k_mode));
     }
     if (!file) {
         return trouble(m_path, errno);
@@ -208,7 +209,7 @@ Result<OutputFile::Appended> OutputFile::append() const
 
 void OutputFile::remove() const
 {
-    (void)::unlinkat(m_folder.get(), m_name.c_str(), 0);
+    (void)::unlinkat(m_directory.get(), m_name.c_str(), 0);
 }
 
 } // namespace gpuq::cli

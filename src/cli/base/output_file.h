@@ -36,16 +36,16 @@ public:
     void remove() const;
 
 private:
-    OutputFile(std::string path, Descriptor folder, std::string name)
+    OutputFile(std::string path, Descriptor directory, std::string name)
         : m_path(std::move(path))
-        , m_folder(std::move(folder))
+        , m_directory(std::move(directory))
         , m_name(std::move(name))
     {
     }
 
     std::string m_path; ///< as given
-    Descriptor m_folder;
-    std::string m_name; ///< in m_folder
+    Descriptor m_directory;
+    std::string m_name; ///< in m_directory
 };
 
 } // namespace gpuq::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/base/table_output.h"
 
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -28,25 +28,25 @@ std::optional<std::size_t> terminal_width()
 
 } // namespace
 
-bool wants_color(const Globals& globals, Doors& doors)
+bool wants_color(const Globals& globals, Services& services)
 {
     if (globals.color != Globals::Color::automatic) {
         return globals.color == Globals::Color::always;
     }
-    const auto no_color = doors.variable("NO_COLOR");
+    const auto no_color = services.variable("NO_COLOR");
     return ::isatty(STDOUT_FILENO) == 1 && (!no_color || no_color->empty()) &&
-           doors.variable("TERM").value_or("dumb") != "dumb";
+           services.variable("TERM").value_or("dumb") != "dumb";
 }
 
-Result<void> print_table(const report::Table& table, const Globals& globals, Doors& doors)
+Result<void> print_table(const report::Table& table, const Globals& globals, Services& services)
 {
     TRY_ASSIGN(const report::Table chosen, report::only(table, globals.columns));
-    report::Look look;
-    look.header = !globals.no_header;
-    look.color = wants_color(globals, doors);
-    look.light = report::is_light(doors.variable("COLORFGBG").value_or(""));
-    look.width = terminal_width();
-    return print_text(report::to_text(chosen, look));
+    report::TableStyle style;
+    style.header = !globals.no_header;
+    style.color = wants_color(globals, services);
+    style.light = report::is_light(services.variable("COLORFGBG").value_or(""));
+    style.width = terminal_width();
+    return print_text(report::to_text(chosen, style));
 }
 
 Result<void> print_line(std::string_view text)

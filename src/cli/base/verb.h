@@ -37,9 +37,9 @@ struct TextFile {
 
 /// The interfaces that a verb may use, each opened on first use: `gpuq --help` opens none, `gpuq
 /// logs` no Slurm. References are valid for the lifetime of the object.
-class Doors {
+class Services {
 public:
-    virtual ~Doors() = default;
+    virtual ~Services() = default;
     virtual Result<Cluster*> cluster() = 0;
     virtual Result<Accounting*> accounting() = 0;
     /// Uses the same slurmdbd.
@@ -84,7 +84,7 @@ public:
     /// Whether this process was started by `gpuq serve`: its user is at another machine.
     virtual bool is_served() const { return false; }
     /// Sends one line to that serve (remote/verb_process.h); does nothing if there is none.
-    virtual void tell_serve(const std::string& line) const { (void)line; }
+    virtual void send_to_serve(const std::string& line) const { (void)line; }
     /// Makes that serve mark the end of the output so far; returns the number of the mark.
     virtual std::uint64_t mark_output() { return 0; }
     /// The last mark up to which output is known to have been shown to the user.
@@ -105,9 +105,9 @@ struct Globals {
 /// One use of a verb: its arguments, and the interfaces it may use. The options have been checked
 /// against the verb's table; global ones are in `globals`.
 struct Invocation {
-    Doors& doors;
+    Services& services;
     Globals globals;
-    std::vector<std::string> words; ///< operands
+    std::vector<std::string> arguments; ///< operands
     Options options;
 };
 

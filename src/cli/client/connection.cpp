@@ -130,7 +130,7 @@ std::optional<wire::Frame> Connection::next()
     }
     if (const auto* output = *frame ? std::get_if<wire::Output>(&**frame) : nullptr) {
         m_taken += output->bytes.size();
-        tell_taken();
+        report_taken();
     }
     return *std::move(frame);
 }
@@ -148,10 +148,10 @@ void Connection::limit_output()
     send(wire::OutputTaken{0, m_room});
 }
 
-void Connection::tell_taken()
+void Connection::report_taken()
 {
-    if (m_room > 0 && m_taken - m_told >= m_room / 16) {
-        m_told = m_taken;
+    if (m_room > 0 && m_taken - m_reported >= m_room / 16) {
+        m_reported = m_taken;
         send(wire::OutputTaken{m_taken, m_room});
     }
 }

@@ -52,7 +52,7 @@ public:
 
 private:
     void let_gather();
-    void tell_taken();
+    void report_taken();
 
     Kind m_kind;
     StepProcess m_process; ///< the next three members own its descriptors
@@ -65,7 +65,7 @@ private:
     bool m_broken = false;
     std::uint64_t m_room = 0; ///< most unacknowledged bytes; 0: no limit set
     std::uint64_t m_taken = 0;
-    std::uint64_t m_told = 0;
+    std::uint64_t m_reported = 0;
     std::chrono::steady_clock::time_point m_stretch_begun{};
     std::size_t m_in_stretch = 0;
 };

@@ -29,14 +29,14 @@ constexpr auto k_guard_again = 10s;
 constexpr auto k_longest_retry = std::chrono::seconds(15);
 constexpr auto k_guard_patience = 2s;
 constexpr auto k_step_patience = 5s;
-constexpr auto k_step_look = 200ms;
+constexpr auto k_step_poll = 200ms;
 
 } // namespace
 
-Connections::Connections(EventLoop& loop, Doors& doors, const Run& run, LinkNumber link, JobId job,
-                         std::chrono::milliseconds handover,
+Connections::Connections(EventLoop& loop, Services& services, const Run& run, LinkNumber link,
+                         JobId job, std::chrono::milliseconds handover,
                          std::function<std::vector<wire::Frame>()> greeting)
-    : m_doors(doors)
+    : m_services(services)
     , m_run(run)
     , m_link(link)
     , m_job(job)
@@ -131,7 +131,7 @@ void Connections::finish_handover()
 /// Detaches the supervisor's own srun.
 void Connections::release_first()
 {
-    const auto cluster = m_doors.cluster();
+    const auto cluster = m_services.cluster();
     if (m_first && cluster) {
         (*cluster)->abandon(*m_first);
         m_first.reset();
@@ -147,7 +147,7 @@ void Connections::on_guard()
     const bool open = m_guard->read_some();
     if (m_guard->next()) {
         m_guarded = true;
-        if (const auto cluster = m_doors.cluster()) {
+        if (const auto cluster = m_services.cluster()) {
             (*cluster)->abandon(m_guard->process());
         }
         m_guard.reset();
@@ -159,9 +159,9 @@ void Connections::on_guard()
 
 std::optional<Connection> Connections::open(Connection::Kind kind)
 {
-    const auto cluster = m_doors.cluster();
-    const auto store = m_doors.store();
-    const auto supervisor = m_doors.supervisor();
+    const auto cluster = m_services.cluster();
+    const auto store = m_services.store();
+    const auto supervisor = m_services.supervisor();
     if (!cluster || !store || !supervisor) {
         return std::nullopt;
     }
@@ -197,15 +197,14 @@ void Connections::retry_guard()
 /// On the run's own node, no Slurm process is needed to carry the frames.
 std::optional<Connection> Connections::open_direct()
 {
-    const auto settings = m_doors.settings();
+    const auto settings = m_services.settings();
     if (!settings || !settings->direct.value_or(true)) {
         return std::nullopt;
     }
-    const auto store = m_doors.store();
-    auto socket =
-        store
-            ? m_doors.host().connect_to(own_names(**store).sockets(::geteuid(), m_run.key, m_link))
-            : Result<Descriptor>(store.error());
+    const auto store = m_services.store();
+    auto socket = store ? m_services.host().connect_to(
+                              own_names(**store).sockets(::geteuid(), m_run.key, m_link))
+                        : Result<Descriptor>(store.error());
     if (!socket) {
         m_why = socket.error().kind == Error::Kind::denied ? socket.error().text : "";
         log::debug(log::Part::client, "no socket of the run on this host: {}", socket.error().text);
@@ -237,8 +236,8 @@ Connections::Broken Connections::drop_current()
 {
     const bool first = m_current->kind() == Connection::Kind::first;
     Broken broken{first && !m_current->greeted, m_current->errors()};
-    log::info(log::Part::client, "the connection ended{}{}", broken.words.empty() ? "" : ": ",
-              broken.words);
+    log::info(log::Part::client, "the connection ended{}{}", broken.messages.empty() ? "" : ": ",
+              broken.messages);
     m_current.reset();
     m_handover_timer.stop();
     if (!m_next) {
@@ -285,13 +284,13 @@ void Connections::wait_for_guard()
 bool Connections::step_has_died()
 {
     const auto until = Clock::now() + k_step_patience;
-    while (const auto cluster = m_doors.cluster()) {
+    while (const auto cluster = m_services.cluster()) {
         const auto there = (*cluster)->has_first_step(m_job);
         const bool died = there && !*there;
         if (died || Clock::now() >= until) {
             return died;
         }
-        ::poll(nullptr, 0, k_step_look.count());
+        ::poll(nullptr, 0, k_step_poll.count());
     }
     return false;
 }

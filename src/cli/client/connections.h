@@ -22,7 +22,7 @@ public:
     using Clock = std::chrono::steady_clock;
 
     /// `greeting`: the first frames to send on a new connection, beginning with Attach.
-    Connections(EventLoop& loop, Doors& doors, const Run& run, LinkNumber link, JobId job,
+    Connections(EventLoop& loop, Services& services, const Run& run, LinkNumber link, JobId job,
                 std::chrono::milliseconds handover,
                 std::function<std::vector<wire::Frame>()> greeting);
 
@@ -53,7 +53,7 @@ public:
     /// follows.
     struct Broken {
         bool never_began = false; ///< the supervisor's own step ended before its Hello
-        std::string words;
+        std::string messages;
     };
     Broken drop_current();
     /// The run has ended: makes no more attempts.
@@ -76,7 +76,7 @@ private:
     void wait_for_guard();
     bool step_has_died();
 
-    Doors& m_doors;
+    Services& m_services;
     const Run& m_run;
     LinkNumber m_link;
     JobId m_job;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/client/follow.h"
 
-#include "cli/base/look_doors.h"
+#include "cli/base/status_sources.h"
 #include "cli/client/waiting.h"
 #include "remote/verb_process.h"
-#include "report/words.h"
-#include "runs/look.h"
+#include "report/ending_text.h"
+#include "runs/query_status.h"
 
 #include <fmt/format.h>
 
@@ -19,13 +19,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto k_look_again = 2s;
+constexpr auto k_query_again = 2s;
 
 /// The wait between two links.
 class Between {
 public:
-    Between(Doors& doors, Signals& signals, const Run& run, const SessionOptions& options)
-        : m_doors(doors)
+    Between(Services& services, Signals& signals, const Run& run, const SessionOptions& options)
+        : m_services(services)
         , m_signals(signals)
         , m_run(run)
         , m_options(options)
@@ -40,9 +40,9 @@ public:
     };
     Result<Next> wait_for_job(JobId job)
     {
-        TRY_ASSIGN(Store* const store, m_doors.store());
+        TRY_ASSIGN(Store* const store, m_services.store());
         while (true) {
-            const RunStatus status = look_at(look_doors(m_doors, *store), m_run.key);
+            const RunStatus status = query_run(status_sources(m_services, *store), m_run.key);
             if (status.state == RunState::ended && status.ending) {
                 return ended(status, job);
             }
@@ -50,10 +50,10 @@ public:
                 return Next{status.link, status.job->job, {}};
             }
             pollfd wait{m_signals.descriptor(), POLLIN, 0};
-            ::poll(&wait, 1, static_cast<int>(std::chrono::milliseconds(k_look_again).count()));
+            ::poll(&wait, 1, static_cast<int>(std::chrono::milliseconds(k_query_again).count()));
             if (const auto number = m_signals.next()) {
-                tell(fmt::format("detached; run {} continues. Back to it: gpuq attach {}",
-                                 job.value, job.value));
+                print_note(fmt::format("detached; run {} continues. Back to it: gpuq attach {}",
+                                       job.value, job.value));
                 return Next{{},
                             {},
                             static_cast<int>(*number == SIGINT ? ExitStatus::interrupted
@@ -68,20 +68,20 @@ private:
         if (!m_options.quiet) {
             for (const std::string& line :
                  farewell(m_run, job, *status.ending, status.last_lines)) {
-                say(line);
+                print_message(line);
             }
         }
         return {status.link, {}, status.ending->status};
     }
 
-    void tell(const std::string& text) const
+    void print_note(const std::string& text) const
     {
         if (!m_options.quiet) {
-            say(text);
+            print_message(text);
         }
     }
 
-    Doors& m_doors;
+    Services& m_services;
     Signals& m_signals;
     const Run& m_run;
     const SessionOptions& m_options;
@@ -89,23 +89,23 @@ private:
 
 /// Reports to serve the position in the link's log at which this command's output began; modulo
 /// 2^64, since output of earlier links may have been shown too.
-void tell_serve(const Doors& doors, const Run& run, JobId job, const SessionOptions& options,
-                const std::array<std::uint64_t, 2>& printed)
+void send_to_serve(const Services& services, const Run& run, JobId job,
+                   const SessionOptions& options, const std::array<std::uint64_t, 2>& printed)
 {
     const Shown from = options.shown.value_or(Shown{});
-    doors.tell_serve(remote::line_of({run.key.text(), job.value, options.link.value,
-                                      from.out - printed[0], from.err - printed[1]}));
+    services.send_to_serve(remote::line_of({run.key.text(), job.value, options.link.value,
+                                            from.out - printed[0], from.err - printed[1]}));
 }
 
 } // namespace
 
-Result<int> follow_run(Doors& doors, Signals& signals, const Run& run, JobId job,
+Result<int> follow_run(Services& services, Signals& signals, const Run& run, JobId job,
                        SessionOptions options, std::optional<StepProcess> first)
 {
     std::array<std::uint64_t, 2> printed = options.printed;
     while (true) {
-        tell_serve(doors, run, job, options, printed);
-        Session session(doors, signals, run, job, options);
+        send_to_serve(services, run, job, options, printed);
+        Session session(services, signals, run, job, options);
         auto status = session.run(std::exchange(first, std::nullopt));
         for (const Stream stream : {Stream::out, Stream::err}) {
             printed[static_cast<std::size_t>(stream)] += session.printed(stream);
@@ -114,7 +114,7 @@ Result<int> follow_run(Doors& doors, Signals& signals, const Run& run, JobId job
             return status;
         }
         TRY_ASSIGN(const Between::Next next,
-                   Between(doors, signals, run, options).wait_for_job(job));
+                   Between(services, signals, run, options).wait_for_job(job));
         if (next.leave) {
             return *next.leave;
         }
@@ -126,7 +126,7 @@ Result<int> follow_run(Doors& doors, Signals& signals, const Run& run, JobId job
         waiting.quiet = options.quiet;
         waiting.visitor = options.part == SessionOptions::Part::visitor;
         waiting.link = next.link;
-        TRY_ASSIGN(const Waited waited, wait_for_start(doors, signals, run, job, waiting));
+        TRY_ASSIGN(const Waited waited, wait_for_start(services, signals, run, job, waiting));
         if (waited.leave) {
             return *waited.leave;
         }

@@ -2,13 +2,13 @@
 #include "cli/client/plain_log.h"
 
 #include "cli/base/log_output.h"
+#include "cli/base/message.h"
 #include "cli/base/printable.h"
-#include "cli/base/say.h"
 #include "cli/queries/plain_target.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
 #include "core/pending_reason.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/insight/overview.h"
 #include "runs/insight/plain_jobs.h"
 
@@ -98,8 +98,8 @@ Error not_here(const RunStatus& job, const std::string& path)
 class PlainLogs {
 public:
     PlainLogs(Invocation& invocation, Store& store, RunStatus job)
-        : m_doors(invocation.doors)
-        , m_files(invocation.doors.program_files())
+        : m_services(invocation.services)
+        , m_files(invocation.services.program_files())
         , m_store(store)
         , m_job(std::move(job))
         , m_follow(invocation.options.has("follow"))
@@ -145,10 +145,10 @@ private:
             if (file.path.empty() || file.path == "/dev/null") {
                 continue;
             }
-            const auto [folder, name] = split_path(file.path);
-            const auto bytes = m_files.read_at(folder, name, file.at, k_piece);
+            const auto [directory, name] = split_path(file.path);
+            const auto bytes = m_files.read_at(directory, name, file.at, k_piece);
             if (!bytes && bytes.error().kind != Error::Kind::missing) {
-                return fail(Error::Kind::io, fmt::format("{}: {}", folder, bytes.error().text));
+                return fail(Error::Kind::io, fmt::format("{}: {}", directory, bytes.error().text));
             }
             if (bytes) {
                 file.found = true;
@@ -172,17 +172,17 @@ private:
         if (error == EPIPE) {
             m_left = m_follow ? k_closed_output : 0;
         } else if (error != 0) {
-            say(fmt::format("can't write: {}", std::strerror(error)));
+            print_message(fmt::format("can't write: {}", std::strerror(error)));
             m_left = static_cast<int>(ExitStatus::internal);
         }
     }
 
-    bool is_any_there() const { return m_streams[0].found || m_streams[1].found; }
+    bool is_any_present() const { return m_streams[0].found || m_streams[1].found; }
 
     Result<void> wait()
     {
-        const Steady now = m_doors.clock().steady();
-        tell_of_state(now);
+        const Steady now = m_services.clock().steady();
+        report_state(now);
         ::poll(nullptr, 0, static_cast<int>(m_pause.count()));
         m_pause = std::min<std::chrono::milliseconds>(m_pause * 3 / 2, k_longest_pause);
         if (now >= m_ask_at) {
@@ -192,28 +192,28 @@ private:
         return {};
     }
 
-    void tell_of_state(Steady now)
+    void report_state(Steady now)
     {
-        if (m_job.state == RunState::waiting && !std::exchange(m_said_waiting, true)) {
-            tell(fmt::format("job {} waits: {}", run_title(m_job),
-                             waiting_in_words(m_job.reason, gpus_asked(m_job))));
+        if (m_job.state == RunState::waiting && !std::exchange(m_reported_waiting, true)) {
+            print_note(fmt::format("job {} waits: {}", run_title(m_job),
+                                   pending_reason_text(m_job.reason, gpu_totals(m_job))));
         }
-        if (m_job.state != RunState::running || is_any_there()) {
+        if (m_job.state != RunState::running || is_any_present()) {
             return;
         }
         m_missing_since = m_missing_since.value_or(now);
-        if (now - *m_missing_since >= k_file_patience && !std::exchange(m_said_missing, true)) {
-            tell(not_here(m_job, m_streams[0].path).text);
+        if (now - *m_missing_since >= k_file_patience && !std::exchange(m_reported_missing, true)) {
+            print_note(not_here(m_job, m_streams[0].path).text);
         }
     }
 
     Result<void> ask()
     {
-        TRY_ASSIGN(Cluster* const cluster, m_doors.cluster());
-        const OwnJobs own = own_jobs_now(m_store, *cluster, m_doors.clock());
+        TRY_ASSIGN(Cluster* const cluster, m_services.cluster());
+        const OwnJobs own = own_jobs_now(m_store, *cluster, m_services.clock());
         if (!own.silent.empty() || !own.at) {
-            if (!std::exchange(m_said_silent, true)) {
-                tell(fmt::format("{}; following the log on disk", own.silent));
+            if (!std::exchange(m_reported_silent, true)) {
+                print_note(fmt::format("{}; following the log on disk", own.silent));
             }
             return {};
         }
@@ -221,16 +221,17 @@ private:
             return one.job.id == m_job.job->job;
         });
         if (job != own.jobs.end()) {
-            m_job = plain_status(*job, m_job.job->cluster, m_doors.clock().now());
+            m_job = plain_status(*job, m_job.job->cluster, m_services.clock().now());
             return {};
         }
-        return ask_accounting();
+        return query_accounting();
     }
 
     /// To be called when Slurm has forgotten the job.
-    Result<void> ask_accounting()
+    Result<void> query_accounting()
     {
-        const auto found = plain_jobs_meant(m_doors, m_store, std::to_string(m_job.job->job.value));
+        const auto found =
+            plain_jobs_meant(m_services, m_store, std::to_string(m_job.job->job.value));
         if (found && found->front().state == RunState::ended) {
             m_job.state = RunState::ended;
             m_job.ending = found->front().ending;
@@ -240,7 +241,7 @@ private:
         m_job.ending =
             Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
                    "the job is no longer known to Slurm, and accounting has no exit status",
-                   m_doors.clock().now()};
+                   m_services.clock().now()};
         return {};
     }
 
@@ -253,35 +254,35 @@ private:
             }
         }
         const bool waits = m_job.state == RunState::waiting;
-        if (!is_any_there() && !waits && !m_follow) {
+        if (!is_any_present() && !waits && !m_follow) {
             return not_here(m_job, m_streams[0].path);
         }
-        if (!is_any_there() && !waits && !m_said_missing) {
-            tell(not_here(m_job, m_streams[0].path).text);
+        if (!is_any_present() && !waits && !m_reported_missing) {
+            print_note(not_here(m_job, m_streams[0].path).text);
         }
         if (m_streams[0].at + m_streams[1].at == 0 && !m_follow) {
-            tell(m_job.state == RunState::ended
-                     ? fmt::format("job {} has printed nothing", run_title(m_job))
-                     : "no output yet");
+            print_note(m_job.state == RunState::ended
+                           ? fmt::format("job {} has printed nothing", run_title(m_job))
+                           : "no output yet");
         }
         if (!m_follow || !m_job.ending) {
             return 0;
         }
         if (m_job.ending->status != 0) {
-            tell(fmt::format("job {} {}", run_title(m_job),
-                             ending_in_words(*m_job.ending, m_job.run->request)));
+            print_note(fmt::format("job {} {}", run_title(m_job),
+                                   ending_text(*m_job.ending, m_job.run->request)));
         }
         return m_job.ending->status;
     }
 
-    void tell(const std::string& text) const
+    void print_note(const std::string& text) const
     {
         if (!m_quiet) {
-            say(text, m_output.at_line_start() ? Cursor::line_start : Cursor::middle);
+            print_message(text, m_output.at_line_start() ? Cursor::line_start : Cursor::middle);
         }
     }
 
-    Doors& m_doors;
+    Services& m_services;
     Files& m_files;
     Store& m_store;
     RunStatus m_job;
@@ -293,9 +294,9 @@ private:
     std::chrono::milliseconds m_pause = k_shortest_pause;
     Steady m_ask_at = {};
     std::optional<Steady> m_missing_since;
-    bool m_said_waiting = false;
-    bool m_said_missing = false;
-    bool m_said_silent = false;
+    bool m_reported_waiting = false;
+    bool m_reported_missing = false;
+    bool m_reported_silent = false;
     std::optional<int> m_left;
 };
 
@@ -338,8 +339,8 @@ std::optional<tui::LogBytes> PlainTail::next(const tui::OpenLog& log)
         bytes.trouble = "its standard error goes to the same file as its standard output";
         return bytes;
     }
-    const auto [folder, name] = split_path(path);
-    const auto size = m_files.size(folder, name);
+    const auto [directory, name] = split_path(path);
+    const auto size = m_files.size(directory, name);
     if (!size) {
         const bool waits = m_job.state == RunState::waiting;
         bytes.trouble = size.error().kind != Error::Kind::missing ? size.error().text
@@ -354,7 +355,7 @@ std::optional<tui::LogBytes> PlainTail::next(const tui::OpenLog& log)
         bytes.skipped = *size > k_window ? *size - k_window : 0;
         m_at = bytes.skipped;
     }
-    auto news = m_files.read_at(folder, name, *m_at, k_window);
+    auto news = m_files.read_at(directory, name, *m_at, k_window);
     if (!news) {
         bytes.trouble = news.error().text;
         return bytes;

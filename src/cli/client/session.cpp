@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/client/session.h"
 
-#include "cli/base/say.h"
-#include "cli/queries/surroundings.h"
+#include "cli/base/message.h"
+#include "cli/queries/site_context.h"
 #include "core/layout.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/connect_keys.h"
 #include "runs/records/record.h"
 #include "term/sanitise.h"
@@ -45,7 +45,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_second_interrupt = 2s;
-constexpr auto k_look_again = 1s;
+constexpr auto k_query_again = 1s;
 constexpr auto k_connecting_patience = 10s;
 constexpr auto k_read_again = 20ms;
 /// A supervisor that is asked to stop kills after 10 s; after this time the job is cancelled.
@@ -66,10 +66,10 @@ std::uint64_t number_of(const std::array<unsigned char, 8>& bytes)
 }
 
 /// Why srun did not start the supervisor: the first line of its output, without its name.
-std::string words_of_srun(std::string_view words)
+std::string srun_message(std::string_view messages)
 {
     constexpr std::string_view k_name = "srun: ";
-    std::string_view first = words.substr(0, words.find('\n'));
+    std::string_view first = messages.substr(0, messages.find('\n'));
     if (first.starts_with(k_name)) {
         first.remove_prefix(k_name.size());
     }
@@ -77,44 +77,45 @@ std::string words_of_srun(std::string_view words)
 }
 
 /// The last line that a step reported, without the prefix.
-std::string last_line(std::string_view words)
+std::string last_line(std::string_view messages)
 {
     constexpr std::string_view k_name = "gpuq: ";
-    while (words.ends_with('\n') || words.ends_with('\r')) {
-        words.remove_suffix(1);
+    while (messages.ends_with('\n') || messages.ends_with('\r')) {
+        messages.remove_suffix(1);
     }
-    words.remove_prefix(words.rfind('\n') + 1);
-    if (words.starts_with(k_name)) {
-        words.remove_prefix(k_name.size());
+    messages.remove_prefix(messages.rfind('\n') + 1);
+    if (messages.starts_with(k_name)) {
+        messages.remove_prefix(k_name.size());
     }
-    return sanitised(words);
+    return sanitised(messages);
 }
 
 } // namespace
 
-Session::Session(Doors& doors, Signals& signals, const Run& run, JobId job, SessionOptions options)
-    : m_doors(doors)
+Session::Session(Services& services, Signals& signals, const Run& run, JobId job,
+                 SessionOptions options)
+    : m_services(services)
     , m_signals(signals)
     , m_run(run)
     , m_job(job)
     , m_options(options)
     , m_printer(STDOUT_FILENO, STDERR_FILENO)
     , m_terminal(STDIN_FILENO, STDOUT_FILENO)
-    , m_client(number_of(doors.random()))
-    , m_connections(m_loop, doors, run, options.link, job, options.handover,
+    , m_client(number_of(services.random()))
+    , m_connections(m_loop, services, run, options.link, job, options.handover,
                     [this] { return greeting(); })
-    , m_disk(doors, run, options.link, m_printer,
+    , m_disk(services, run, options.link, m_printer,
              options.shown ? DiskView::What::log_and_end : DiskView::What::end)
     , m_detach_timer(m_loop, [this] { leave(static_cast<int>(ExitStatus::interrupted)); })
-    , m_look_timer(m_loop, [this] { look_at_disk(); })
+    , m_look_timer(m_loop, [this] { check_disk(); })
     , m_cancel_timer(m_loop, [this] { cancel_job(); })
-    , m_shown(m_loop, doors, run, options.shown,
+    , m_shown(m_loop, services, run, options.shown,
               [this] {
                   return Shown{m_printer.shown(Stream::out), m_printer.shown(Stream::err),
                                m_options.link};
               })
     , m_stdin(m_loop, run, m_terminal, {is_owner(), options.link, options.detach_key},
-              {[this](const std::string& text) { say(text); },
+              {[this](const std::string& text) { print_message(text); },
                [this](ExitStatus status) { leave(static_cast<int>(status)); },
                [this] { send_input(); }})
 {
@@ -130,7 +131,7 @@ std::vector<wire::Frame> Session::greeting() const
         wire::Attach{wire::k_version, is_owner() ? wire::Role::owner : wire::Role::viewer, out,
                      m_printer.wanted(Stream::err)}};
     // Messages of gpuq may have overwritten parts of a full-screen program.
-    const bool spoiled = m_said_lost && m_terminal.on_other_screen();
+    const bool spoiled = m_reported_lost && m_terminal.on_other_screen();
     if (const auto size = terminal(out == wire::k_from_now || spoiled)) {
         frames.emplace_back(*size);
     }
@@ -158,7 +159,7 @@ Result<int> Session::run(std::optional<StepProcess> first)
     if (const auto size = terminal(false); first && size) {
         current()->send(*size);
     } else if (!first && !m_options.over) {
-        m_look_timer.start_in(k_look_again);
+        m_look_timer.start_in(k_query_again);
     }
     send_input();
     while (!has_left() && !(m_ended && m_printer.empty())) {
@@ -249,7 +250,7 @@ bool Session::is_over() const
     if (m_ended) {
         return true;
     }
-    const auto store = m_doors.store();
+    const auto store = m_services.store();
     return store && m_disk.has_ended(**store);
 }
 
@@ -281,7 +282,7 @@ void Session::on_interrupt()
         m_detach_timer.stop();
         return stop();
     }
-    say("press Ctrl-C again to stop the run; detaching otherwise");
+    print_message("press Ctrl-C again to stop the run; detaching otherwise");
     m_detach_timer.start_in(k_second_interrupt);
 }
 
@@ -296,13 +297,13 @@ void Session::on_printer()
         return leave(static_cast<int>(ExitStatus::detached));
     }
     if (error != 0) {
-        say(fmt::format("the output can't be written here: {}", std::strerror(error)));
+        print_message(fmt::format("the output can't be written here: {}", std::strerror(error)));
         leave(static_cast<int>(ExitStatus::internal));
     }
 }
 
 /// Prints new output without another iteration of the loop.
-void Session::print_what_fits()
+void Session::print_fitting()
 {
     while (!m_printer.empty() && !m_left) {
         pollfd room{m_printer.next_descriptor(), POLLOUT, 0};
@@ -345,7 +346,7 @@ void Session::on_current()
         }
         on_frame(*std::move(frame));
     }
-    print_what_fits();
+    print_fitting();
     if (!open && !m_ended && !m_left) {
         on_broken();
     }
@@ -379,8 +380,8 @@ void Session::on_frame(wire::Frame frame)
     } else if (const auto* screen = std::get_if<wire::Screen>(&frame)) {
         m_terminal.watch(screen->bytes);
         m_printer.show(screen->bytes);
-    } else if (const auto* words = std::get_if<wire::Note>(&frame)) {
-        note(words->text);
+    } else if (const auto* messages = std::get_if<wire::Note>(&frame)) {
+        note(messages->text);
     } else if (const auto* taken_by = std::get_if<wire::Taken>(&frame)) {
         on_taken(taken_by->by);
     } else if (auto* ended = std::get_if<wire::Ended>(&frame)) {
@@ -396,8 +397,8 @@ void Session::on_next()
         if (has_terminal()) {
             m_terminal.enter(); // before any output of the program is shown
         }
-        if (std::exchange(m_said_lost, false) && !m_terminal.on_other_screen()) {
-            say("connected");
+        if (std::exchange(m_reported_lost, false) && !m_terminal.on_other_screen()) {
+            print_message("connected");
         }
         m_look_timer.stop();
         m_stdin.restart();
@@ -419,52 +420,52 @@ void Session::on_broken()
     const Connections::Broken broken = m_connections.drop_current();
     if (broken.never_began) {
         const Ending ending{static_cast<int>(ExitStatus::internal), Cause::not_started,
-                            words_of_srun(broken.words), m_doors.clock().now()};
+                            srun_message(broken.messages), m_services.clock().now()};
         if (!end_job(ending)) {
-            say(ending.detail); // the recorded end, once known, may have another reason
+            print_message(ending.detail); // the recorded end, once known, may have another reason
         }
     }
     m_look_timer.start_in(0s);
 }
 
 /// Without a connection: reads the log on disk and checks whether the run has ended.
-void Session::look_at_disk()
+void Session::check_disk()
 {
     if (current() || m_ended) {
         return;
     }
-    m_look_timer.start_in(k_look_again);
-    const auto store = m_doors.store();
+    m_look_timer.start_in(k_query_again);
+    const auto store = m_services.store();
     if (!store) {
         return;
     }
-    m_ended = m_disk.look(**store);
+    m_ended = m_disk.poll(**store);
     if (m_disk.knows_ending()) {
         m_connections.give_up();
         m_look_timer.start_in(k_read_again);
-    } else if (m_connections.was_connected() && !m_said_lost) {
-        m_said_lost = true;
-        say("the connection to the run is lost; the run continues, reconnecting");
-    } else if (!m_said_lost && Clock::now() - m_begun > k_connecting_patience) {
-        m_said_lost = true;
+    } else if (m_connections.was_connected() && !m_reported_lost) {
+        m_reported_lost = true;
+        print_message("the connection to the run is lost; the run continues, reconnecting");
+    } else if (!m_reported_lost && Clock::now() - m_begun > k_connecting_patience) {
+        m_reported_lost = true;
         const std::string why = last_line(m_connections.why());
-        say(fmt::format("the run can't be reached yet{}; trying again, {}",
-                        why.empty() ? "" : " (" + why + ")",
-                        has_terminal() ? "Ctrl-C detaches" : "gpuq logs shows the output on disk"));
+        print_message(fmt::format(
+            "the run can't be reached yet{}; trying again, {}", why.empty() ? "" : " (" + why + ")",
+            has_terminal() ? "Ctrl-C detaches" : "gpuq logs shows the output on disk"));
     }
 }
 
 void Session::stop()
 {
     m_stopping = true;
-    say("stopping the run");
+    print_message("stopping the run");
     const std::string by = fmt::format("{}@{}", m_run.user, m_run.host);
     if (current()) {
         current()->send(wire::Stop{by});
     }
-    if (const auto store = m_doors.store()) {
+    if (const auto store = m_services.store()) {
         (void)(*store)->write(layout::inbox(m_run.key) + "/" + layout::k_stop_request,
-                              to_json(StopRequest{by, m_doors.clock().now()}));
+                              to_json(StopRequest{by, m_services.clock().now()}));
     }
     m_cancel_timer.start_in(current() ? k_stop_patience : 0s);
 }
@@ -476,7 +477,7 @@ void Session::cancel_job()
         return;
     }
     m_cancel_timer.start_in(k_stop_patience);
-    if (const auto cluster = m_doors.cluster()) {
+    if (const auto cluster = m_services.cluster()) {
         (void)(*cluster)->cancel(m_job);
     }
 }
@@ -497,7 +498,7 @@ void Session::leave(int status)
     m_terminal.leave();
     m_shown.wait_until_shown();
     record_shown();
-    say_notes();
+    print_notes();
     if (m_ended) {
         return;
     }
@@ -512,10 +513,10 @@ void Session::leave(int status)
         current()->flush(200ms);
     }
     if (breaks_off) {
-        say(fmt::format("left; run {} ends because its input was cut off", m_job.value));
+        print_message(fmt::format("left; run {} ends because its input was cut off", m_job.value));
     } else if (status != k_closed_output) {
-        say(fmt::format("detached; run {} continues. Back to it: gpuq attach {}", m_job.value,
-                        m_job.value));
+        print_message(fmt::format("detached; run {} continues. Back to it: gpuq attach {}",
+                                  m_job.value, m_job.value));
     }
 }
 
@@ -527,10 +528,10 @@ void Session::end_as_lost()
     const Ending ending{*m_left, Cause::lost,
                         "its step was ended together with the processes of the login, within the "
                         "first seconds",
-                        m_doors.clock().now()};
+                        m_services.clock().now()};
     (void)end_job(ending);
     for (const std::string& line : farewell(m_run, m_job, ending, "")) {
-        say(line);
+        print_message(line);
     }
 }
 
@@ -538,8 +539,8 @@ void Session::end_as_lost()
 /// not be recorded: a later status query will find it.
 bool Session::end_job(const Ending& ending)
 {
-    const auto cluster = m_doors.cluster();
-    const auto store = m_doors.store();
+    const auto cluster = m_services.cluster();
+    const auto store = m_services.store();
     if (!cluster || !(*cluster)->complete(m_job, ending.status) || !store ||
         !(*store)->write_once(layout::ended_json(m_run.key), to_json(ending))) {
         return false;
@@ -556,10 +557,10 @@ Cursor Session::cursor() const
     return m_printer.at_line_start() ? Cursor::line_start : Cursor::middle;
 }
 
-void Session::say(const std::string& text) const
+void Session::print_message(const std::string& text) const
 {
     if (!m_options.quiet) {
-        cli::say(text, cursor());
+        cli::print_message(text, cursor());
     }
 }
 
@@ -568,17 +569,17 @@ void Session::say(const std::string& text) const
 void Session::note(const std::string& text)
 {
     if (!m_terminal.is_raw()) {
-        return say(text);
+        return print_message(text);
     }
     if (m_notes.size() < k_most_notes) {
         m_notes.push_back(text);
     }
 }
 
-void Session::say_notes()
+void Session::print_notes()
 {
     for (const std::string& text : std::exchange(m_notes, {})) {
-        say(text);
+        print_message(text);
     }
 }
 
@@ -597,15 +598,15 @@ int Session::finish()
     m_terminal.leave();
     m_shown.wait_until_shown();
     record_shown();
-    say_notes();
+    print_notes();
     if (ending.continues) {
-        say(fmt::format("link {} is over ({}); the run continues in the next one",
-                        m_options.link.value, ending_in_words(ending, m_run.request)));
+        print_message(fmt::format("link {} is over ({}); the run continues in the next one",
+                                  m_options.link.value, ending_text(ending, m_run.request)));
         return 0;
     }
     for (const std::string& line :
          farewell(m_run, m_job, ending, has_terminal() ? "" : m_ended->last_lines)) {
-        say(line);
+        print_message(line);
     }
     return ending.status;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/base/message.h"
 #include "cli/base/printer.h"
-#include "cli/base/say.h"
 #include "cli/base/signals.h"
 #include "cli/base/verb.h"
 #include "cli/client/connections.h"
@@ -47,7 +47,8 @@ struct SessionOptions {
 class Session {
 public:
     /// `signals` must be created before the run is started, so that none is missed.
-    Session(Doors& doors, Signals& signals, const Run& run, JobId job, SessionOptions options);
+    Session(Services& services, Signals& signals, const Run& run, JobId job,
+            SessionOptions options);
 
     /// `first`: the streams of the supervisor's own step; without it a connection is opened.
     /// Returns gpuq's exit status.
@@ -78,7 +79,7 @@ private:
     void on_signals();
     void on_interrupt();
     void on_printer();
-    void print_what_fits();
+    void print_fitting();
     void on_stdin();
     void on_terminal_changed();
     void on_taken(const std::string& by);
@@ -87,7 +88,7 @@ private:
     void on_guard();
     void on_frame(wire::Frame frame);
     void on_broken();
-    void look_at_disk();
+    void check_disk();
     void cancel_job();
     void stop_timers();
     void send_input();
@@ -97,14 +98,14 @@ private:
     bool end_job(const Ending& ending);
     void forward_signals();
     Cursor cursor() const;
-    void say(const std::string& text) const;
+    void print_message(const std::string& text) const;
     void note(const std::string& text);
-    void say_notes();
+    void print_notes();
     void record_shown();
     bool has_left() const { return m_left || m_turned_away; }
     int finish();
 
-    Doors& m_doors;
+    Services& m_services;
     Signals& m_signals;
     const Run& m_run;
     JobId m_job;
@@ -125,7 +126,7 @@ private:
     ShownPosition m_shown;
     StdinReader m_stdin;
     bool m_stopping = false;
-    bool m_said_lost = false;
+    bool m_reported_lost = false;
     bool m_turned_away = false; ///< the supervisor has refused this visitor
     std::optional<wire::Ended> m_ended;
     std::optional<int> m_left;

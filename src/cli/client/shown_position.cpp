@@ -16,13 +16,13 @@ using namespace std::chrono_literals;
 constexpr auto k_record_again = 10s;
 constexpr auto k_mark_again = 200ms;
 constexpr auto k_on_its_way = 600ms;
-constexpr auto k_look_for_mark = 10ms;
+constexpr auto k_poll_mark = 10ms;
 
 } // namespace
 
-ShownPosition::ShownPosition(EventLoop& loop, Doors& doors, const Run& run,
+ShownPosition::ShownPosition(EventLoop& loop, Services& services, const Run& run,
                              const std::optional<Shown>& begin, std::function<Shown()> printed)
-    : m_doors(doors)
+    : m_services(services)
     , m_run(run)
     , m_is_recorded(begin && !run.request.pty)
     , m_printed(std::move(printed))
@@ -43,16 +43,16 @@ void ShownPosition::on_printed()
 
 void ShownPosition::mark()
 {
-    if (!m_doors.is_served()) {
+    if (!m_services.is_served()) {
         m_certain = m_printed();
         return;
     }
-    if (m_mark && m_doors.marks_shown() >= m_mark->number) {
+    if (m_mark && m_services.marks_shown() >= m_mark->number) {
         m_certain = m_mark->shown;
         m_mark.reset();
     }
     if (!m_mark && m_printed() != m_certain) {
-        m_mark = Mark{m_doors.mark_output(), m_printed()};
+        m_mark = Mark{m_services.mark_output(), m_printed()};
     }
     if (m_mark) {
         m_mark_timer.start_in(k_mark_again);
@@ -67,7 +67,7 @@ void ShownPosition::wait_until_shown()
     mark();
     const auto until = EventLoop::Clock::now() + k_on_its_way;
     while (m_mark && EventLoop::Clock::now() < until) {
-        ::poll(nullptr, 0, k_look_for_mark.count());
+        ::poll(nullptr, 0, k_poll_mark.count());
         mark();
     }
 }
@@ -78,7 +78,7 @@ void ShownPosition::record()
     if (!m_is_recorded || shown == m_recorded) {
         return;
     }
-    const auto store = m_doors.store();
+    const auto store = m_services.store();
     if (!store) {
         return;
     }

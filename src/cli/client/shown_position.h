@@ -19,8 +19,8 @@ class ShownPosition {
 public:
     /// `begin`: the position that the client continues from. Without it, or for a run with a
     /// terminal, whose screen is redrawn, nothing is recorded. `printed`: the bytes printed so far.
-    ShownPosition(EventLoop& loop, Doors& doors, const Run& run, const std::optional<Shown>& begin,
-                  std::function<Shown()> printed);
+    ShownPosition(EventLoop& loop, Services& services, const Run& run,
+                  const std::optional<Shown>& begin, std::function<Shown()> printed);
 
     /// Output was printed.
     void on_printed();
@@ -32,7 +32,7 @@ public:
 private:
     void mark();
 
-    Doors& m_doors;
+    Services& m_services;
     const Run& m_run;
     const bool m_is_recorded;
     std::function<Shown()> m_printed;

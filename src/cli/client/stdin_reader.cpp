@@ -85,7 +85,8 @@ void StdinReader::on_end(ssize_t count, int error)
         m_buffer.close();
     } else if (error != EINTR && error != EAGAIN && !(error == EIO && is_terminal)) {
         // The program must not take partial input for complete input: the run ends.
-        m_events.say(fmt::format("standard input can't be read: {}", std::strerror(error)));
+        m_events.print_message(
+            fmt::format("standard input can't be read: {}", std::strerror(error)));
         return m_events.leave(ExitStatus::internal);
     }
     m_events.send();
@@ -95,8 +96,9 @@ void StdinReader::on_typed(std::string_view bytes)
 {
     if (!feeds()) { // read nevertheless: otherwise our shell would read it later
         if (!std::exchange(m_refused, true)) {
-            m_events.say("the program takes input only from the client that started the run: "
-                         "input typed here is ignored");
+            m_events.print_message(
+                "the program takes input only from the client that started the run: "
+                "input typed here is ignored");
         }
         return;
     }
@@ -118,8 +120,8 @@ void StdinReader::on_keys(const EscapeKeys::Found& found)
     m_buffer.add(found.bytes);
     if (found.help) {
         const char first = m_options.detach_key.first;
-        m_events.say(fmt::format("{} detaches, Enter {} {} types {}",
-                                 keys_text(m_options.detach_key), first, first, first));
+        m_events.print_message(fmt::format("{} detaches, Enter {} {} types {}",
+                                           keys_text(m_options.detach_key), first, first, first));
     }
     if (found.detach) {
         m_events.leave(ExitStatus::interrupted);
@@ -164,9 +166,10 @@ void StdinReader::return_unread(std::uint64_t read) const
             ::lseek(STDIN_FILENO, *m_begin + static_cast<off_t>(read), SEEK_SET);
         }
     } else if (read == 0) {
-        m_events.say(fmt::format("{} bytes of standard input were read for the program, which read "
-                                 "none: gpuq run -n leaves standard input alone",
-                                 added));
+        m_events.print_message(
+            fmt::format("{} bytes of standard input were read for the program, which read "
+                        "none: gpuq run -n leaves standard input alone",
+                        added));
     }
 }
 

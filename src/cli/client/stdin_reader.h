@@ -28,7 +28,7 @@ public:
     };
     struct Events {
         /// Prints a message.
-        std::function<void(const std::string&)> say;
+        std::function<void(const std::string&)> print_message;
         /// Ends the session.
         std::function<void(ExitStatus)> leave;
         /// There are bytes, or the end, to be sent.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/client/waiting.h"
 
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "core/layout.h"
 #include "core/pending_reason.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/connect_keys.h"
 #include "runs/insight/overview.h"
 #include "runs/records/record.h"
@@ -39,8 +39,9 @@ constexpr int k_rest = 20; ///< times the duration of the last query
 
 class Wait {
 public:
-    Wait(Doors& doors, Signals& signals, const Run& run, JobId job, const WaitingOptions& options)
-        : m_doors(doors)
+    Wait(Services& services, Signals& signals, const Run& run, JobId job,
+         const WaitingOptions& options)
+        : m_services(services)
         , m_signals(signals)
         , m_run(run)
         , m_job(job)
@@ -51,8 +52,8 @@ public:
 
     Result<Waited> run()
     {
-        TRY_ASSIGN(m_store, m_doors.store());
-        TRY_ASSIGN(m_cluster, m_doors.cluster());
+        TRY_ASSIGN(m_store, m_services.store());
+        TRY_ASSIGN(m_cluster, m_services.cluster());
         while (true) {
             if (has_started()) {
                 return started();
@@ -62,7 +63,7 @@ public:
             }
             if (Steady::now() >= m_next_question) {
                 m_next_question = Steady::now() + k_slurm_period;
-                const auto state = ask_slurm();
+                const auto state = query_slurm();
                 if (state && *state != JobState::pending) {
                     return is_over(*state) ? over() : started();
                 }
@@ -100,7 +101,7 @@ private:
     bool has_ended() const { return m_store->size(layout::ended_json(m_run.key)).has_value(); }
 
     /// Nothing if there is no response. A job that is no longer known is over.
-    std::optional<JobState> ask_slurm()
+    std::optional<JobState> query_slurm()
     {
         const auto jobs = m_cluster->own_jobs();
         if (!jobs) {
@@ -131,8 +132,8 @@ private:
         if (Steady::now() >= m_next_estimate && !is_known(kept)) {
             m_next_estimate = Steady::now() + std::max<std::chrono::milliseconds>(
                                                   k_estimate_period, k_rest * kept.took);
-            refresh_overview(*m_store, *m_cluster, m_doors.host(), m_doors.clock(), ::getuid(),
-                             {m_doors.clock().now(), /*anew=*/true});
+            refresh_overview(*m_store, *m_cluster, m_services.host(), m_services.clock(),
+                             ::getuid(), {m_services.clock().now(), /*anew=*/true});
             kept = kept_overview(*m_store, *name);
         }
         const OwnJob* job = own_job(kept);
@@ -150,7 +151,7 @@ private:
     {
         const OwnJob* job = own_job(overview);
         return job != nullptr && job->estimate && overview.whole_at &&
-               m_doors.clock().now() - *overview.whole_at < k_estimate_is_good;
+               m_services.clock().now() - *overview.whole_at < k_estimate_is_good;
     }
 
     std::string waiting_text(const Job& job, const std::optional<StartEstimate>& estimate) const
@@ -159,15 +160,15 @@ private:
             return "waiting: the previous link is being cleaned up";
         }
         std::string text =
-            fmt::format("waiting: {}", waiting_in_words(job.reason, m_run.request.gpus.count));
+            fmt::format("waiting: {}", pending_reason_text(job.reason, m_run.request.gpus.count));
         if (kind_of_reason(job.reason) == PendingReason::Kind::too_large) {
             return text + fmt::format("; see gpuq why {}", m_job.value);
         }
-        const Time now = m_doors.clock().now();
+        const Time now = m_services.clock().now();
         if (job.started_at && *job.started_at > now) {
             const auto wait = std::chrono::ceil<std::chrono::seconds>(*job.started_at - now);
             text += fmt::format("; expected start {} (in {})", clock_text(*job.started_at, now),
-                                in_words(wait));
+                                describe(wait));
         } else if (estimate && estimate->at && *estimate->at > now) {
             text += fmt::format("; by {} at the latest (time limit of job {})",
                                 clock_text(*estimate->at, now),
@@ -185,7 +186,7 @@ private:
         m_shown = text;
         m_shown_at = Steady::now();
         if (!m_one_line) {
-            return say(text);
+            return print_message(text);
         }
         write_own("\r\033[Kgpuq: " + clipped(sanitised(as_typed(text)), 72));
         m_line_open = true;
@@ -212,7 +213,7 @@ private:
         const auto waited = Steady::now() - m_begin;
         if (!m_options.quiet && waited > k_bell_after) {
             const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waited);
-            say(fmt::format("started after {}", in_words(seconds)));
+            print_message(fmt::format("started after {}", describe(seconds)));
             if (isatty(STDERR_FILENO) == 1) {
                 write_own("\a");
             }
@@ -225,7 +226,7 @@ private:
         const bool is_first = m_options.link == LinkNumber{1};
         if (number == SIGINT && m_options.terminal && !is_first) {
             close_line();
-            tell(fmt::format(
+            print_note(fmt::format(
                 "detached; run {} continues. Back to it: gpuq attach {}, to end it: gpuq "
                 "stop {}",
                 m_job.value, m_job.value, m_job.value));
@@ -236,8 +237,9 @@ private:
         }
         if (m_options.terminal || m_options.visitor || number == SIGHUP) {
             close_line();
-            tell(fmt::format("detached; run {} stays in the queue. Back to it: gpuq attach {}",
-                             m_job.value, m_job.value));
+            print_note(
+                fmt::format("detached; run {} stays in the queue. Back to it: gpuq attach {}",
+                            m_job.value, m_job.value));
             return Waited{static_cast<int>(ExitStatus::detached)};
         }
         return withdraw(128 + number, fmt::format("signal {}", number));
@@ -246,33 +248,34 @@ private:
     Result<Waited> withdraw(int status, const std::string& why)
     {
         close_line();
-        const Time now = m_doors.clock().now();
+        const Time now = m_services.clock().now();
         const std::string by = fmt::format("{}@{}", m_run.user, m_run.host);
         // The request is written to disk first: if Slurm does not respond, the supervisor finds it
         // and exits.
         TRY(m_store->write(layout::inbox(m_run.key) + "/" + layout::k_stop_request,
                            to_json(StopRequest{by, now})));
         if (const auto done = m_cluster->cancel(m_job); !done) {
-            tell(fmt::format("{}; the request is withdrawn as soon as Slurm answers or the run "
-                             "starts",
-                             done.error().text));
+            print_note(
+                fmt::format("{}; the request is withdrawn as soon as Slurm answers or the run "
+                            "starts",
+                            done.error().text));
             return Waited{status};
         }
         const Ending ending{status, Cause::stopped, fmt::format("withdrawn: {}", why), now};
         (void)m_store->write_once(layout::ended_json(m_run.key), to_json(ending));
         forget_active(*m_store, m_run.key);
-        tell(fmt::format("run {} withdrawn ({})", m_job.value, why));
+        print_note(fmt::format("run {} withdrawn ({})", m_job.value, why));
         return Waited{status};
     }
 
-    void tell(const std::string& text) const
+    void print_note(const std::string& text) const
     {
         if (!m_options.quiet) {
-            say(text);
+            print_message(text);
         }
     }
 
-    Doors& m_doors;
+    Services& m_services;
     Signals& m_signals;
     const Run& m_run;
     JobId m_job;
@@ -290,10 +293,10 @@ private:
 
 } // namespace
 
-Result<Waited> wait_for_start(Doors& doors, Signals& signals, const Run& run, JobId job,
+Result<Waited> wait_for_start(Services& services, Signals& signals, const Run& run, JobId job,
                               const WaitingOptions& options)
 {
-    return Wait(doors, signals, run, job, options).run();
+    return Wait(services, signals, run, job, options).run();
 }
 
 } // namespace gpuq::cli

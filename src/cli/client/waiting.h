@@ -31,7 +31,7 @@ struct Waited {
 /// Ctrl-C on a terminal withdraws the request, and so does reaching `max_wait`. Other signals leave
 /// it in the queue if there is a terminal, for a visitor, or if the signal is HUP; otherwise they
 /// withdraw it.
-Result<Waited> wait_for_start(Doors& doors, Signals& signals, const Run& run, JobId job,
+Result<Waited> wait_for_start(Services& services, Signals& signals, const Run& run, JobId job,
                               const WaitingOptions& options);
 
 } // namespace gpuq::cli

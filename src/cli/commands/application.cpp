@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/application.h"
 
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "cli/commands/help_text.h"
 #include "cli/commands/verbs.h"
 #include "cli/host/host_session.h"
@@ -21,16 +21,16 @@
 namespace gpuq::cli {
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 constexpr Option k_version{0, "version", "", "print the version and exit"};
 
-int tell(const Error& error)
+int report_error(const Error& error)
 {
     std::string_view rest = error.text;
     while (true) { // Slurm's messages may have several lines
         const std::size_t end = rest.find('\n');
-        say(rest.substr(0, end));
+        print_message(rest.substr(0, end));
         if (end == std::string_view::npos || end + 1 == rest.size()) {
             return static_cast<int>(exit_status_of(error.kind));
         }
@@ -70,11 +70,11 @@ Result<void> take_globals(const Options& options, Globals& globals)
 
 /// Logs to stderr as $GPUQ_LOG and -v request; a value of GPUQ_LOG that can't be parsed stops no
 /// command.
-void start_log(Doors& doors, std::size_t verbose)
+void start_log(Services& services, std::size_t verbose)
 {
     constexpr std::array k_by_count = {log::Level::off, log::Level::info, log::Level::debug,
                                        log::Level::trace};
-    const auto requested = doors.variable("GPUQ_LOG");
+    const auto requested = services.variable("GPUQ_LOG");
     if (verbose == 0 && !requested) {
         return;
     }
@@ -82,7 +82,7 @@ void start_log(Doors& doors, std::size_t verbose)
         log::Levels::all(k_by_count.at(std::min(verbose, k_by_count.size() - 1)));
     const auto levels = log::parse_levels(requested.value_or(""), default_levels);
     if (!levels) {
-        say(levels.error().text);
+        print_message(levels.error().text);
     }
     log::to_stderr(levels ? *levels : default_levels);
 }
@@ -102,40 +102,41 @@ Result<int> print(const std::string& text)
     return 0;
 }
 
-Result<int> run_verb(const Verb& verb, const Words& words, Globals globals, Doors& doors)
+Result<int> run_verb(const Verb& verb, const Arguments& arguments, Globals globals,
+                     Services& services)
 {
     const std::vector<Option> table = all_options(verb);
-    TRY_ASSIGN(Parsed parsed, parse_options(table, verb.order, words));
+    TRY_ASSIGN(Parsed parsed, parse_options(table, verb.order, arguments));
     if (parsed.options.has("help")) {
         return print(help_text(verb));
     }
     TRY(take_globals(parsed.options, globals));
-    start_log(doors, globals.verbose);
+    start_log(services, globals.verbose);
     if (!globals.cluster.empty()) {
-        doors.choose_cluster(globals.cluster);
+        services.choose_cluster(globals.cluster);
     }
     // `keepalive --stay` refreshes them itself; starting another one here would never end.
     if (refreshes_tickets(verb.name) && !parsed.options.has("stay")) {
-        refresh_tickets(doors);
+        refresh_tickets(services);
     }
-    Invocation invocation{doors, globals, std::move(parsed.operands), std::move(parsed.options)};
+    Invocation invocation{services, globals, std::move(parsed.operands), std::move(parsed.options)};
     return verb.run(invocation);
 }
 
 /// Nothing if the configuration is invalid: verbs that need it report that, and help does not need
 /// it.
-std::optional<std::string> host_of_settings(Doors& doors)
+std::optional<std::string> host_of_settings(Services& services)
 {
-    const auto settings = doors.settings();
+    const auto settings = services.settings();
     return settings ? settings->host : std::nullopt;
 }
 
-Result<int> run(const Words& words, Doors& doors)
+Result<int> run(const Arguments& arguments, Services& services)
 {
     const auto global = global_options();
     std::vector<Option> table(global.begin(), global.end());
     table.push_back(k_version);
-    TRY_ASSIGN(const Parsed parsed, parse_options(table, Order::options_first, words));
+    TRY_ASSIGN(const Parsed parsed, parse_options(table, Order::options_first, arguments));
     if (parsed.options.has("version")) {
         return print("gpuq " GPUQ_VERSION "\n");
     }
@@ -145,11 +146,11 @@ Result<int> run(const Words& words, Doors& doors)
     if (parsed.operands.empty()) {
         return fail(Error::Kind::usage, "missing command; try 'gpuq run PROGRAM' or 'gpuq help'");
     }
-    if (const auto call = doors.is_served()
+    if (const auto call = services.is_served()
                               ? std::nullopt
-                              : host_call(words, host_of_settings(doors), every_verb())) {
-        start_log(doors, call->verbose);
-        return run_on_host(*call, doors);
+                              : host_call(arguments, host_of_settings(services), every_verb())) {
+        start_log(services, call->verbose);
+        return run_on_host(*call, services);
     }
     Globals globals;
     TRY(take_globals(parsed.options, globals));
@@ -158,29 +159,29 @@ Result<int> run(const Words& words, Doors& doors)
     if (verb == nullptr) {
         return no_such_verb(name);
     }
-    return run_verb(*verb, Words(parsed.operands.begin() + 1, parsed.operands.end()), globals,
-                    doors);
+    return run_verb(*verb, Arguments(parsed.operands.begin() + 1, parsed.operands.end()), globals,
+                    services);
 }
 
 } // namespace
 
-int run_application(int argc, char** argv, Doors& doors)
+int run_application(int argc, char** argv, Services& services)
 {
-    const std::string called = doors.variable(remote::k_called).value_or("");
-    doors.forget_variable(remote::k_called); // programs that we start must not inherit it
+    const std::string called = services.variable(remote::k_called).value_or("");
+    services.forget_variable(remote::k_called); // programs that we start must not inherit it
     std::optional<Audience> audience;
-    if (doors.is_served()) {
-        audience.emplace(called, every_verb(), [&doors](std::size_t bytes) {
-            doors.tell_serve(remote::line_of_own(bytes));
+    if (services.is_served()) {
+        audience.emplace(called, every_verb(), [&services](std::size_t bytes) {
+            services.send_to_serve(remote::line_of_own(bytes));
         });
     }
-    Result<int> status = run(argc > 1 ? Words(argv + 1, argv + argc) : Words{}, doors);
+    Result<int> status = run(argc > 1 ? Arguments(argv + 1, argv + argc) : Arguments{}, services);
     if (status) {
         status = with_output_written(*status);
     } else {
         std::fflush(stdout);
     }
-    return status ? *status : tell(status.error());
+    return status ? *status : report_error(status.error());
 }
 
 } // namespace gpuq::cli

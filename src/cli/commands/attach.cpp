@@ -2,17 +2,17 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/log_output.h"
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "cli/base/signals.h"
+#include "cli/base/status_sources.h"
 #include "cli/client/follow.h"
 #include "cli/client/waiting.h"
 #include "cli/queries/plain_target.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "core/layout.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/find.h"
-#include "runs/look.h"
+#include "runs/query_status.h"
 #include "runs/records/link_log.h"
 #include "runs/records/record.h"
 
@@ -41,7 +41,7 @@ constexpr std::chrono::milliseconds k_pause{50};
 class AttachVerb {
 public:
     AttachVerb(Invocation& invocation, Store& store, RunStatus status, std::optional<Shown> from)
-        : m_doors(invocation.doors)
+        : m_services(invocation.services)
         , m_globals(invocation.globals)
         , m_take(invocation.options.has("take"))
         , m_from(from)
@@ -55,7 +55,7 @@ public:
     {
         const Run& run = *m_status.run;
         SessionOptions options;
-        TRY_ASSIGN(const Settings settings, m_doors.settings());
+        TRY_ASSIGN(const Settings settings, m_services.settings());
         options.detach_key = settings.detach_key.value_or(DetachKey{});
         options.terminal = m_terminal;
         options.quiet = m_globals.quiet;
@@ -72,12 +72,12 @@ public:
         if (waited.leave) {
             return *waited.leave;
         }
-        tell_where(run, options);
+        print_where(run, options);
         if (const auto leave =
                 earlier ? show_links_since(*earlier, options.printed) : std::nullopt) {
             return *leave;
         }
-        return follow_run(m_doors, m_signals, run, m_status.job->job, options, std::nullopt);
+        return follow_run(m_services, m_signals, run, m_status.job->job, options, std::nullopt);
     }
 
 private:
@@ -100,7 +100,7 @@ private:
         waiting.quiet = m_globals.quiet;
         waiting.visitor = true;
         waiting.link = m_status.link;
-        return wait_for_start(m_doors, m_signals, *m_status.run, m_status.job->job, waiting);
+        return wait_for_start(m_services, m_signals, *m_status.run, m_status.job->job, waiting);
     }
 
     /// The position at which the last client stopped.
@@ -131,8 +131,8 @@ private:
             while (true) {
                 const auto item = log.next(Writer::gone, std::chrono::steady_clock::now());
                 if (!item) {
-                    say(fmt::format("a part of link {} is not shown: {}", shown.link.value,
-                                    item.error().text));
+                    print_message(fmt::format("a part of link {} is not shown: {}",
+                                              shown.link.value, item.error().text));
                 }
                 if (!item || std::holds_alternative<log::End>(*item)) {
                     break;
@@ -185,23 +185,23 @@ private:
         return from + (line == std::string::npos ? 0 : line + 1);
     }
 
-    void tell_where(const Run& run, const SessionOptions& options) const
+    void print_where(const Run& run, const SessionOptions& options) const
     {
         const std::uint32_t job = m_status.first_job.value_or(m_status.job->job).value;
         if (m_globals.quiet || options.over) {
             return;
         }
         if (run.request.pty && !options.detach_key.off) {
-            say(fmt::format("run {} ({}); {} detaches", job, run.request.name,
-                            keys_text(options.detach_key)));
+            print_message(fmt::format("run {} ({}); {} detaches", job, run.request.name,
+                                      keys_text(options.detach_key)));
         } else if (options.shown && options.shown->out + options.shown->err > 0) {
-            say(fmt::format(
+            print_message(fmt::format(
                 "run {} ({}), from the first byte not yet shown; whole log: gpuq logs {}", job,
                 run.request.name, job));
         }
     }
 
-    Doors& m_doors;
+    Services& m_services;
     const Globals& m_globals;
     bool m_take;
     std::optional<Shown> m_from; ///< given by --shown
@@ -233,21 +233,23 @@ Result<std::optional<Shown>> shown_asked(const Options& options)
 }
 
 /// The run given as operand; by default the newest active run, else the newest of all.
-Result<RunKey> run_meant(Doors& doors, Store& store, const std::vector<std::string>& words)
+Result<RunKey> run_meant(Services& services, Store& store,
+                         const std::vector<std::string>& arguments)
 {
-    if (words.size() > 1) {
+    if (arguments.size() > 1) {
         return fail(Error::Kind::usage, "one run at a time: gpuq attach [RUN]");
     }
-    return words.empty() ? find_current_run(store)
-                         : find_supervised(doors, store, words.front(), "attach",
-                                           "srun --overlap --jobid={0} --pty bash opens a shell in "
-                                           "it, gpuq logs -f {0} follows its output");
+    return arguments.empty()
+               ? find_current_run(store)
+               : find_supervised(services, store, arguments.front(), "attach",
+                                 "srun --overlap --jobid={0} --pty bash opens a shell in "
+                                 "it, gpuq logs -f {0} follows its output");
 }
 
 /// Inside the run, attaching would print the run's output into its own output, without end.
-Result<void> check_that_we_are_not_in_it(Doors& doors, const RunStatus& status)
+Result<void> check_that_we_are_not_in_it(Services& services, const RunStatus& status)
 {
-    if (status.state == RunState::ended || doors.variable("GPUQ_RUN_ID") != status.key.text()) {
+    if (status.state == RunState::ended || services.variable("GPUQ_RUN_ID") != status.key.text()) {
         return {};
     }
     return fail(Error::Kind::usage,
@@ -258,9 +260,9 @@ Result<void> check_that_we_are_not_in_it(Doors& doors, const RunStatus& status)
 
 Result<int> attach(Invocation& invocation)
 {
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
-    TRY_ASSIGN(const RunKey key, run_meant(invocation.doors, *store, invocation.words));
-    RunStatus status = look_at(look_doors(invocation.doors, *store), key);
+    TRY_ASSIGN(Store* const store, invocation.services.store());
+    TRY_ASSIGN(const RunKey key, run_meant(invocation.services, *store, invocation.arguments));
+    RunStatus status = query_run(status_sources(invocation.services, *store), key);
     if (!status.run) {
         return fail(Error::Kind::missing,
                     fmt::format("run {}: its record can't be read; gpuq ls --all lists yours",
@@ -271,7 +273,7 @@ Result<int> attach(Invocation& invocation)
                     fmt::format("run {} has no job yet: Slurm has not answered; try again",
                                 short_key(key)));
     }
-    TRY(check_that_we_are_not_in_it(invocation.doors, status));
+    TRY(check_that_we_are_not_in_it(invocation.services, status));
     TRY_ASSIGN(const auto from, shown_asked(invocation.options));
     return AttachVerb(invocation, *store, std::move(status), from).run();
 }

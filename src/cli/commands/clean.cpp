@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/render/run_table.h"
 #include "core/size.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/credentials.h"
 #include "runs/evidence.h"
 #include "runs/insight/cleaning.h"
@@ -85,7 +85,7 @@ public:
     CleanVerb(Invocation& invocation, Store& store)
         : m_invocation(invocation)
         , m_store(store)
-        , m_now(invocation.doors.clock().now())
+        , m_now(invocation.services.clock().now())
         , m_dry(invocation.options.has("dry-run"))
     {
     }
@@ -94,19 +94,20 @@ public:
     {
         TRY_ASSIGN(const Retention retention, keep());
         TRY_ASSIGN(const std::vector<RunKey> keys, all_runs(m_store));
-        const Looked looked = look(look_doors(m_invocation.doors, m_store), keys);
-        if (!looked.slurm_silent.empty()) {
-            say(looked.slurm_silent + "; runs that may be active are kept");
+        const RunStatuses statuses =
+            query_status(status_sources(m_invocation.services, m_store), keys);
+        if (!statuses.slurm_silent.empty()) {
+            print_message(statuses.slurm_silent + "; runs that may be active are kept");
         }
         if (!m_dry) {
-            forget_tickets(looked);
+            forget_tickets(statuses);
         }
-        const auto doomed = choose(looked, retention);
+        const auto doomed = choose(statuses, retention);
         TRY(show(doomed));
         if (m_dry || doomed.empty()) {
-            tell(m_dry ? fmt::format("would remove {}; kept: {}", runs_text(doomed),
-                                     to_text(retention))
-                       : fmt::format("nothing to remove; kept: {}", to_text(retention)));
+            print_note(m_dry ? fmt::format("would remove {}; kept: {}", runs_text(doomed),
+                                           to_text(retention))
+                             : fmt::format("nothing to remove; kept: {}", to_text(retention)));
             return 0;
         }
         TRY_ASSIGN(const bool wanted, agreed(doomed));
@@ -119,30 +120,30 @@ private:
         if (const auto text = m_invocation.options.value("keep")) {
             return parse_retention(*text);
         }
-        TRY_ASSIGN(const Settings settings, m_invocation.doors.settings());
+        TRY_ASSIGN(const Settings settings, m_invocation.services.settings());
         return settings.keep.value_or(k_usual);
     }
 
     /// Removes remaining credentials of runs whose end no process could handle.
-    void forget_tickets(const Looked& looked)
+    void forget_tickets(const RunStatuses& statuses)
     {
-        for (const RunStatus& status : looked.runs) {
+        for (const RunStatus& status : statuses.runs) {
             if (status.state == RunState::ended) {
-                forget_credentials(m_store, m_invocation.doors.secret_files(), status.key);
+                forget_credentials(m_store, m_invocation.services.secret_files(), status.key);
             }
         }
     }
 
-    std::vector<Doomed> choose(const Looked& looked, const Retention& retention)
+    std::vector<Doomed> choose(const RunStatuses& statuses, const Retention& retention)
     {
         std::vector<RunOnShelf> shelf;
-        for (const RunStatus& status : looked.runs) {
+        for (const RunStatus& status : statuses.runs) {
             shelf.push_back(on_shelf(m_store, status));
         }
         std::vector<Doomed> doomed;
         for (RunOnShelf& run : outdated(std::move(shelf), retention, m_now)) {
             const auto status =
-                std::find_if(looked.runs.begin(), looked.runs.end(),
+                std::find_if(statuses.runs.begin(), statuses.runs.end(),
                              [&](const RunStatus& row) { return row.key == run.key; });
             doomed.push_back({std::move(run), &*status});
         }
@@ -156,7 +157,7 @@ private:
                    report::only(table, m_invocation.globals.columns));
         if (!m_invocation.globals.json) {
             return doomed.empty() ? Result<void>()
-                                  : print_table(table, m_invocation.globals, m_invocation.doors);
+                                  : print_table(table, m_invocation.globals, m_invocation.services);
         }
         return m_dry || doomed.empty() ? print_json(doomed) : Result<void>();
     }
@@ -200,21 +201,21 @@ private:
             if (done) {
                 removed.push_back(one);
             } else {
-                say(done.error().text);
+                print_message(done.error().text);
                 status = static_cast<int>(exit_status_of(done.error().kind));
             }
         }
         if (m_invocation.globals.json) {
             TRY(print_json(removed));
         }
-        tell("removed " + runs_text(removed));
+        print_note("removed " + runs_text(removed));
         return status;
     }
 
-    void tell(const std::string& text) const
+    void print_note(const std::string& text) const
     {
         if (!m_invocation.globals.quiet && !m_invocation.globals.json) {
-            say(text);
+            print_message(text);
         }
     }
 
@@ -226,11 +227,11 @@ private:
 
 Result<int> clean(Invocation& invocation)
 {
-    if (!invocation.words.empty()) {
+    if (!invocation.arguments.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("clean: unexpected argument '{}'", invocation.words.front()));
+                    fmt::format("clean: unexpected argument '{}'", invocation.arguments.front()));
     }
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Store* const store, invocation.services.store());
     return CleanVerb(invocation, *store).run();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "cli/policy_ops/apply.h"
 #include "cli/policy_ops/file.h"
 #include "core/number.h"
@@ -11,8 +11,8 @@
 #include "embedded/places.h"
 #include "log/audit.h"
 #include "log/log.h"
+#include "report/ending_text.h"
 #include "report/json.h"
-#include "report/words.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -82,13 +82,13 @@ Result<Wishes> wishes(const Options& options)
     return wishes;
 }
 
-Result<std::string> folder(const Invocation& invocation)
+Result<std::string> directory(const Invocation& invocation)
 {
     if (const auto dir = invocation.options.value("dir")) {
         return *dir;
     }
-    const auto state_home = invocation.doors.variable("XDG_STATE_HOME");
-    const auto home = invocation.doors.variable("HOME");
+    const auto state_home = invocation.services.variable("XDG_STATE_HOME");
+    const auto home = invocation.services.variable("HOME");
     const auto dir = embedded::default_dir(geteuid(), state_home ? state_home->c_str() : nullptr,
                                            home ? home->c_str() : nullptr);
     if (!dir) {
@@ -97,10 +97,10 @@ Result<std::string> folder(const Invocation& invocation)
     return *dir;
 }
 
-void tell(const Globals& globals, const std::string& sentence)
+void print_note(const Globals& globals, const std::string& sentence)
 {
     if (!globals.quiet) {
-        say(sentence);
+        print_message(sentence);
     }
 }
 
@@ -113,10 +113,10 @@ void record(const std::string& dir, const std::string& text)
 /// Creates the courses, which `up` could not; prints each obstacle.
 Result<void> keep_courses(Invocation& invocation, const std::string& dir, const std::string& policy)
 {
-    invocation.doors.choose_configuration(embedded::Places{dir, {}}.slurm_conf());
+    invocation.services.choose_configuration(embedded::Places{dir, {}}.slurm_conf());
     TRY_ASSIGN(const auto missing, apply_courses(invocation, policy));
     for (const std::string& text : missing) {
-        tell(invocation.globals, "courses not reserved: " + text);
+        print_note(invocation.globals, "courses not reserved: " + text);
     }
     return {};
 }
@@ -126,7 +126,7 @@ Result<int> up(Invocation& invocation, const std::string& dir)
     TRY_ASSIGN(Wishes asked, wishes(invocation.options));
     bool has_courses = false;
     if (const auto path = invocation.options.value("policy")) {
-        TRY_ASSIGN(LoadedPolicy loaded, load_obeyed_policy(invocation.doors, *path));
+        TRY_ASSIGN(LoadedPolicy loaded, load_obeyed_policy(invocation.services, *path));
         has_courses = !loaded.reading.policy.courses.empty();
         asked.policy = std::move(loaded.text);
     }
@@ -145,10 +145,10 @@ Result<int> up(Invocation& invocation, const std::string& dir)
         report.was_up
             ? "already"
             : fmt::format("after {:.1f} s", std::chrono::duration<double>(report.took).count());
-    tell(invocation.globals, fmt::format("cluster '{}' is up {}: {}, in {}", spec.name, when,
-                                         embedded::describe(spec), dir));
+    print_note(invocation.globals, fmt::format("cluster '{}' is up {}: {}, in {}", spec.name, when,
+                                               embedded::describe(spec), dir));
     for (const std::string& note : report.notes) {
-        tell(invocation.globals, note);
+        print_note(invocation.globals, note);
     }
     // Also if the cluster was already up: an earlier `up` may have been interrupted here.
     if (has_courses) {
@@ -163,8 +163,9 @@ Result<int> down(const Invocation& invocation, const std::string& dir)
     TRY_ASSIGN(const embedded::DownReport report,
                embedded::down(dir, purged ? embedded::Purge::yes : embedded::Purge::no));
     if (!report.was_up) {
-        tell(invocation.globals, fmt::format("no cluster is up in {}{}", dir,
-                                             purged ? "; its remaining files were removed" : ""));
+        print_note(invocation.globals,
+                   fmt::format("no cluster is up in {}{}", dir,
+                               purged ? "; its remaining files were removed" : ""));
         return 0;
     }
     if (!purged) {
@@ -173,10 +174,10 @@ Result<int> down(const Invocation& invocation, const std::string& dir)
     const std::string jobs = report.jobs_ended == 0
                                  ? ""
                                  : fmt::format(" and {} of its jobs cancelled", report.jobs_ended);
-    tell(invocation.globals,
-         fmt::format("the cluster is down{}; {}", jobs,
-                     purged ? "its accounting was removed"
-                            : "its accounting is kept for the next `gpuq cluster up`"));
+    print_note(invocation.globals,
+               fmt::format("the cluster is down{}; {}", jobs,
+                           purged ? "its accounting was removed"
+                                  : "its accounting is kept for the next `gpuq cluster up`"));
     return 0;
 }
 
@@ -280,7 +281,7 @@ Result<int> show_status(const Invocation& invocation, const std::string& dir)
         return status.error();
     }
     fmt::print("{}", invocation.globals.json ? json_of(*status)
-                                             : text_of(*status, invocation.doors.clock().now()));
+                                             : text_of(*status, invocation.services.clock().now()));
     return status->up ? 0 : 1;
 }
 
@@ -318,10 +319,10 @@ Result<void> check_options(const Options& options, const std::string& action)
 
 Result<int> run(Invocation& invocation)
 {
-    const auto& words = invocation.words;
-    const std::string action = words.size() == 1 ? words[0] : "";
+    const auto& arguments = invocation.arguments;
+    const std::string action = arguments.size() == 1 ? arguments[0] : "";
     TRY(check_options(invocation.options, action));
-    TRY_ASSIGN(const std::string dir, folder(invocation));
+    TRY_ASSIGN(const std::string dir, directory(invocation));
     if (action == "up") {
         return up(invocation, dir);
     }

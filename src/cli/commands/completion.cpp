@@ -18,7 +18,7 @@ constexpr Shell k_shells[] = {
 Result<int> run(Invocation& invocation)
 {
     for (const Shell& shell : k_shells) {
-        if (invocation.words.size() == 1 && invocation.words[0] == shell.name) {
+        if (invocation.arguments.size() == 1 && invocation.arguments[0] == shell.name) {
             std::fputs(shell.script().c_str(), stdout);
             return 0;
         }

@@ -12,35 +12,35 @@ using Strings = std::vector<std::string>;
 
 Strings spellings(const Option& option)
 {
-    Strings words;
+    Strings arguments;
     if (option.letter != 0) {
-        words.push_back(fmt::format("-{}", option.letter));
+        arguments.push_back(fmt::format("-{}", option.letter));
     }
-    words.push_back(fmt::format("--{}", option.name));
-    return words;
+    arguments.push_back(fmt::format("--{}", option.name));
+    return arguments;
 }
 
 std::string spellings(const std::vector<Option>& options)
 {
-    Strings words;
+    Strings arguments;
     for (const Option& option : options) {
         for (std::string& word : spellings(option)) {
-            words.push_back(std::move(word));
+            arguments.push_back(std::move(word));
         }
     }
-    return joined(words);
+    return joined(arguments);
 }
 
 /// A pattern for `case`: the options that take the next word as their value.
 std::string with_values(const std::vector<Option>& options)
 {
-    Strings words;
+    Strings arguments;
     for (const Option& option : options) {
         if (!option.value.empty()) {
-            words.push_back(joined(spellings(option), " | "));
+            arguments.push_back(joined(spellings(option), " | "));
         }
     }
-    return joined(words, " | ");
+    return joined(arguments, " | ");
 }
 
 /// Lines of `case $previous` for the options that take a value.
@@ -51,11 +51,11 @@ std::string values(const std::vector<Option>& options)
         if (option.value.empty()) {
             continue;
         }
-        const Strings words = values_of(option);
+        const Strings arguments = values_of(option);
         const std::string action = takes_file(option) ? "compopt -o default; "
-                                   : words.empty()
+                                   : arguments.empty()
                                        ? ""
-                                       : fmt::format("_gpuq_words '{}'; ", joined(words));
+                                       : fmt::format("_gpuq_words '{}'; ", joined(arguments));
         text += fmt::format("                {}) {}return ;;\n", joined(spellings(option), " | "),
                             action);
     }

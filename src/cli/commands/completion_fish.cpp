@@ -27,8 +27,8 @@ std::string row(const Option& option, const std::string& condition)
     if (!option.value.empty()) {
         text += takes_file(option) ? " -r -F" : " -x";
     }
-    if (const auto words = values_of(option); !words.empty()) {
-        text += fmt::format(" -a '{}'", joined(words));
+    if (const auto arguments = values_of(option); !arguments.empty()) {
+        text += fmt::format(" -a '{}'", joined(arguments));
     }
     return text + fmt::format(" -d {}\n", quoted(option.help));
 }

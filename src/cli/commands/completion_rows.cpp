@@ -92,9 +92,9 @@ std::vector<std::string> verb_names()
     return names;
 }
 
-std::string joined(const std::vector<std::string>& words, std::string_view separator)
+std::string joined(const std::vector<std::string>& arguments, std::string_view separator)
 {
-    return fmt::format("{}", fmt::join(words, separator));
+    return fmt::format("{}", fmt::join(arguments, separator));
 }
 
 } // namespace gpuq::cli

@@ -28,6 +28,6 @@ std::vector<std::string> values_of(const Option& option);
 bool takes_file(const Option& option);
 
 std::vector<std::string> verb_names();
-std::string joined(const std::vector<std::string>& words, std::string_view separator = " ");
+std::string joined(const std::vector<std::string>& arguments, std::string_view separator = " ");
 
 } // namespace gpuq::cli

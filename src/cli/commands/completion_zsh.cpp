@@ -25,10 +25,10 @@ std::string value_of(const Option& option)
     if (option.value.empty()) {
         return "";
     }
-    const auto words = values_of(option);
-    const std::string action = takes_file(option) ? "_files"
-                               : words.empty()    ? " "
-                                                  : fmt::format("({})", joined(words));
+    const auto arguments = values_of(option);
+    const std::string action = takes_file(option)  ? "_files"
+                               : arguments.empty() ? " "
+                                                   : fmt::format("({})", joined(arguments));
     return fmt::format(":{}:{}", quoted(option.value), action);
 }
 

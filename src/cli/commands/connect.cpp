@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/host/ssh_config.h"
 #include "cli/host/tunnel.h"
 #include "cli/queries/plain_target.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
 #include "remote/forward.h"
 #include "remote/verb_process.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/connect_keys.h"
 #include "runs/find.h"
 #include "term/sanitise.h"
@@ -39,14 +39,14 @@ Error has_ended(const RunStatus& run)
     return fail(Error::Kind::missing,
                 fmt::format("run {} has ended{}", run_title(run),
                             run.ending && run.run
-                                ? ": it " + ending_in_words(*run.ending, run.run->request)
+                                ? ": it " + ending_text(*run.ending, run.run->request)
                                 : ""));
 }
 
 Result<std::string> config_of(Invocation& invocation, Store& store, const RunStatus& run,
                               const std::string& word)
 {
-    TRY_ASSIGN(std::string program, invocation.doors.program());
+    TRY_ASSIGN(std::string program, invocation.services.program());
     std::vector<std::string> command{std::move(program)};
     if (!invocation.globals.cluster.empty()) {
         command.insert(command.end(), {"--cluster", invocation.globals.cluster});
@@ -61,7 +61,7 @@ Result<std::string> config_of(Invocation& invocation, Store& store, const RunSta
 }
 
 /// The client generates the lines for ssh_config itself: it accepts no text from this host.
-Result<int> tell_target(const Doors& doors, const RunStatus& run)
+Result<int> print_target(const Services& services, const RunStatus& run)
 {
     JobId job{0};
     if (run.first_job) {
@@ -75,7 +75,7 @@ Result<int> tell_target(const Doors& doors, const RunStatus& run)
         return fail(Error::Kind::usage, fmt::format("ssh_config can't hold the user name '{}'",
                                                     sanitised(target.user)));
     }
-    doors.tell_serve(line);
+    services.send_to_serve(line);
     return 0;
 }
 
@@ -101,7 +101,7 @@ Result<void> check_running(const RunStatus& run)
 }
 
 /// Prints messages of the node's sshd, or why there is none.
-void say_lines(std::string_view text)
+void print_lines(std::string_view text)
 {
     while (!text.empty()) {
         const auto end = std::min(text.find('\n'), text.size());
@@ -114,24 +114,24 @@ void say_lines(std::string_view text)
             line.remove_suffix(1);
         }
         if (!line.empty()) {
-            say(line);
+            print_message(line);
         }
     }
 }
 
-/// `words`: the supervisor's arguments in the step, its subcommand first.
-Result<int> tunnel_to(Doors& doors, Store& store, const RunStatus& run,
-                      std::vector<std::string> words)
+/// `arguments`: the supervisor's arguments in the step, its subcommand first.
+Result<int> tunnel_to(Services& services, Store& store, const RunStatus& run,
+                      std::vector<std::string> arguments)
 {
-    TRY_ASSIGN(const std::string supervisor, doors.supervisor());
-    TRY_ASSIGN(Cluster* const cluster, doors.cluster());
-    const std::string task = std::exchange(words.front(), run.key.text());
-    words.insert(words.begin(), {supervisor, task, store.root()});
-    words.insert(words.begin() + 4, fmt::format("{}", run.link.value));
+    TRY_ASSIGN(const std::string supervisor, services.supervisor());
+    TRY_ASSIGN(Cluster* const cluster, services.cluster());
+    const std::string task = std::exchange(arguments.front(), run.key.text());
+    arguments.insert(arguments.begin(), {supervisor, task, store.root()});
+    arguments.insert(arguments.begin() + 4, fmt::format("{}", run.link.value));
     TRY_ASSIGN(const StepProcess step,
-               cluster->start_step(run.job->job, words, /*with_input=*/true));
+               cluster->start_step(run.job->job, arguments, /*with_input=*/true));
     const TunnelEnd end = carry(step, STDIN_FILENO, STDOUT_FILENO);
-    say_lines(end.errors);
+    print_lines(end.errors);
     if (!end.connected) {
         return fail(Error::Kind::io,
                     fmt::format("no connection to run {}: nothing answered on its node{}",
@@ -143,40 +143,40 @@ Result<int> tunnel_to(Doors& doors, Store& store, const RunStatus& run,
 /// Connects to HOST:PORT..., as seen from the run's node.
 Result<int> forward_to(Invocation& invocation, Store& store, const RunStatus& run)
 {
-    std::vector<std::string> words{"forward"};
-    for (std::size_t i = 1; i < invocation.words.size(); ++i) {
-        if (!remote::is_destination(invocation.words[i])) {
+    std::vector<std::string> arguments{"forward"};
+    for (std::size_t i = 1; i < invocation.arguments.size(); ++i) {
+        if (!remote::is_destination(invocation.arguments[i])) {
             return fail(Error::Kind::usage,
-                        fmt::format("'{}' is not HOST:PORT", sanitised(invocation.words[i])));
+                        fmt::format("'{}' is not HOST:PORT", sanitised(invocation.arguments[i])));
         }
-        words.push_back(invocation.words[i]);
+        arguments.push_back(invocation.arguments[i]);
     }
-    return tunnel_to(invocation.doors, store, run, std::move(words));
+    return tunnel_to(invocation.services, store, run, std::move(arguments));
 }
 
 Result<int> connect(Invocation& invocation)
 {
     const bool config = invocation.options.has("config");
     const bool dial = invocation.options.has("dial");
-    if (invocation.words.size() != 1 && !(dial && invocation.words.size() > 1)) {
+    if (invocation.arguments.size() != 1 && !(dial && invocation.arguments.size() > 1)) {
         return fail(Error::Kind::usage,
-                    invocation.words.empty()
+                    invocation.arguments.empty()
                         ? "connect: missing run; try gpuq connect --config last (gpuq ls "
                           "lists runs)"
                         : "one run at a time: gpuq connect RUN");
     }
-    const std::string& word = invocation.words.front();
+    const std::string& word = invocation.arguments.front();
     if (!config && !dial && ::isatty(STDIN_FILENO) == 1) {
         return fail(Error::Kind::usage,
                     fmt::format("gpuq connect is run by ssh: use `gpuq connect --config {} >> "
                                 "~/.ssh/config`, then `ssh gpuq-{}`",
                                 word, word));
     }
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(const RunKey key,
-               find_supervised(invocation.doors, *store, word, "connect",
+               find_supervised(invocation.services, *store, word, "connect",
                                "srun --overlap --jobid={0} --pty bash opens a shell in it"));
-    const RunStatus run = look_at(look_doors(invocation.doors, *store), key);
+    const RunStatus run = query_run(status_sources(invocation.services, *store), key);
     if (run.state == RunState::ended) {
         forget_connect_keys(*store, key);
         return has_ended(run);
@@ -187,16 +187,16 @@ Result<int> connect(Invocation& invocation)
     if (dial) {
         return forward_to(invocation, *store, run);
     }
-    TRY(prepare_connect(*store, key, [&] { return invocation.doors.new_ssh_key(); }));
+    TRY(prepare_connect(*store, key, [&] { return invocation.services.new_ssh_key(); }));
     if (invocation.options.has("as-target")) {
-        return tell_target(invocation.doors, run);
+        return print_target(invocation.services, run);
     }
     if (config) {
         TRY_ASSIGN(const std::string text, config_of(invocation, *store, run, word));
         std::fputs(text.c_str(), stdout);
         return 0;
     }
-    return tunnel_to(invocation.doors, *store, run, {"connect"});
+    return tunnel_to(invocation.services, *store, run, {"connect"});
 }
 
 } // namespace

@@ -18,18 +18,18 @@ constexpr std::array k_options = {
 
 Result<int> doctor(Invocation& invocation)
 {
-    if (!invocation.words.empty()) {
+    if (!invocation.arguments.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("doctor: unexpected argument '{}'", invocation.words.front()));
+                    fmt::format("doctor: unexpected argument '{}'", invocation.arguments.front()));
     }
     const report::Table none = findings_table({});
     TRY_ASSIGN([[maybe_unused]] const auto checked, report::only(none, invocation.globals.columns));
-    const auto findings =
-        examine(invocation.doors, invocation.options.has("nodes") ? AskNodes::yes : AskNodes::no);
+    const auto findings = examine(
+        invocation.services, invocation.options.has("nodes") ? NodeQueries::yes : NodeQueries::no);
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(findings_list(findings))));
     } else {
-        TRY(print_table(findings_table(findings), invocation.globals, invocation.doors));
+        TRY(print_table(findings_table(findings), invocation.globals, invocation.services));
     }
     return count_of(findings, Finding::Level::problem) == 0 ? 0 : 1;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/plain_target.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
 #include "core/timestamp.h"
 #include "report/json.h"
@@ -56,21 +56,21 @@ Result<Exemption> keep(Store& store, const RunKey& key, const Exemption& exempti
 
 Result<int> exempt(Invocation& invocation)
 {
-    if (invocation.words.size() != 1) {
+    if (invocation.arguments.size() != 1) {
         return fail(Error::Kind::usage, "exempt takes one run: gpuq exempt last --reason TEXT");
     }
     TRY_ASSIGN(const std::string reason, reason_in(invocation.options));
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(const RunKey key,
-               find_supervised(invocation.doors, *store, invocation.words[0], "exempt",
+               find_supervised(invocation.services, *store, invocation.arguments[0], "exempt",
                                "gpuq takes no idle GPUs back from job {0}"));
-    const RunStatus run = look_at(look_doors(invocation.doors, *store), key);
+    const RunStatus run = query_run(status_sources(invocation.services, *store), key);
     if (run.state == RunState::ended) {
         return fail(Error::Kind::denied, fmt::format("run {} has ended already", run_title(run)));
     }
     const bool ruled = store->read(idle_rules_json(key)).has_value();
     const Exemption asked{fmt::format("{}@{}", user_name(), host_name()), reason,
-                          invocation.doors.clock().now()};
+                          invocation.services.clock().now()};
     TRY_ASSIGN(const Exemption kept, keep(*store, key, asked));
     if (invocation.globals.json) {
         TRY(print_text(report::json_document({{"key", key.text()},
@@ -81,11 +81,13 @@ Result<int> exempt(Invocation& invocation)
                                               {"takes_idle_gpus_back", ruled}})));
     }
     if (!invocation.globals.quiet) {
-        say(kept == asked ? fmt::format("run {} keeps its GPUs, also idle ones", run_title(run))
+        print_message(kept == asked
+                          ? fmt::format("run {} keeps its GPUs, also idle ones", run_title(run))
                           : fmt::format("run {} was exempted by {} already: {}", run_title(run),
                                         kept.by, kept.reason));
         if (!ruled) {
-            say("no queue of its policy takes idle GPUs back: it would have kept them anyway");
+            print_message(
+                "no queue of its policy takes idle GPUs back: it would have kept them anyway");
         }
     }
     return 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/plain_target.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
 #include "core/layout.h"
 #include "core/walltime.h"
@@ -39,9 +39,9 @@ public:
     {
         TRY_ASSIGN(const RunKey key,
                    find_supervised(
-                       m_invocation.doors, m_store, word, "extend",
+                       m_invocation.services, m_store, word, "extend",
                        "scontrol update JobId={0} TimeLimit=TIME, by an operator once it runs"));
-        const RunStatus status = look_at(look_doors(m_invocation.doors, m_store), key);
+        const RunStatus status = query_run(status_sources(m_invocation.services, m_store), key);
         TRY(check_state(status));
         if (status.run && status.run->request.chain) {
             return lengthen_chain(status);
@@ -55,7 +55,7 @@ public:
         // Slurm's value: the limit may have been changed without gpuq.
         TRY_ASSIGN(const Job job, m_cluster.job(status.job->job));
         if (!job.walltime) {
-            tell(fmt::format("run {} has no time limit", run_title(status)));
+            print_note(fmt::format("run {} has no time limit", run_title(status)));
             return 0;
         }
         return change(status, job);
@@ -86,7 +86,7 @@ private:
     {
         const minutes before = status.run->request.walltime;
         const WalltimeChange change{before + m_more, fmt::format("{}@{}", user_name(), host_name()),
-                                    m_invocation.doors.clock().now(), status.run->request.chain};
+                                    m_invocation.services.clock().now(), status.run->request.chain};
         TRY(m_store.write(layout::walltime_json(status.key), to_json(change)));
         if (m_invocation.globals.json) {
             TRY(print_text(
@@ -95,8 +95,8 @@ private:
                                        {"time_limit", std::chrono::seconds(change.walltime)},
                                        {"time_limit_before", std::chrono::seconds(before)}})));
         }
-        tell(fmt::format("run {} has {}, was {}, over all its links", run_title(status),
-                         to_text(change.walltime), to_text(before)));
+        print_note(fmt::format("run {} has {}, was {}, over all its links", run_title(status),
+                               to_text(change.walltime), to_text(before)));
         return 0;
     }
 
@@ -140,11 +140,11 @@ private:
     void keep(const RunStatus& status, minutes wanted)
     {
         const WalltimeChange change{wanted, fmt::format("{}@{}", user_name(), host_name()),
-                                    m_invocation.doors.clock().now(), std::nullopt};
+                                    m_invocation.services.clock().now(), std::nullopt};
         if (const auto kept = m_store.write(layout::walltime_json(status.key), to_json(change));
             !kept) {
-            say(fmt::format("Slurm has changed the limit, but gpuq can't record it: {}",
-                            kept.error().text));
+            print_message(fmt::format("Slurm has changed the limit, but gpuq can't record it: {}",
+                                      kept.error().text));
         }
     }
 
@@ -157,15 +157,15 @@ private:
                  {"time_limit", std::chrono::seconds(wanted)},
                  {"time_limit_before", std::chrono::seconds(*job.walltime)}}));
         }
-        tell(fmt::format("run {} has {}, was {}", run_title(status), to_text(wanted),
-                         to_text(*job.walltime)));
+        print_note(fmt::format("run {} has {}, was {}", run_title(status), to_text(wanted),
+                               to_text(*job.walltime)));
         return {};
     }
 
-    void tell(const std::string& text) const
+    void print_note(const std::string& text) const
     {
         if (!m_invocation.globals.quiet) {
-            say(text);
+            print_message(text);
         }
     }
 
@@ -177,16 +177,16 @@ private:
 
 Result<int> extend(Invocation& invocation)
 {
-    if (invocation.words.size() != 2) {
+    if (invocation.arguments.size() != 2) {
         return fail(Error::Kind::usage,
                     "extend takes a run and the time to add: gpuq extend last 2h");
     }
-    std::string_view time = invocation.words[1];
+    std::string_view time = invocation.arguments[1];
     time.remove_prefix(time.starts_with('+') ? 1 : 0);
     TRY_ASSIGN(const minutes more, parse_walltime(time));
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
-    TRY_ASSIGN(Cluster* const cluster, invocation.doors.cluster());
-    return ExtendVerb(invocation, *store, *cluster, more).run(invocation.words[0]);
+    TRY_ASSIGN(Store* const store, invocation.services.store());
+    TRY_ASSIGN(Cluster* const cluster, invocation.services.cluster());
+    return ExtendVerb(invocation, *store, *cluster, more).run(invocation.arguments[0]);
 }
 
 } // namespace

@@ -68,7 +68,7 @@ Result<int> print(const FreeGpus& found, Invocation& invocation, Time now)
         TRY(print_line(free_answer(found, now)));
     }
     if (!table.rows.empty()) {
-        TRY(print_table(table, globals, invocation.doors));
+        TRY(print_table(table, globals, invocation.services));
     }
     for (const std::string& line : globals.no_header ? Lines{} : own_lines(found, now)) {
         TRY(print_line(line));
@@ -78,18 +78,18 @@ Result<int> print(const FreeGpus& found, Invocation& invocation, Time now)
 
 Result<int> free_gpus(Invocation& invocation)
 {
-    if (!invocation.words.empty()) {
+    if (!invocation.arguments.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("free: unexpected argument '{}'", invocation.words.front()));
+                    fmt::format("free: unexpected argument '{}'", invocation.arguments.front()));
     }
-    TRY_ASSIGN(Cluster* const cluster, invocation.doors.cluster());
-    TRY_ASSIGN(const FreeGpus found,
-               find_free(*cluster, invocation.options.has("next"), invocation.doors.clock().now()));
+    TRY_ASSIGN(Cluster* const cluster, invocation.services.cluster());
+    TRY_ASSIGN(const FreeGpus found, find_free(*cluster, invocation.options.has("next"),
+                                               invocation.services.clock().now()));
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(free_document(found))));
         return 0;
     }
-    return print(found, invocation, invocation.doors.clock().now());
+    return print(found, invocation, invocation.services.clock().now());
 }
 
 } // namespace

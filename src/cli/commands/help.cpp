@@ -10,16 +10,16 @@ namespace {
 
 Result<int> run(Invocation& invocation)
 {
-    if (invocation.words.size() > 1) {
+    if (invocation.arguments.size() > 1) {
         return fail(Error::Kind::usage, "help takes one verb: gpuq help [VERB]");
     }
-    if (invocation.words.empty()) {
+    if (invocation.arguments.empty()) {
         std::fputs(help_text().c_str(), stdout);
         return 0;
     }
-    const Verb* verb = find_verb(every_verb(), invocation.words[0]);
+    const Verb* verb = find_verb(every_verb(), invocation.arguments[0]);
     if (verb == nullptr) {
-        return no_such_verb(invocation.words[0]);
+        return no_such_verb(invocation.arguments[0]);
     }
     std::fputs(help_text(*verb).c_str(), stdout);
     return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/find_credentials.h"
 #include "cli/queries/plain_target.h"
@@ -23,30 +23,30 @@ constexpr std::array k_options = {
 
 Result<int> keepalive(Invocation& invocation)
 {
-    if (invocation.words.size() > 1) {
+    if (invocation.arguments.size() > 1) {
         return fail(Error::Kind::usage, "keepalive takes one run, or none for all: gpuq keepalive");
     }
-    Doors& doors = invocation.doors;
+    Services& services = invocation.services;
     if (invocation.options.has("stay")) {
-        keep_refreshing(doors);
+        keep_refreshing(services);
         return 0;
     }
-    TRY_ASSIGN(Store* const store, doors.store());
+    TRY_ASSIGN(Store* const store, services.store());
     std::vector<RunKey> keys;
-    if (invocation.words.empty()) {
+    if (invocation.arguments.empty()) {
         TRY_ASSIGN(keys, active_runs(*store));
     } else {
         TRY_ASSIGN(const RunKey key,
-                   find_supervised(doors, *store, invocation.words.front(), "keepalive",
+                   find_supervised(services, *store, invocation.arguments.front(), "keepalive",
                                    "tickets in job {0} are not renewed; gpuq run starts it with "
                                    "tickets that are renewed"));
         keys.push_back(key);
     }
-    const Looked looked = look(look_doors(doors, *store), keys);
-    const auto runs = find_credentials(doors, *store, looked.runs);
-    const Time now = doors.clock().now();
-    if (!looked.slurm_silent.empty()) {
-        say(fmt::format("{}; showing the state on disk", looked.slurm_silent));
+    const RunStatuses statuses = query_status(status_sources(services, *store), keys);
+    const auto runs = find_credentials(services, *store, statuses.runs);
+    const Time now = services.clock().now();
+    if (!statuses.slurm_silent.empty()) {
+        print_message(fmt::format("{}; showing the state on disk", statuses.slurm_silent));
     }
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(keepalive_document(runs, now))));
@@ -56,18 +56,19 @@ Result<int> keepalive(Invocation& invocation)
     TRY_ASSIGN([[maybe_unused]] const auto checked,
                report::only(table, invocation.globals.columns));
     if (runs.empty() && !invocation.globals.quiet) {
-        say(invocation.words.empty()
+        print_message(
+            invocation.arguments.empty()
                 ? "no active run has a Kerberos ticket; klist shows whether your login has one"
                 : fmt::format("run {} has no Kerberos ticket: the login that started it had none",
-                              run_title(looked.runs.front())));
+                              run_title(statuses.runs.front())));
     }
     if (runs.empty()) {
         return 0;
     }
-    TRY(print_table(table, invocation.globals, doors));
+    TRY(print_table(table, invocation.globals, services));
     if (!invocation.globals.quiet) {
         for (const std::string& text : shortages(runs, now)) {
-            say(text);
+            print_message(text);
         }
     }
     return 0;

@@ -2,9 +2,9 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/log_output.h"
-#include "cli/base/look_doors.h"
+#include "cli/base/message.h"
 #include "cli/base/printable.h"
-#include "cli/base/say.h"
+#include "cli/base/status_sources.h"
 #include "cli/client/log_copy.h"
 #include "cli/client/plain_log.h"
 #include "cli/queries/plain_target.h"
@@ -12,7 +12,7 @@
 #include "core/layout.h"
 #include "core/pending_reason.h"
 #include "remote/verb_process.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/find.h"
 #include "runs/log_reader.h"
 #include "telemetry/crc32c.h"
@@ -51,7 +51,7 @@ constexpr std::array k_options = {
 constexpr auto k_shortest_pause = 100ms;
 constexpr auto k_longest_pause = 1000ms;
 /// How often to check on disk whether the run has ended, besides whenever the journal has grown.
-constexpr auto k_look_period = 5s;
+constexpr auto k_query_period = 5s;
 /// How often to query Slurm if the disk does not show the state: often at first and while a run
 /// waits, less often later.
 constexpr auto k_ask_period = 10s;
@@ -76,12 +76,12 @@ class LogsVerb {
 public:
     LogsVerb(Invocation& invocation, Store& store, const RunKey& key,
              std::optional<Copying> copying, std::array<std::uint64_t, 2> shown)
-        : m_all_doors(invocation.doors)
+        : m_all_services(invocation.services)
         , m_quiet(invocation.globals.quiet)
         , m_follow(invocation.options.has("follow"))
-        , m_clock(invocation.doors.clock())
+        , m_clock(invocation.services.clock())
         , m_store(store)
-        , m_doors(look_doors(invocation.doors, store))
+        , m_services(status_sources(invocation.services, store))
         , m_key(key)
         , m_reader(store, key)
         , m_copying(std::move(copying))
@@ -95,20 +95,20 @@ public:
             m_unchecked = m_copying->mark.checked;
             m_reader.pass_over(m_copying->mark.bytes - m_unchecked);
         }
-        m_doors.cluster = [this, &doors = invocation.doors] {
+        m_services.cluster = [this, &services = invocation.services] {
             m_asked = true;
-            return doors.cluster();
+            return services.cluster();
         };
     }
 
     Result<int> run()
     {
-        look();
-        tell_serve();
+        query();
+        send_to_serve();
         while (!m_left) {
             TRY_ASSIGN(const log::Item item, m_reader.next(writer(), m_clock.steady()));
             if (!std::holds_alternative<log::Gap>(item)) {
-                tell_lost();
+                report_lost();
             }
             std::visit([this](const auto& one) { on(one); }, item);
             if (m_is_another) {
@@ -125,8 +125,8 @@ public:
         }
         if (m_copying && m_copying->file) {
             written(m_copying->file->sync());
-            tell(fmt::format("{} holds {} bytes of the log", sanitised(m_copying->path),
-                             m_copying->file->size()));
+            print_note(fmt::format("{} holds {} bytes of the log", sanitised(m_copying->path),
+                                   m_copying->file->size()));
         }
         return *m_left;
     }
@@ -160,10 +160,10 @@ private:
 
     /// Reports to serve the position at which this output begins, in case another session must
     /// continue it. Link 0: the position is in the log of the whole run.
-    void tell_serve() const
+    void send_to_serve() const
     {
         const std::uint64_t out = m_copying ? m_copying->mark.bytes : m_shown[0];
-        m_all_doors.tell_serve(remote::line_of(
+        m_all_services.send_to_serve(remote::line_of(
             {m_key.text(), m_status.job ? m_status.job->job.value : 0, 0, out, m_shown[1]}));
     }
 
@@ -186,7 +186,7 @@ private:
         if (error == EPIPE) {
             m_left = m_follow ? k_closed_output : 0;
         } else if (error != 0) {
-            say(fmt::format("can't write: {}", std::strerror(error)));
+            print_message(fmt::format("can't write: {}", std::strerror(error)));
             m_left = static_cast<int>(ExitStatus::internal);
         }
     }
@@ -195,7 +195,7 @@ private:
 
     void on(const log::Cut& cut)
     {
-        tell(fmt::format("the log of {} was truncated or replaced", name(cut.stream)));
+        print_note(fmt::format("the log of {} was truncated or replaced", name(cut.stream)));
     }
 
     void on(const log::Wait& wait)
@@ -214,7 +214,7 @@ private:
         sleep(wait.held_back ? k_shortest_pause : m_pause);
         m_pause = std::min<std::chrono::milliseconds>(m_pause * 3 / 2, k_longest_pause);
         if (m_follow) {
-            look_when_due();
+            query_when_due();
         }
     }
 
@@ -231,12 +231,12 @@ private:
         // The run has ended; its exit status may still become known.
         m_end_seen = m_end_seen.value_or(m_clock.steady());
         if (m_clock.steady() - *m_end_seen >= k_ending_patience) {
-            tell(fmt::format("run {} has ended; exit status unknown", run_title(m_status)));
+            print_note(fmt::format("run {} has ended; exit status unknown", run_title(m_status)));
             m_left = static_cast<int>(ExitStatus::lost);
             return;
         }
         sleep(k_longest_pause);
-        look();
+        query();
     }
 
     static std::size_t of(Stream stream) { return static_cast<std::size_t>(stream); }
@@ -244,14 +244,14 @@ private:
     void leave(int status)
     {
         if (!m_follow && !m_printed) {
-            tell(m_status.state != RunState::ended ? "no output yet" : no_output());
+            print_note(m_status.state != RunState::ended ? "no output yet" : no_output());
         }
         if (m_follow && m_status.run && m_status.ending &&
             (status != 0 || !m_status.ending->detail.empty())) {
-            tell(fmt::format("run {} {}", run_title(m_status),
-                             ending_in_words(*m_status.ending, m_status.run->request)));
+            print_note(fmt::format("run {} {}", run_title(m_status),
+                                   ending_text(*m_status.ending, m_status.run->request)));
         }
-        const bool there = is_there();
+        const bool there = exists();
         m_left = status == 0 && !there ? static_cast<int>(ExitStatus::internal) : status;
     }
 
@@ -260,53 +260,54 @@ private:
         const std::string run = fmt::format("run {}", run_title(m_status));
         return m_status.ending && m_status.run
                    ? fmt::format("{} has printed nothing; it {}", run,
-                                 ending_in_words(*m_status.ending, m_status.run->request))
+                                 ending_text(*m_status.ending, m_status.run->request))
                    : fmt::format("{} has printed nothing", run);
     }
 
     /// A supervisor creates both files with its journal: a missing one was removed.
-    bool is_there()
+    bool exists()
     {
         bool all = true;
         for (const Stream stream : {Stream::out, Stream::err}) {
             const std::string path = layout::log(m_key, m_status.link, stream);
             const auto size = m_store.size(path);
             if (m_journal_size > 0 && !size && size.error().kind == Error::Kind::missing) {
-                say(fmt::format("the log is gone: {}/{}", m_store.root(), path));
+                print_message(fmt::format("the log is gone: {}/{}", m_store.root(), path));
                 all = false;
             }
         }
         return all;
     }
 
-    void look_when_due()
+    void query_when_due()
     {
         const auto size = m_store.size(layout::journal(m_key, m_status.link));
         const bool news = size && *size != m_journal_size;
-        if (news || m_clock.steady() - m_looked_at >= k_look_period) {
-            look();
+        if (news || m_clock.steady() - m_checked_at >= k_query_period) {
+            query();
         }
     }
 
-    void look()
+    void query()
     {
         const Steady now = m_clock.steady();
         const auto size = m_store.size(layout::journal(m_key, m_status.link));
         m_journal_size = size ? *size : 0;
-        m_looked_at = now;
+        m_checked_at = now;
         const bool may_ask = m_follow && now >= m_ask_at;
         m_asked = false;
-        Looked looked = gpuq::look(m_doors, {m_key}, may_ask ? Ask::if_needed : Ask::never);
-        if (may_ask || looked.runs.front().state != RunState::unknown) {
-            m_status = std::move(looked.runs.front());
+        RunStatuses statuses = gpuq::query_status(
+            m_services, {m_key}, may_ask ? SlurmQuery::if_needed : SlurmQuery::never);
+        if (may_ask || statuses.runs.front().state != RunState::unknown) {
+            m_status = std::move(statuses.runs.front());
         }
         if (m_asked) {
             plan_next_question(now);
         } else if (may_ask) {
             m_first_asked.reset(); // the run shows signs of life
         }
-        tell_of_waiting();
-        tell_of_silence(looked.slurm_silent);
+        report_waiting();
+        report_silence(statuses.slurm_silent);
     }
 
     void plan_next_question(Steady now)
@@ -317,35 +318,35 @@ private:
         m_ask_at = now + (often ? k_ask_period : k_ask_seldom);
     }
 
-    void tell_of_waiting()
+    void report_waiting()
     {
-        if (m_status.state != RunState::waiting || m_said_waiting) {
+        if (m_status.state != RunState::waiting || m_reported_waiting) {
             return;
         }
-        m_said_waiting = true;
+        m_reported_waiting = true;
         const Time now = m_clock.now();
         std::string text = fmt::format("run {} waits: {}", run_title(m_status),
-                                       waiting_in_words(m_status.reason, gpus_asked(m_status)));
+                                       pending_reason_text(m_status.reason, gpu_totals(m_status)));
         if (const auto start = start_of(m_status); start && *start > now) {
-            text += "; " + start_in_words(m_status, now);
+            text += "; " + start_text(m_status, now);
         }
-        tell(text);
+        print_note(text);
     }
 
-    void tell_of_silence(const std::string& why)
+    void report_silence(const std::string& why)
     {
-        if (!why.empty() && !m_said_silent) {
-            m_said_silent = true;
-            tell(fmt::format("{}; following the log on disk", why));
+        if (!why.empty() && !m_reported_silent) {
+            m_reported_silent = true;
+            print_note(fmt::format("{}; following the log on disk", why));
         }
     }
 
-    void tell_lost()
+    void report_lost()
     {
         for (const Stream stream : {Stream::out, Stream::err}) {
             auto& bytes = m_lost[static_cast<std::size_t>(stream)];
             if (bytes > 0) {
-                tell(fmt::format("{} bytes of {} are not in the log", bytes, name(stream)));
+                print_note(fmt::format("{} bytes of {} are not in the log", bytes, name(stream)));
                 bytes = 0;
             }
         }
@@ -358,19 +359,19 @@ private:
         ::poll(nullptr, 0, static_cast<int>(time.count()));
     }
 
-    void tell(const std::string& text) const
+    void print_note(const std::string& text) const
     {
         if (!m_quiet) {
-            say(text, m_output.at_line_start() ? Cursor::line_start : Cursor::middle);
+            print_message(text, m_output.at_line_start() ? Cursor::line_start : Cursor::middle);
         }
     }
 
-    const Doors& m_all_doors;
+    const Services& m_all_services;
     bool m_quiet;
     bool m_follow;
     Clock& m_clock;
     Store& m_store;
-    LookDoors m_doors;
+    StatusSources m_services;
     RunKey m_key;
     LogReader m_reader;
     std::optional<Copying> m_copying;
@@ -386,15 +387,15 @@ private:
     std::array<std::uint64_t, 2> m_lost{0, 0};
     std::chrono::milliseconds m_pause = k_shortest_pause;
     std::uint64_t m_journal_size = 0;
-    Steady m_looked_at = {};
+    Steady m_checked_at = {};
     Steady m_ask_at = {};
     std::optional<Steady> m_first_asked; ///< the first query since the run last showed signs of
                                          ///< life
     std::optional<Steady> m_end_seen;
     bool m_asked = false;
     bool m_printed = false;
-    bool m_said_waiting = false;
-    bool m_said_silent = false;
+    bool m_reported_waiting = false;
+    bool m_reported_silent = false;
     std::optional<int> m_left;
 };
 
@@ -450,15 +451,15 @@ void leave_on_interrupt()
 
 Result<int> logs(Invocation& invocation)
 {
-    if (invocation.words.size() != 1) {
+    if (invocation.arguments.size() != 1) {
         return fail(Error::Kind::usage,
-                    invocation.words.empty()
+                    invocation.arguments.empty()
                         ? "logs: missing run; gpuq logs last shows the newest, gpuq ls lists runs"
                         : "one run at a time: gpuq logs RUN");
     }
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(const Target target,
-               find_target(invocation.doors, *store, invocation.words.front()));
+               find_target(invocation.services, *store, invocation.arguments.front()));
     if (const auto* plain = std::get_if<RunStatus>(&target)) {
         leave_on_interrupt();
         return plain_logs(invocation, *store, *plain);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/find_credentials.h"
 #include "cli/queries/plain_target.h"
@@ -21,45 +21,46 @@ constexpr std::array k_options = {
 
 Result<int> ls(Invocation& invocation)
 {
-    if (!invocation.words.empty()) {
+    if (!invocation.arguments.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("ls: unexpected argument '{}'", invocation.words.front()));
+                    fmt::format("ls: unexpected argument '{}'", invocation.arguments.front()));
     }
-    Doors& doors = invocation.doors;
+    Services& services = invocation.services;
     const bool want_all = invocation.options.has("all");
-    const Time now = doors.clock().now();
-    TRY_ASSIGN(Store* const store, doors.store());
+    const Time now = services.clock().now();
+    TRY_ASSIGN(Store* const store, services.store());
     TRY_ASSIGN(const std::vector<RunKey> keys, listed_runs(*store, want_all, now));
-    Looked looked = look(look_doors(doors, *store), keys);
-    std::erase_if(looked.runs, is_nothing);
-    const PlainJobs plain = find_plain_jobs(doors, *store, looked, now);
-    const std::string unknown = age_in_words(plain, now);
-    const auto short_of = shortages(find_credentials(doors, *store, looked.runs), now);
-    looked.runs = merged(std::move(looked.runs), plain.jobs);
+    RunStatuses statuses = query_status(status_sources(services, *store), keys);
+    std::erase_if(statuses.runs, is_nothing);
+    const PlainJobs plain = find_plain_jobs(services, *store, statuses, now);
+    const std::string unknown = age_text(plain, now);
+    const auto short_of = shortages(find_credentials(services, *store, statuses.runs), now);
+    statuses.runs = merged(std::move(statuses.runs), plain.jobs);
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(run_list(looked, short_of, now, unknown))));
+        TRY(print_text(report::json_document(run_list(statuses, short_of, now, unknown))));
         return 0;
     }
-    if (!looked.slurm_silent.empty()) {
-        say(fmt::format("{}; showing the state on disk, without plain Slurm jobs",
-                        looked.slurm_silent));
+    if (!statuses.slurm_silent.empty()) {
+        print_message(fmt::format("{}; showing the state on disk, without plain Slurm jobs",
+                                  statuses.slurm_silent));
     } else if (!unknown.empty() && !invocation.globals.quiet) {
-        say(unknown);
+        print_message(unknown);
     }
-    const report::Table table = run_table(looked.runs, now);
+    const report::Table table = run_table(statuses.runs, now);
     TRY_ASSIGN([[maybe_unused]] const auto checked,
                report::only(table, invocation.globals.columns));
-    if (looked.runs.empty()) {
+    if (statuses.runs.empty()) {
         if (!invocation.globals.quiet) {
-            say(want_all ? "no runs"
+            print_message(
+                want_all ? "no runs"
                          : "no runs, and none ended within a day; gpuq ls --all lists older ones");
         }
         return 0;
     }
-    TRY(print_table(table, invocation.globals, doors));
+    TRY(print_table(table, invocation.globals, services));
     if (!invocation.globals.quiet) {
         for (const std::string& text : short_of) {
-            say(text);
+            print_message(text);
         }
     }
     return 0;

@@ -7,7 +7,7 @@
 #include "cli/policy_ops/in_force.h"
 #include "cli/policy_ops/probe.h"
 #include "cli/policy_ops/simulate.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "cli/render/policy_text.h"
 #include "core/comment.h"
 #include "core/gpu_request.h"
@@ -79,7 +79,7 @@ Result<SlurmRelease> release_of(const Invocation& invocation, std::vector<policy
         return release_in(*text);
     }
     constexpr SlurmRelease k_oldest{22, 5};
-    const auto cluster = invocation.doors.cluster();
+    const auto cluster = invocation.services.cluster();
     const auto controller =
         cluster ? (*cluster)->controller() : Result<Controller>(cluster.error());
     if (controller) {
@@ -92,16 +92,16 @@ Result<SlurmRelease> release_of(const Invocation& invocation, std::vector<policy
 }
 
 /// Settings that the policy requires and slurm.conf lacks; none if no Slurm responds.
-void add_missing_settings(Doors& doors, const policy::Policy& policy,
+void add_missing_settings(Services& services, const policy::Policy& policy,
                           std::vector<policy::Finding>& findings)
 {
-    const auto admin = doors.admin();
-    const auto there = admin ? (*admin)->state() : Result<SlurmState>(admin.error());
-    if (!there) {
+    const auto admin = services.admin();
+    const auto actual = admin ? (*admin)->state() : Result<SlurmState>(admin.error());
+    if (!actual) {
         return;
     }
     for (std::string& text :
-         govern::missing_settings(objects_of(policy), *there, (*admin)->path("slurm.conf"))) {
+         govern::missing_settings(objects_of(policy), *actual, (*admin)->path("slurm.conf"))) {
         findings.push_back({policy::Finding::Weight::warning, 0, 0, "slurm-conf", std::move(text)});
     }
 }
@@ -109,15 +109,15 @@ void add_missing_settings(Doors& doors, const policy::Policy& policy,
 Result<int> check(Invocation& invocation)
 {
     TRY_ASSIGN(const auto path, named_policy(invocation));
-    TRY_ASSIGN(LoadedPolicy loaded, load_policy(invocation.doors, path));
+    TRY_ASSIGN(LoadedPolicy loaded, load_policy(invocation.services, path));
     auto& findings = loaded.reading.findings;
     if (!has_errors(findings)) {
         TRY_ASSIGN(const SlurmRelease release, release_of(invocation, findings));
         const auto more = consequences(loaded.reading.policy, release,
-                                       local_time(invocation.doors.clock().now()));
+                                       local_time(invocation.services.clock().now()));
         findings.insert(findings.end(), more.begin(), more.end());
         if (!invocation.options.has("slurm")) {
-            add_missing_settings(invocation.doors, loaded.reading.policy, findings);
+            add_missing_settings(invocation.services, loaded.reading.policy, findings);
         }
     }
     TRY(print_text(invocation.globals.json
@@ -136,7 +136,7 @@ std::vector<std::string> queues_for(const policy::Policy& policy, const Submissi
     const auto entry = entry_of(policy, job.user_name, account);
     std::vector<std::string> names;
     for (const policy::Queue& queue : policy.queues) {
-        if (entry.at(queue.name) != Surroundings::Entry::closed) {
+        if (entry.at(queue.name) != SiteContext::Entry::closed) {
             names.push_back(queue.name);
         }
     }
@@ -201,7 +201,7 @@ Result<Submission> submission_in(const Options& options, const policy::Policy& p
 std::optional<int> held_in(const Invocation& invocation, const Rules& rules,
                            const std::string& queue)
 {
-    const auto cluster = invocation.doors.cluster();
+    const auto cluster = invocation.services.cluster();
     if (!cluster || invocation.options.has("user")) {
         return std::nullopt;
     }
@@ -223,12 +223,12 @@ std::optional<int> held_in(const Invocation& invocation, const Rules& rules,
 Result<policy::Policy> policy_to_explain(const Invocation& invocation)
 {
     const auto named = invocation.options.value("policy");
-    if (!named && !invocation.doors.variable("GPUQ_POLICY")) {
-        if (auto applied = policy_in_force(invocation.doors)) {
+    if (!named && !invocation.services.variable("GPUQ_POLICY")) {
+        if (auto applied = policy_in_force(invocation.services)) {
             return *std::move(applied);
         }
     }
-    TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(invocation.doors, named));
+    TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(invocation.services, named));
     return std::move(loaded.reading.policy);
 }
 
@@ -249,10 +249,10 @@ Result<void> check_queue(const Rules& rules, const Submission& job)
 
 Result<int> explain(Invocation& invocation)
 {
-    if (invocation.words.size() > 1) {
+    if (invocation.arguments.size() > 1) {
         return fail(Error::Kind::usage,
                     fmt::format("unexpected argument '{}'; name the file with --policy FILE",
-                                invocation.words[1]));
+                                invocation.arguments[1]));
     }
     Explanation explanation;
     TRY_ASSIGN(policy::Policy policy, policy_to_explain(invocation));
@@ -261,7 +261,7 @@ Result<int> explain(Invocation& invocation)
     TRY(check_queue(rules, explanation.job));
     explanation.verdict = decide(rules, explanation.job, {});
     if (explanation.verdict.outcome == Verdict::Outcome::refuse) {
-        explanation.helps = what_would_help(rules, explanation.job);
+        explanation.remedies = policy_remedies(rules, explanation.job);
     } else if (explanation.verdict.outcome == Verdict::Outcome::accept) {
         explanation.held = held_in(invocation, rules, explanation.verdict.queue);
     }
@@ -274,9 +274,9 @@ Result<int> explain(Invocation& invocation)
 }
 
 /// The tests that the generated script decides differently from `decide`.
-Result<std::vector<std::string>> differences(Doors& doors, const Rules& rules)
+Result<std::vector<std::string>> differences(Services& services, const Rules& rules)
 {
-    TRY_ASSIGN(const auto script, doors.submit_script(job_submit_lua(rules.policy())));
+    TRY_ASSIGN(const auto script, services.submit_script(job_submit_lua(rules.policy())));
     std::vector<std::string> texts;
     for (const policy::Case& test : rules.policy().tests) {
         const auto on = test.course ? std::vector{*test.course} : std::vector<std::string>{};
@@ -292,7 +292,7 @@ Result<std::vector<std::string>> differences(Doors& doors, const Rules& rules)
                                                     "{}", fmt::join(verdict.partitions, ",")))));
         if (!same) {
             texts.push_back(fmt::format("{}: status {}, {}", test.name, answer.status,
-                                        fmt::join(answer.words, "; ")));
+                                        fmt::join(answer.messages, "; ")));
         }
     }
     return texts;
@@ -301,11 +301,11 @@ Result<std::vector<std::string>> differences(Doors& doors, const Rules& rules)
 Result<int> test(Invocation& invocation)
 {
     TRY_ASSIGN(const auto path, named_policy(invocation));
-    TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.doors, path));
+    TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.services, path));
     const Rules rules(loaded.reading.policy);
     TestReport report;
     report.cases = run_cases(rules);
-    TRY_ASSIGN(report.lua, differences(invocation.doors, rules));
+    TRY_ASSIGN(report.lua, differences(invocation.services, rules));
     TRY(print_text(invocation.globals.json ? report::json_document(test_document(report))
                                            : test_text(rules, report)));
     return is_complete(report) ? 0 : 1;
@@ -359,7 +359,7 @@ Result<int> policy_verb(Invocation& invocation)
     for (const Part& part : k_parts) {
         names.emplace_back(part.name);
     }
-    const std::string word = invocation.words.empty() ? "" : invocation.words.front();
+    const std::string word = invocation.arguments.empty() ? "" : invocation.arguments.front();
     const auto part = std::find_if(k_parts.begin(), k_parts.end(),
                                    [&](const Part& row) { return row.name == word; });
     if (part == k_parts.end()) {

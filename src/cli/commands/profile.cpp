@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
+#include "cli/base/message.h"
 #include "cli/base/output_file.h"
-#include "cli/base/say.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/plain_target.h"
@@ -11,7 +11,7 @@
 #include "cli/render/profile_text.h"
 #include "runs/find.h"
 #include "runs/insight/samples.h"
-#include "runs/look.h"
+#include "runs/query_status.h"
 
 #include <fmt/format.h>
 
@@ -24,16 +24,16 @@ constexpr std::array k_options = {
     Option{0, "html", "FILE", "also write a page with charts; - for standard output only"},
 };
 
-WholeProfile find_out(Doors& doors, Store& store, const RunKey& key)
+WholeProfile find_out(Services& services, Store& store, const RunKey& key)
 {
-    const Looked looked = look(look_doors(doors, store), {key});
-    WholeProfile whole{looked.runs.front(), {}, {}, {}, {}};
-    const Time now = doors.clock().now();
+    const RunStatuses statuses = query_status(status_sources(services, store), {key});
+    WholeProfile whole{statuses.runs.front(), {}, {}, {}, {}};
+    const Time now = services.clock().now();
     whole.profile = profile_so_far(store, whole.status, now);
     whole.gpu_time = gpu_time_so_far(store, whole.status, now);
-    whole.training = find_training(doors, store, whole.status, Apart::yes);
-    if (!looked.slurm_silent.empty()) {
-        whole.warnings.push_back(looked.slurm_silent);
+    whole.training = find_training(services, store, whole.status, Apart::yes);
+    if (!statuses.slurm_silent.empty()) {
+        whole.warnings.push_back(statuses.slurm_silent);
     }
     return whole;
 }
@@ -45,13 +45,13 @@ Result<void> print_summary(const WholeProfile& whole, Invocation& invocation, Ti
     }
     if (const report::Table table = measures_table(whole); !table.rows.empty()) {
         TRY(print_text("\n"));
-        TRY(print_table(table, invocation.globals, invocation.doors));
+        TRY(print_table(table, invocation.globals, invocation.services));
     }
     if (const report::Table table = gpus_table(whole); !table.rows.empty()) {
         Globals globals = invocation.globals;
         globals.columns.clear(); // they apply to the table above
         TRY(print_text("\n"));
-        TRY(print_table(table, globals, invocation.doors));
+        TRY(print_table(table, globals, invocation.services));
     }
     const auto foot = profile_foot(whole);
     if (!foot.empty()) {
@@ -65,7 +65,7 @@ Result<void> print_summary(const WholeProfile& whole, Invocation& invocation, Ti
 
 Result<int> profile(Invocation& invocation)
 {
-    if (invocation.words.size() != 1) {
+    if (invocation.arguments.size() != 1) {
         return fail(Error::Kind::usage, "which run? gpuq profile RUN; gpuq ls lists them");
     }
     const auto path = invocation.options.value("html");
@@ -77,14 +77,14 @@ Result<int> profile(Invocation& invocation)
     if (path && !to_stdout) {
         TRY_ASSIGN(page, OutputFile::at(*path)); // before the part that takes long
     }
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(
         const RunKey key,
         find_supervised(
-            invocation.doors, *store, invocation.words.front(), "profile",
+            invocation.services, *store, invocation.arguments.front(), "profile",
             "its GPUs are not measured; srun --overlap --jobid={0} nvidia-smi shows them now"));
-    const WholeProfile whole = find_out(invocation.doors, *store, key);
-    const Time now = invocation.doors.clock().now();
+    const WholeProfile whole = find_out(invocation.services, *store, key);
+    const Time now = invocation.services.clock().now();
     if (page) {
         TRY(page->write(profile_page(whole, now)));
     }
@@ -92,13 +92,13 @@ Result<int> profile(Invocation& invocation)
         TRY(print_text(report::json_document(profile_document(whole, now))));
     } else {
         for (const std::string& warning : whole.warnings) {
-            say(fmt::format("{}; showing the state on disk", warning));
+            print_message(fmt::format("{}; showing the state on disk", warning));
         }
         TRY(to_stdout ? print_text(profile_page(whole, now))
                       : print_summary(whole, invocation, now));
     }
     if (page && !invocation.globals.quiet) {
-        say(fmt::format("wrote {}", *path));
+        print_message(fmt::format("wrote {}", *path));
     }
     return 0;
 }

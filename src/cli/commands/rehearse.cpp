@@ -2,20 +2,20 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/findings_output.h"
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "cli/base/signals.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/client/waiting.h"
 #include "cli/commands/run.h"
 #include "cli/commands/run_options.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "core/layout.h"
 #include "core/walltime.h"
 #include "report/json.h"
 #include "runs/insight/progress.h"
 #include "runs/insight/rehearsal.h"
-#include "runs/look.h"
+#include "runs/query_status.h"
 #include "runs/queues.h"
 #include "runs/records/journal.h"
 #include "runs/records/record.h"
@@ -34,7 +34,7 @@ using std::chrono::minutes;
 constexpr minutes k_usual{15};
 /// A program that does not save on its own is observed for this fraction of the total time.
 constexpr int k_warm_ups = 6;
-constexpr auto k_look_pause = 500ms;
+constexpr auto k_poll_pause = 500ms;
 /// Progress is read from disk; Slurm is queried only for state that is not on disk.
 constexpr auto k_ask_pause = 10s;
 constexpr std::chrono::days k_history{90};
@@ -44,7 +44,7 @@ class Rehearsal {
 public:
     Rehearsal(Invocation& invocation, Store& store, Run run, JobId job, minutes within)
         : m_invocation(invocation)
-        , m_doors(invocation.doors)
+        , m_services(invocation.services)
         , m_store(store)
         , m_run(std::move(run))
         , m_job(job)
@@ -73,13 +73,13 @@ private:
                 }
             }
             read();
-            const RehearsalAct act = next_act(m_links, m_doors.clock().now(), m_warm_up);
-            if (act == RehearsalAct::over || has_ended_without_word()) {
+            const RehearsalAct act = next_act(m_links, m_services.clock().now(), m_warm_up);
+            if (act == RehearsalAct::over || has_ended_unrecorded()) {
                 return report();
             }
             TRY(perform(act));
             pollfd wait{m_signals.descriptor(), POLLIN, 0};
-            ::poll(&wait, 1, static_cast<int>(k_look_pause.count()));
+            ::poll(&wait, 1, static_cast<int>(k_poll_pause.count()));
             if (const auto number = m_signals.next()) {
                 return stopped(128 + *number);
             }
@@ -112,9 +112,9 @@ private:
     {
         LinkNumber next = newest();
         ++next.value;
-        const bool goes_on =
+        const bool may_continue =
             m_links.empty() || (m_links.back().ending && m_links.back().ending->continues);
-        if (!goes_on || next <= m_waited) {
+        if (!may_continue || next <= m_waited) {
             return std::nullopt;
         }
         const auto text = m_store.read(layout::job_json(m_run.key, next));
@@ -132,7 +132,7 @@ private:
         options.terminal = on_a_terminal();
         options.quiet = m_invocation.globals.quiet;
         options.link = m_waited;
-        return wait_for_start(m_doors, m_signals, m_run, job, options);
+        return wait_for_start(m_services, m_signals, m_run, job, options);
     }
 
     Result<void> perform(RehearsalAct act)
@@ -142,12 +142,12 @@ private:
         }
         m_acted = newest();
         if (act == RehearsalAct::stop) {
-            tell("the program runs again; asked to save and stop");
+            print_note("the program runs again; asked to save and stop");
             return leave(layout::k_save_and_stop_request, to_json(request()));
         }
         const bool notice = act == RehearsalAct::notice;
-        tell(notice ? "the program runs; asked to save, as at the end of a link"
-                    : "the program runs again; killed with SIGKILL");
+        print_note(notice ? "the program runs; asked to save, as at the end of a link"
+                          : "the program runs again; killed with SIGKILL");
         return leave(layout::k_rehearsal_request,
                      to_line({newest(), notice ? RehearsalRequest::Act::notice
                                                : RehearsalRequest::Act::kill}));
@@ -155,7 +155,7 @@ private:
 
     StopRequest request() const
     {
-        return {fmt::format("{}@{}", user_name(), host_name()), m_doors.clock().now()};
+        return {fmt::format("{}@{}", user_name(), host_name()), m_services.clock().now()};
     }
 
     Result<void> leave(const char* name, const std::string& text)
@@ -164,14 +164,14 @@ private:
     }
 
     /// Killed with its supervisor, or cancelled while it waited: only Slurm knows its end.
-    bool has_ended_without_word()
+    bool has_ended_unrecorded()
     {
         const auto now = std::chrono::steady_clock::now();
         if (now < m_ask_at) {
             return false;
         }
         m_ask_at = now + k_ask_pause;
-        const RunStatus status = look_at(look_doors(m_doors, m_store), m_run.key);
+        const RunStatus status = query_run(status_sources(m_services, m_store), m_run.key);
         if (status.state != RunState::ended || !status.ending) {
             return false;
         }
@@ -189,25 +189,26 @@ private:
     Result<int> stopped(int status)
     {
         (void)leave(layout::k_stop_request, to_json(request()));
-        const auto cluster = m_doors.cluster();
-        const RunStatus now = look_at(look_doors(m_doors, m_store), m_run.key, Ask::never);
+        const auto cluster = m_services.cluster();
+        const RunStatus now =
+            query_run(status_sources(m_services, m_store), m_run.key, SlurmQuery::never);
         for (const std::optional<JobId> job :
              {now.next_job, now.job ? std::optional(now.job->job) : std::optional(m_job)}) {
             if (cluster && job && now.state != RunState::ended) {
                 (void)(*cluster)->cancel(*job);
             }
         }
-        tell("the rehearsal and its run are stopped");
+        print_note("the rehearsal and its run are stopped");
         return status;
     }
 
     std::optional<FailureRate> rate(std::string& silence)
     {
-        const auto cluster = m_doors.cluster();
+        const auto cluster = m_services.cluster();
         const auto nodes =
             cluster ? (*cluster)->nodes() : Result<std::vector<Node>>(cluster.error());
-        const auto accounting = m_doors.accounting();
-        const Time now = m_doors.clock().now();
+        const auto accounting = m_services.accounting();
+        const Time now = m_services.clock().now();
         const auto history = accounting ? (*accounting)->node_failures(now - k_history, now)
                                         : Result<NodeHistory>(accounting.error());
         if (!nodes || !history) {
@@ -239,11 +240,12 @@ private:
         }
         std::string silence;
         const auto failures = rate(silence);
-        const RehearsalReport report = judge_rehearsal(m_run.request, m_links, failures, silence);
+        const RehearsalReport report =
+            evaluate_rehearsal(m_run.request, m_links, failures, silence);
         if (m_invocation.globals.json) {
             TRY(print_text(report::json_document(members(report))));
         } else {
-            TRY(print_table(findings_table(report.findings), m_invocation.globals, m_doors));
+            TRY(print_table(findings_table(report.findings), m_invocation.globals, m_services));
         }
         return count_of(report.findings, Finding::Level::problem) == 0 ? 0 : 1;
     }
@@ -268,15 +270,15 @@ private:
         return all;
     }
 
-    void tell(const std::string& text) const
+    void print_note(const std::string& text) const
     {
         if (!m_invocation.globals.quiet) {
-            say(text);
+            print_message(text);
         }
     }
 
     Invocation& m_invocation;
-    Doors& m_doors;
+    Services& m_services;
     Store& m_store;
     Run m_run;
     JobId m_job;
@@ -289,22 +291,22 @@ private:
 
 Result<int> rehearse(Invocation& invocation)
 {
-    TRY_ASSIGN(RunOptions options, run_options(invocation.options, invocation.words));
+    TRY_ASSIGN(RunOptions options, run_options(invocation.options, invocation.arguments));
     minutes within = k_usual;
     if (const auto text = invocation.options.value("within")) {
         TRY_ASSIGN(within, parse_walltime(*text));
     }
-    options.asked.walltime = std::min(options.asked.walltime.value_or(within), within);
-    options.asked.link = *options.asked.walltime;
-    options.asked.name = options.asked.name.value_or("rehearsal");
-    within = *options.asked.walltime;
+    options.parameters.walltime = std::min(options.parameters.walltime.value_or(within), within);
+    options.parameters.link = *options.parameters.walltime;
+    options.parameters.name = options.parameters.name.value_or("rehearsal");
+    within = *options.parameters.walltime;
     const report::Table none = findings_table({});
     TRY_ASSIGN([[maybe_unused]] const auto checked, report::only(none, invocation.globals.columns));
     TRY_ASSIGN(const StartedRun started, start_detached(invocation, std::move(options)));
     if (started.status != 0 || !started.run) {
         return started.status;
     }
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Store* const store, invocation.services.store());
     return Rehearsal(invocation, *store, *started.run, started.job, within).run();
 }
 

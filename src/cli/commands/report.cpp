@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/bundle.h"
 #include "cli/queries/plain_target.h"
@@ -35,10 +35,10 @@ Result<void> write_new_file(const std::string& path, const std::string& content)
 {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
-        const bool is_there = errno == EEXIST;
-        return fail(is_there ? Error::Kind::usage : Error::Kind::io,
+        const bool exists = errno == EEXIST;
+        return fail(exists ? Error::Kind::usage : Error::Kind::io,
                     fmt::format("can't write {}: {}{}", path, std::strerror(errno),
-                                is_there ? "; --output names another file" : ""));
+                                exists ? "; --output names another file" : ""));
     }
     std::size_t at = 0;
     ssize_t size = 0;
@@ -58,15 +58,15 @@ Result<void> write_new_file(const std::string& path, const std::string& content)
 
 Result<int> report_run(Invocation& invocation)
 {
-    if (invocation.words.size() != 1) {
+    if (invocation.arguments.size() != 1) {
         return fail(Error::Kind::usage, "report takes one run: gpuq report last");
     }
-    Doors& doors = invocation.doors;
-    TRY_ASSIGN(Store* const store, doors.store());
+    Services& services = invocation.services;
+    TRY_ASSIGN(Store* const store, services.store());
     TRY_ASSIGN(const RunKey key,
-               find_supervised(doors, *store, invocation.words.front(), "report",
+               find_supervised(services, *store, invocation.arguments.front(), "report",
                                "scontrol show job {0} and sacct -j {0} show Slurm's records"));
-    const RunStatus status = look_at(look_doors(doors, *store), key);
+    const RunStatus status = query_run(status_sources(services, *store), key);
     const auto output = invocation.options.value("output");
     const bool to_stdout = output == "-";
     if (to_stdout && (invocation.globals.json || ::isatty(STDOUT_FILENO) == 1)) {
@@ -74,9 +74,9 @@ Result<int> report_run(Invocation& invocation)
                     "--output -: an archive goes into a pipe or a file, without --json");
     }
     const Logs logs = invocation.options.has("no-logs") ? Logs::left_out : Logs::last_lines;
-    const auto files = bundle_of(doors, *store, status, logs);
+    const auto files = bundle_of(services, *store, status, logs);
     const std::string path = output.value_or(fmt::format("gpuq-report-{}.tar", run_id(status)));
-    const std::string archive = report::tar_of(files, doors.clock().now());
+    const std::string archive = report::tar_of(files, services.clock().now());
     if (to_stdout) {
         TRY(print_text(archive));
         return 0;
@@ -90,7 +90,7 @@ Result<int> report_run(Invocation& invocation)
         TRY(print_text(report::json_document(
             {{"file", path}, {"bytes", archive.size()}, {"files", report::Json::array(names)}})));
     } else if (!invocation.globals.quiet) {
-        say(fmt::format(
+        print_message(fmt::format(
             "wrote {} ({} files, {}); look through it before you send it: tar -xOf {} | "
             "less",
             path, files.size(), bytes_text(archive.size()), path));

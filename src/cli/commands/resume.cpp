@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "cli/queries/tickets.h"
 #include "cli/render/run_table.h"
 #include "core/layout.h"
@@ -45,7 +45,7 @@ public:
     {
         TRY(check());
         TRY(check_start());
-        TRY_ASSIGN(Cluster* const cluster, m_invocation.doors.cluster());
+        TRY_ASSIGN(Cluster* const cluster, m_invocation.services.cluster());
         Run& run = *m_status.run;
         if (walltime) {
             run.request.walltime = *walltime;
@@ -55,7 +55,7 @@ public:
             TRY(make_chain(*cluster, run.request));
         }
         const LinkNumber newest = newest_link(m_store, run.key);
-        const Time now = m_invocation.doors.clock().now();
+        const Time now = m_invocation.services.clock().now();
         NextLink next;
         next.length = next_length(run.request, read_links(m_store, run.key, newest), now);
         if (next.length < k_shortest) {
@@ -71,16 +71,16 @@ public:
         next.resumed = true;
         TRY(forget_end(walltime || !is_chain, now));
         (void)m_store.remove(held_json(run.key));
-        refresh_tickets(m_invocation.doors,
+        refresh_tickets(m_invocation.services,
                         TokenCommand::here); // the run's own were wiped at its end
-        const auto job = submit_link(m_store, *cluster, m_invocation.doors.clock(), run, next);
+        const auto job = submit_link(m_store, *cluster, m_invocation.services.clock(), run, next);
         if (!job) {
             return not_resumed(job.error());
         }
         // A concurrent status query may have recorded the old end again.
         (void)m_store.remove(layout::ended_json(run.key));
         (void)m_store.write(layout::active(run.key), "");
-        return tell(*job, next.link);
+        return report_job(*job, next.link);
     }
 
 private:
@@ -109,23 +109,23 @@ private:
     Result<void> check_start() const
     {
         const Request& request = m_status.run->request;
-        TRY_ASSIGN(Surroundings here, surroundings(m_invocation.doors));
+        TRY_ASSIGN(SiteContext here, site_context(m_invocation.services));
         here.work_dir = request.work_dir;
-        here.same_on_nodes = same_on_nodes(m_invocation.doors, request.work_dir);
-        if (here.file(request.work_dir) == Surroundings::File::missing &&
+        here.same_on_nodes = same_on_nodes(m_invocation.services, request.work_dir);
+        if (here.file(request.work_dir) == SiteContext::File::missing &&
             here.same_on_nodes(request.work_dir)) {
             return fail(Error::Kind::missing,
                         fmt::format("run {} can't be resumed: its working directory {} is gone",
                                     run_title(m_status), request.work_dir));
         }
-        AskedFor asked;
-        asked.program = request.program;
-        asked.sources = request.sources;
-        asked.modules = request.modules;
-        asked.conda = request.conda;
-        asked.venv = request.venv;
-        asked.container = request.container;
-        const auto checked = check_program(asked, here);
+        RunParameters parameters;
+        parameters.program = request.program;
+        parameters.sources = request.sources;
+        parameters.modules = request.modules;
+        parameters.conda = request.conda;
+        parameters.venv = request.venv;
+        parameters.container = request.container;
+        const auto checked = check_program(parameters, here);
         return checked ? Result<void>()
                        : fail(checked.error().kind,
                               fmt::format("run {} can't be resumed: {}", run_title(m_status),
@@ -137,15 +137,15 @@ private:
     Result<void> make_chain(Cluster& cluster, Request& request)
     {
         TRY_ASSIGN(const auto partitions, cluster.partitions());
-        TRY_ASSIGN(Surroundings here, surroundings(m_invocation.doors));
+        TRY_ASSIGN(SiteContext here, site_context(m_invocation.services));
         here.work_dir = request.work_dir;
-        (void)take_policy(here, m_invocation.doors, partitions, request.account);
+        (void)take_policy(here, m_invocation.services, partitions, request.account);
         auto chain = chain_to_resume(request, partitions, here);
         if (!chain) {
             return fail(chain.error().kind, fmt::format("run {} can't be resumed: {}",
                                                         run_title(m_status), chain.error().text));
         }
-        TRY_ASSIGN(chain->supervisor, m_invocation.doors.supervisor());
+        TRY_ASSIGN(chain->supervisor, m_invocation.services.supervisor());
         request.chain = *std::move(chain);
         return {};
     }
@@ -178,14 +178,14 @@ private:
         return error;
     }
 
-    Result<int> tell(JobId job, LinkNumber link) const
+    Result<int> report_job(JobId job, LinkNumber link) const
     {
         if (m_invocation.globals.json) {
             TRY(print_text(report::json_document(
                 {{"key", m_status.key.text()}, {"job", job}, {"link", link.value}})));
         } else if (!m_invocation.globals.quiet) {
-            say(fmt::format("run {} continues as job {}, link {}: gpuq attach {}",
-                            run_title(m_status), job.value, link.value, job.value));
+            print_message(fmt::format("run {} continues as job {}, link {}: gpuq attach {}",
+                                      run_title(m_status), job.value, link.value, job.value));
         }
         return 0;
     }
@@ -197,7 +197,7 @@ private:
 
 Result<int> resume(Invocation& invocation)
 {
-    if (invocation.words.size() != 1) {
+    if (invocation.arguments.size() != 1) {
         return fail(Error::Kind::usage, "which run? gpuq resume [-t TIME] RUN; gpuq ls --all lists "
                                         "them");
     }
@@ -205,12 +205,12 @@ Result<int> resume(Invocation& invocation)
     if (const auto text = invocation.options.value("time")) {
         TRY_ASSIGN(walltime, parse_walltime(*text));
     }
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(
         const RunKey key,
-        find_supervised(invocation.doors, *store, invocation.words.front(), "resume",
+        find_supervised(invocation.services, *store, invocation.arguments.front(), "resume",
                         "sbatch submits its script again; gpuq run resumes from checkpoints"));
-    RunStatus status = look_at(look_doors(invocation.doors, *store), key);
+    RunStatus status = query_run(status_sources(invocation.services, *store), key);
     return ResumeVerb(invocation, *store, std::move(status)).run(walltime);
 }
 

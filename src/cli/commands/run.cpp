@@ -2,7 +2,7 @@
 #include "cli/commands/run.h"
 #include "cli/commands/verbs.h"
 
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "cli/base/signals.h"
 #include "cli/base/table_output.h"
 #include "cli/client/follow.h"
@@ -10,14 +10,14 @@
 #include "cli/commands/run_options.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "cli/queries/tickets.h"
 #include "cli/render/credentials_text.h"
 #include "core/layout.h"
 #include "report/json.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
-#include "runs/insight/what_helps.h"
+#include "runs/insight/remedies.h"
 #include "runs/patience.h"
 #include "runs/plan.h"
 #include "runs/preflight.h"
@@ -47,9 +47,9 @@ Error never_after(const std::string& word, std::string_view noun, JobId job, con
 
 /// The newest job of the run, or the plain job, that an argument refers to. `usage` if it has
 /// failed: a job that depends on it would never start.
-Result<JobId> job_to_follow(Doors& doors, Store& store, const std::string& word)
+Result<JobId> job_to_follow(Services& services, Store& store, const std::string& word)
 {
-    TRY_ASSIGN(const Target target, find_target(doors, store, word));
+    TRY_ASSIGN(const Target target, find_target(services, store, word));
     if (const auto* plain = std::get_if<RunStatus>(&target)) {
         return plain->ending && plain->ending->status != 0
                    ? Result<JobId>(never_after(word, "job", plain->job->job, *plain->ending))
@@ -68,7 +68,7 @@ Result<JobId> job_to_follow(Doors& doors, Store& store, const std::string& word)
 class RunVerb {
 public:
     RunVerb(Invocation& invocation, RunOptions options, bool shell)
-        : m_doors(invocation.doors)
+        : m_services(invocation.services)
         , m_globals(invocation.globals)
         , m_options(std::move(options))
         , m_shell(shell)
@@ -79,22 +79,22 @@ public:
     Result<int> run()
     {
         TRY(ask_for_terminal());
-        TRY_ASSIGN(m_here, surroundings(m_doors));
+        TRY_ASSIGN(m_here, site_context(m_services));
         TRY_ASSIGN(const std::string warning, check_before_asking());
-        tell_if(warning);
-        TRY_ASSIGN(m_cluster, m_doors.cluster());
+        print_note_if(warning);
+        TRY_ASSIGN(m_cluster, m_services.cluster());
         const bool without_input = m_options.detach || m_options.no_stdin;
-        m_options.asked.input = m_options.asked.pty ? Input::terminal
-                                : without_input     ? Input::none
-                                                    : kind_of_stdin();
+        m_options.parameters.input = m_options.parameters.pty ? Input::terminal
+                                     : without_input          ? Input::none
+                                                              : kind_of_stdin();
         if (m_options.dry_run) {
-            TRY_ASSIGN(const Queues queues, ask_for_queues(*m_cluster));
+            TRY_ASSIGN(const Queues queues, query_queues(*m_cluster));
             TRY_ASSIGN(const Plan plan, make_plan(queues));
             return show(plan, queues);
         }
-        TRY_ASSIGN(m_store, m_doors.store());
-        auto found = ask_patiently(m_doors.clock(), patience(), [this] {
-            return find_queues(*m_store, *m_cluster, m_doors.clock());
+        TRY_ASSIGN(m_store, m_services.store());
+        auto found = query_with_retries(m_services.clock(), patience(), [this] {
+            return find_queues(*m_store, *m_cluster, m_services.clock());
         });
         if (!found && m_interrupted) {
             return 128 + *m_interrupted;
@@ -102,7 +102,7 @@ public:
         TRY_ASSIGN(Queues queues, std::move(found));
         auto status = run_in(queues);
         if (!status && !m_submitted && queues.from_disk && may_be_outdated(status.error())) {
-            TRY_ASSIGN(queues, ask_for_queues(*m_cluster));
+            TRY_ASSIGN(queues, query_queues(*m_cluster));
             status = run_in(queues);
         }
         return status;
@@ -129,10 +129,10 @@ private:
                 "standard input is not a terminal: --detach starts it for a later gpuq attach, "
                 "and gpuq run without --pty needs none");
         }
-        TRY_ASSIGN(const Settings settings, m_doors.settings());
+        TRY_ASSIGN(const Settings settings, m_services.settings());
         m_detach_key = settings.detach_key.value_or(DetachKey{});
         const RawTerminal here(STDIN_FILENO, STDOUT_FILENO);
-        m_options.asked.pty = Pty{here.size().value_or(TerminalSize{}), m_shell};
+        m_options.parameters.pty = Pty{here.size().value_or(TerminalSize{}), m_shell};
         return {};
     }
 
@@ -140,17 +140,18 @@ private:
     Result<std::string> check_before_asking()
     {
         if (m_options.after) {
-            TRY_ASSIGN(Store* const store, m_doors.store());
-            TRY_ASSIGN(m_options.asked.after, job_to_follow(m_doors, *store, *m_options.after));
+            TRY_ASSIGN(Store* const store, m_services.store());
+            TRY_ASSIGN(m_options.parameters.after,
+                       job_to_follow(m_services, *store, *m_options.after));
         }
         if (m_options.keytab) {
             const bool is_absolute = m_options.keytab->starts_with('/');
             const std::string path = (is_absolute ? "" : m_here.work_dir + "/") + *m_options.keytab;
-            if (m_here.file(path) == Surroundings::File::missing) {
+            if (m_here.file(path) == SiteContext::File::missing) {
                 return fail(Error::Kind::usage, fmt::format("--keytab: {}: not found", path));
             }
         }
-        return check_program(m_options.asked, m_here);
+        return check_program(m_options.parameters, m_here);
     }
 
     /// Whether the request may have been refused only because the queues have changed since they
@@ -173,18 +174,20 @@ private:
         // A queued run's ticket is renewed while it waits, and a token is fetched on this host, not
         // on the node.
         if (m_ticket.plan && (submitted->batch || m_ticket.plan->token)) {
-            leave_keeper(m_doors);
+            leave_keeper(m_services);
         }
         forget(m_ticket); // this process may run for days
         m_started = {0, run, submitted->job};
-        keep_queues(*m_store, run.cluster, queues, m_doors.clock().now());
-        tell(fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
+        keep_queues(*m_store, run.cluster, queues, m_services.clock().now());
+        print_note(
+            fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
         if (m_ticket.plan && !m_ticket.plan->keytab.empty()) {
-            tell(fmt::format("its Kerberos ticket ({}) is renewed with the keytab {}",
-                             m_ticket.plan->principal, m_ticket.plan->keytab));
+            print_note(fmt::format("its Kerberos ticket ({}) is renewed with the keytab {}",
+                                   m_ticket.plan->principal, m_ticket.plan->keytab));
         } else if (m_ticket.ticket) {
-            tell_if(forecast_text(*m_ticket.ticket, need_of(run.request, m_doors.clock().now()),
-                                  m_doors.clock().now()));
+            print_note_if(forecast_text(*m_ticket.ticket,
+                                        need_of(run.request, m_services.clock().now()),
+                                        m_services.clock().now()));
         }
         if (m_options.detach) {
             return detached(run, submitted->job);
@@ -194,21 +197,22 @@ private:
 
     Result<Plan> make_plan(const Queues& queues)
     {
-        Surroundings here = m_here;
-        if (needs_nodes(m_options.asked)) {
+        SiteContext here = m_here;
+        if (needs_nodes(m_options.parameters)) {
             TRY_ASSIGN(here.nodes, m_cluster->nodes());
         }
-        m_idle_rules = take_policy(here, m_doors, queues.partitions, m_options.asked.account);
-        return plan(m_options.asked, queues.partitions, here);
+        m_idle_rules =
+            take_policy(here, m_services, queues.partitions, m_options.parameters.account);
+        return plan(m_options.parameters, queues.partitions, here);
     }
 
     Result<int> show(const Plan& plan, const Queues& queues)
     {
         const auto ruled = [](const Partition& queue) { return queue.ruled; };
         if (std::any_of(queues.partitions.begin(), queues.partitions.end(), ruled)) {
-            TRY(ask_policy(plan.request));
+            TRY(check_policy(plan.request));
         }
-        tell(fmt::format("would start {}: {}", plan.request.name, plan.summary));
+        print_note(fmt::format("would start {}: {}", plan.request.name, plan.summary));
         const std::string script = sbatch_script(plan.request, plan.spec);
         TRY(print_text(m_globals.json ? report::json_document({{"name", plan.request.name},
                                                                {"plan", plan.summary},
@@ -219,9 +223,9 @@ private:
 
     /// Checks the request against the policy, as Slurm would, as far as that depends only on the
     /// request.
-    Result<void> ask_policy(const Request& request)
+    Result<void> check_policy(const Request& request)
     {
-        const auto answer = policy_answer(m_doors, request, user_name());
+        const auto answer = policy_answer(m_services, request, user_name());
         if (!answer) {
             return {};
         }
@@ -230,7 +234,7 @@ private:
                         fmt::format("the policy has this {}", fmt::join(answer->lines, "; ")));
         }
         for (const std::string& line : answer->lines) {
-            tell(line);
+            print_note(line);
         }
         return {};
     }
@@ -238,25 +242,25 @@ private:
     Result<Run> new_run(const Plan& plan)
     {
         TRY_ASSIGN(const auto cluster, m_cluster->name());
-        const Time now = m_doors.clock().now();
-        Run run{RunKey::make(now, m_doors.random()),
+        const Time now = m_services.clock().now();
+        Run run{RunKey::make(now, m_services.random()),
                 cluster,
                 user_name(),
                 host_name(),
                 GPUQ_VERSION,
                 now,
                 plan.request,
-                m_doors.environment(),
+                m_services.environment(),
                 soft_limits()};
         if (run.request.chain) {
-            TRY_ASSIGN(run.request.chain->supervisor, m_doors.supervisor());
+            TRY_ASSIGN(run.request.chain->supervisor, m_services.supervisor());
         }
         return run;
     }
 
     Result<Submitted> submit(const Run& run, const Plan& plan)
     {
-        TRY_ASSIGN(const std::string supervisor, m_doors.supervisor());
+        TRY_ASSIGN(const std::string supervisor, m_services.supervisor());
         Submission submission{run, plan.spec, {}, {}, true};
         submission.spec.comment = job_comment(run.key);
         submission.spec.output =
@@ -269,20 +273,20 @@ private:
         }
         give_ticket(submission);
         submission.try_now = !m_options.detach && !run.request.after && !run.request.slurm_options;
-        return submit_run(*m_store, *m_cluster, m_doors.clock(), submission, patience());
+        return submit_run(*m_store, *m_cluster, m_services.clock(), submission, patience());
     }
 
     /// Copies the login's ticket for the run: the login's own cache is removed at its end. A bearer
     /// token is kept out of all records of the environment.
     Result<void> take_ticket(Run& run, WhenShort when_short)
     {
-        m_ticket = login_ticket(m_doors, run.key, m_ticket.token);
+        m_ticket = login_ticket(m_services, run.key, m_ticket.token);
         if (m_options.keytab) {
-            TRY(add_keytab(m_doors, run, *m_options.keytab, m_ticket));
+            TRY(add_keytab(m_services, run, *m_options.keytab, m_ticket));
         }
         for (const std::string& problem : {m_ticket.problem, m_ticket.token_problem}) {
             if (!problem.empty()) {
-                tell(problem);
+                print_note(problem);
             }
         }
         if (!m_ticket.plan) {
@@ -302,10 +306,10 @@ private:
         }
         submission.credentials = to_json(*m_ticket.plan);
         submission.store_ticket = [this] {
-            if (const auto stored = store_ticket(m_doors.secret_files(), m_ticket); !stored) {
-                tell(fmt::format("the run gets no {}: {}",
-                                 m_ticket.cache.empty() ? "bearer token" : "Kerberos ticket",
-                                 stored.error().text));
+            if (const auto stored = store_ticket(m_services.secret_files(), m_ticket); !stored) {
+                print_note(fmt::format("the run gets no {}: {}",
+                                       m_ticket.cache.empty() ? "bearer token" : "Kerberos ticket",
+                                       stored.error().text));
             }
         };
     }
@@ -315,7 +319,7 @@ private:
     {
         Patience patience;
         patience.notice = [this](const std::string& text) {
-            tell(fmt::format("{}; trying again, Ctrl-C gives up", text));
+            print_note(fmt::format("{}; trying again, Ctrl-C gives up", text));
         };
         patience.pause = [this](std::chrono::milliseconds time) {
             pollfd wait{m_signals.descriptor(), POLLIN, 0};
@@ -330,12 +334,12 @@ private:
     {
         if (error.kind != Error::Kind::unreachable) {
             if (m_ticket.plan) {
-                (void)m_doors.secret_files().remove_folder(m_ticket.plan->folder);
+                (void)m_services.secret_files().remove_directory(m_ticket.plan->directory);
             }
             forget_run(*m_store, run.key);
-            return error.kind == Error::Kind::denied ? with_what_there_is(run, error) : error;
+            return error.kind == Error::Kind::denied ? with_available(run, error) : error;
         }
-        tell(fmt::format(
+        print_note(fmt::format(
             "{}. If Slurm accepted the request anyway, the run ends as soon as it starts",
             error.text));
         const int gave_up = static_cast<int>(ExitStatus::unreachable);
@@ -344,7 +348,7 @@ private:
 
     /// Adds the size of the largest node: Slurm does not report which part of a request is too
     /// large.
-    Error with_what_there_is(const Run& run, Error error)
+    Error with_available(const Run& run, Error error)
     {
         const auto nodes = m_cluster->nodes();
         const std::string most = nodes ? most_of_a_node(*nodes, run.request.queue) : "";
@@ -356,8 +360,8 @@ private:
 
     Result<int> detached(const Run& run, JobId job)
     {
-        tell(run.request.pty ? fmt::format("its terminal: gpuq attach {}", job.value)
-                             : fmt::format("its output: gpuq logs -f {}", job.value));
+        print_note(run.request.pty ? fmt::format("its terminal: gpuq attach {}", job.value)
+                                   : fmt::format("its output: gpuq logs -f {}", job.value));
         if (m_globals.json && !m_for_gpuq) {
             const std::string text = report::json_document(
                 {{"key", run.key.text()}, {"job", job}, {"name", run.request.name}});
@@ -374,7 +378,7 @@ private:
             waiting.quiet = m_globals.quiet;
             waiting.max_wait = m_options.max_wait;
             TRY_ASSIGN(const Waited waited,
-                       wait_for_start(m_doors, m_signals, run, submitted.job, waiting));
+                       wait_for_start(m_services, m_signals, run, submitted.job, waiting));
             if (waited.leave) {
                 return *waited.leave;
             }
@@ -384,27 +388,27 @@ private:
         options.quiet = m_globals.quiet;
         options.detach_key = m_detach_key;
         if (run.request.pty && !m_detach_key.off) {
-            tell(fmt::format("{} detaches; back to it: gpuq attach {}", keys_text(m_detach_key),
-                             submitted.job.value));
+            print_note(fmt::format("{} detaches; back to it: gpuq attach {}",
+                                   keys_text(m_detach_key), submitted.job.value));
         }
-        return follow_run(m_doors, m_signals, run, submitted.job, options, submitted.process);
+        return follow_run(m_services, m_signals, run, submitted.job, options, submitted.process);
     }
 
-    void tell_if(const std::string& text) const
+    void print_note_if(const std::string& text) const
     {
         if (!text.empty()) {
-            tell(text);
+            print_note(text);
         }
     }
 
-    void tell(const std::string& text) const
+    void print_note(const std::string& text) const
     {
         if (!m_globals.quiet) {
-            say(text);
+            print_message(text);
         }
     }
 
-    Doors& m_doors;
+    Services& m_services;
     const Globals& m_globals;
     RunOptions m_options;
     bool m_shell;
@@ -416,7 +420,7 @@ private:
     bool m_submitted = false;
     bool m_for_gpuq = false;
     StartedRun m_started;
-    Surroundings m_here;
+    SiteContext m_here;
     IdleRules m_idle_rules;
     LoginTicket m_ticket;
     DetachKey m_detach_key;
@@ -424,7 +428,7 @@ private:
 
 Result<int> run(Invocation& invocation)
 {
-    TRY_ASSIGN(RunOptions options, run_options(invocation.options, invocation.words));
+    TRY_ASSIGN(RunOptions options, run_options(invocation.options, invocation.arguments));
     return run_with(invocation, std::move(options), /*shell=*/false);
 }
 

@@ -4,8 +4,8 @@
 #include "cli/commands/slurm_options.h"
 #include "core/number.h"
 #include "core/size.h"
+#include "core/split_arguments.h"
 #include "core/walltime.h"
-#include "core/words.h"
 #include "runs/insight/progress.h"
 #include "runs/records/record.h"
 #include "telemetry/pattern.h"
@@ -119,7 +119,7 @@ Result<WhenShort> parse_when_short(std::string_view text)
 }
 
 /// A name for Slurm or a module system: not empty, without control characters or a leading dash.
-Result<std::string> parse_word(std::string_view text)
+Result<std::string> parse_argument(std::string_view text)
 {
     if (text.empty() || has_control(text) || text[0] == '-' || text.size() > k_longest_name) {
         return fail(Error::Kind::usage, fmt::format("'{}' is not a name", text));
@@ -161,9 +161,9 @@ Result<std::string> parse_container(std::string_view text)
 }
 
 /// Variables that the supervisor sets (man gpuq-run, ENVIRONMENT OF THE PROGRAM).
-constexpr std::string_view k_told[] = {"GPUQ_RUN_ID",         "GPUQ_LINK",        "GPUQ_DEADLINE",
-                                       "GPUQ_CHECKPOINT_DIR", "GPUQ_RESUME_FROM", "GPUQ_CAUSE",
-                                       "GPUQ_STOP_FILE",      "GPUQ_SAVE_FILE"};
+constexpr std::string_view k_gpuq_variables[] = {
+    "GPUQ_RUN_ID",      "GPUQ_LINK",  "GPUQ_DEADLINE",  "GPUQ_CHECKPOINT_DIR",
+    "GPUQ_RESUME_FROM", "GPUQ_CAUSE", "GPUQ_STOP_FILE", "GPUQ_SAVE_FILE"};
 
 bool is_variable_name(std::string_view name)
 {
@@ -175,7 +175,7 @@ bool is_variable_name(std::string_view name)
            !(name[0] >= '0' && name[0] <= '9');
 }
 
-Result<void> take_env(const Options& options, AskedFor& asked)
+Result<void> take_env(const Options& options, RunParameters& parameters)
 {
     for (const std::string& text : options.values("env")) {
         const std::size_t equals = text.find('=');
@@ -183,37 +183,38 @@ Result<void> take_env(const Options& options, AskedFor& asked)
         if (!is_variable_name(name)) {
             return wrong("--env", fmt::format("'{}' is not NAME=VALUE or NAME", text));
         }
-        if (std::find(std::begin(k_told), std::end(k_told), name) != std::end(k_told)) {
+        if (std::find(std::begin(k_gpuq_variables), std::end(k_gpuq_variables), name) !=
+            std::end(k_gpuq_variables)) {
             return wrong("--env", fmt::format("{} is set by gpuq", name));
         }
         const bool has_value = equals != std::string::npos;
-        asked.env.emplace_back(name,
-                               has_value ? std::optional(text.substr(equals + 1)) : std::nullopt);
+        parameters.env.emplace_back(name, has_value ? std::optional(text.substr(equals + 1))
+                                                    : std::nullopt);
     }
     return {};
 }
 
 /// A variable, so that the environment of a site or a project can set it for all runs.
-Result<void> take_progress(const Options& options, AskedFor& asked)
+Result<void> take_progress(const Options& options, RunParameters& parameters)
 {
     if (const auto text = options.value("progress")) {
         const auto pattern = telemetry::Pattern::compile(*text);
         if (!pattern) {
             return wrong("--progress", pattern.error().text);
         }
-        asked.env.emplace_back(k_progress_variable, *text);
+        parameters.env.emplace_back(k_progress_variable, *text);
     }
     return {};
 }
 
-Result<void> take_modules(const Options& options, AskedFor& asked)
+Result<void> take_modules(const Options& options, RunParameters& parameters)
 {
     for (const std::string& text : options.values("module")) {
-        const auto module = parse_word(text);
+        const auto module = parse_argument(text);
         if (!module) {
             return wrong("--module", module.error().text);
         }
-        asked.modules.push_back(*module);
+        parameters.modules.push_back(*module);
     }
     return {};
 }
@@ -240,45 +241,45 @@ Result<std::string> parse_venv(std::string_view text)
     return path;
 }
 
-Result<void> take_files(const Options& options, AskedFor& asked)
+Result<void> take_files(const Options& options, RunParameters& parameters)
 {
     for (const std::string& text : options.values("source")) {
         const auto path = parse_path(text);
         if (!path) {
             return wrong("--source", path.error().text);
         }
-        asked.sources.push_back(*path);
+        parameters.sources.push_back(*path);
     }
-    TRY_ASSIGN(asked.venv, through(options, "venv", "--venv", parse_venv));
-    if (asked.venv && asked.conda) {
+    TRY_ASSIGN(parameters.venv, through(options, "venv", "--venv", parse_venv));
+    if (parameters.venv && parameters.conda) {
         return wrong("--venv", "--conda is given as well: choose one of them");
     }
     return {};
 }
 
-Result<void> take_size(const Options& options, AskedFor& asked)
+Result<void> take_size(const Options& options, RunParameters& parameters)
 {
-    TRY_ASSIGN(asked.walltime, through(options, "time", "-t", parse_walltime));
-    TRY_ASSIGN(asked.gpus, through(options, "gpus", "-g", parse_gpu_request));
-    TRY_ASSIGN(asked.cpus, through(options, "cpus", "-c", parse_count<k_most_cpus>));
-    TRY_ASSIGN(asked.memory_mib, through(options, "mem", "--mem", parse_memory_mib));
-    TRY_ASSIGN(asked.nodes, through(options, "nodes", "-N", parse_count<k_most_nodes>));
-    TRY_ASSIGN(asked.tasks_per_node,
+    TRY_ASSIGN(parameters.walltime, through(options, "time", "-t", parse_walltime));
+    TRY_ASSIGN(parameters.gpus, through(options, "gpus", "-g", parse_gpu_request));
+    TRY_ASSIGN(parameters.cpus, through(options, "cpus", "-c", parse_count<k_most_cpus>));
+    TRY_ASSIGN(parameters.memory_mib, through(options, "mem", "--mem", parse_memory_mib));
+    TRY_ASSIGN(parameters.nodes, through(options, "nodes", "-N", parse_count<k_most_nodes>));
+    TRY_ASSIGN(parameters.tasks_per_node,
                through(options, "tasks-per-node", "--tasks-per-node", parse_count<k_most_tasks>));
-    TRY_ASSIGN(asked.gpus_per_task,
+    TRY_ASSIGN(parameters.gpus_per_task,
                through(options, "gpus-per-task", "--gpus-per-task", parse_count<k_most_tasks>));
     return {};
 }
 
-Result<void> take_names(const Options& options, AskedFor& asked)
+Result<void> take_names(const Options& options, RunParameters& parameters)
 {
-    TRY_ASSIGN(asked.name, through(options, "name", "-J", parse_name));
-    TRY_ASSIGN(asked.account, through(options, "account", "-A", parse_word));
-    TRY_ASSIGN(asked.queue, through(options, "queue", "-p", parse_word));
-    TRY_ASSIGN(asked.qos, through(options, "qos", "-q", parse_word));
-    TRY_ASSIGN(asked.conda, through(options, "conda", "--conda", parse_word));
-    TRY_ASSIGN(asked.container, through(options, "container", "--container", parse_container));
-    TRY_ASSIGN(asked.slurm_options, through(options, "slurm", "--slurm", parse_slurm_options));
+    TRY_ASSIGN(parameters.name, through(options, "name", "-J", parse_name));
+    TRY_ASSIGN(parameters.account, through(options, "account", "-A", parse_argument));
+    TRY_ASSIGN(parameters.queue, through(options, "queue", "-p", parse_argument));
+    TRY_ASSIGN(parameters.qos, through(options, "qos", "-q", parse_argument));
+    TRY_ASSIGN(parameters.conda, through(options, "conda", "--conda", parse_argument));
+    TRY_ASSIGN(parameters.container, through(options, "container", "--container", parse_container));
+    TRY_ASSIGN(parameters.slurm_options, through(options, "slurm", "--slurm", parse_slurm_options));
     return {};
 }
 
@@ -314,13 +315,13 @@ Result<std::string> parse_pattern(std::string_view text)
     return std::string(text);
 }
 
-Result<std::vector<std::string>> parse_words(std::string_view text)
+Result<std::vector<std::string>> parse_arguments(std::string_view text)
 {
-    TRY_ASSIGN(std::vector<std::string> words, split_words(text));
-    if (words.empty()) {
+    TRY_ASSIGN(std::vector<std::string> arguments, split_arguments(text));
+    if (arguments.empty()) {
         return fail(Error::Kind::usage, "no arguments given");
     }
-    return words;
+    return arguments;
 }
 
 Result<Notice> parse_notice(std::string_view text)
@@ -359,22 +360,23 @@ Result<Time> parse_moment(std::string_view text)
                 fmt::format("'{}' is not a date: 2026-12-24 or 2026-12-24T18:00", text));
 }
 
-Result<void> take_chain(const Options& options, AskedFor& asked)
+Result<void> take_chain(const Options& options, RunParameters& parameters)
 {
-    TRY_ASSIGN(asked.link, through(options, "link", "--link", parse_duration));
-    TRY_ASSIGN(asked.checkpoint, through(options, "checkpoint", "--checkpoint", parse_pattern));
-    TRY_ASSIGN(auto resume, through(options, "resume-args", "--resume-args", parse_words));
-    asked.resume_args = std::move(resume).value_or(std::vector<std::string>{});
-    TRY_ASSIGN(auto valid, through(options, "valid", "--valid", parse_words));
-    asked.valid = std::move(valid).value_or(std::vector<std::string>{});
-    TRY_ASSIGN(asked.notice, through(options, "notice", "--notice", parse_notice));
-    TRY_ASSIGN(asked.max_links,
+    TRY_ASSIGN(parameters.link, through(options, "link", "--link", parse_duration));
+    TRY_ASSIGN(parameters.checkpoint,
+               through(options, "checkpoint", "--checkpoint", parse_pattern));
+    TRY_ASSIGN(auto resume, through(options, "resume-args", "--resume-args", parse_arguments));
+    parameters.resume_args = std::move(resume).value_or(std::vector<std::string>{});
+    TRY_ASSIGN(auto valid, through(options, "valid", "--valid", parse_arguments));
+    parameters.valid = std::move(valid).value_or(std::vector<std::string>{});
+    TRY_ASSIGN(parameters.notice, through(options, "notice", "--notice", parse_notice));
+    TRY_ASSIGN(parameters.max_links,
                through(options, "max-links", "--max-links", parse_count<k_most_links>));
-    TRY_ASSIGN(asked.gpu_time, through(options, "gpu-hours", "--gpu-hours", parse_hours));
-    TRY_ASSIGN(asked.until, through(options, "until", "--until", parse_moment));
-    asked.from_scratch = options.has("restart-from-scratch");
+    TRY_ASSIGN(parameters.gpu_time, through(options, "gpu-hours", "--gpu-hours", parse_hours));
+    TRY_ASSIGN(parameters.until, through(options, "until", "--until", parse_moment));
+    parameters.from_scratch = options.has("restart-from-scratch");
     constexpr std::chrono::seconds k_shortest{10};
-    if (asked.link && *asked.link < k_shortest) {
+    if (parameters.link && *parameters.link < k_shortest) {
         return wrong("--link", "a link of less than 10 s would end before it has begun");
     }
     return {};
@@ -394,21 +396,21 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
                     "missing program: gpuq run [options] PROGRAM [ARG...]; see gpuq help run");
     }
     RunOptions result;
-    result.asked.program = program;
-    TRY(take_size(options, result.asked));
-    TRY(take_names(options, result.asked));
-    TRY(take_env(options, result.asked));
-    TRY(take_progress(options, result.asked));
-    TRY(take_modules(options, result.asked));
-    TRY(take_files(options, result.asked));
-    TRY(take_chain(options, result.asked));
-    TRY_ASSIGN(result.asked.when_short,
+    result.parameters.program = program;
+    TRY(take_size(options, result.parameters));
+    TRY(take_names(options, result.parameters));
+    TRY(take_env(options, result.parameters));
+    TRY(take_progress(options, result.parameters));
+    TRY(take_modules(options, result.parameters));
+    TRY(take_files(options, result.parameters));
+    TRY(take_chain(options, result.parameters));
+    TRY_ASSIGN(result.parameters.when_short,
                through(options, "credentials", "--credentials", parse_when_short));
     result.keytab = options.value("keytab");
     if (result.keytab && (result.keytab->empty() || has_control(*result.keytab))) {
         return wrong("--keytab", "invalid file name");
     }
-    TRY_ASSIGN(result.after, through(options, "after", "--after", parse_word));
+    TRY_ASSIGN(result.after, through(options, "after", "--after", parse_argument));
     TRY_ASSIGN(result.max_wait, through(options, "max-wait", "--max-wait", parse_duration));
     result.detach = options.has("detach");
     result.dry_run = options.has("dry-run");
@@ -417,10 +419,10 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     if (result.pty && result.no_stdin) {
         return wrong("--no-stdin", "a program on a terminal reads typed input: leave out --pty");
     }
-    if (result.pty && result.asked.nodes.value_or(1) > 1) {
+    if (result.pty && result.parameters.nodes.value_or(1) > 1) {
         return wrong("--pty", "there is one terminal, and -N starts the program on several nodes");
     }
-    if (result.pty && (result.asked.tasks_per_node || result.asked.gpus_per_task)) {
+    if (result.pty && (result.parameters.tasks_per_node || result.parameters.gpus_per_task)) {
         return wrong("--pty", "ranks can't share one terminal");
     }
     return result;

@@ -3,7 +3,7 @@
 
 #include "cli/base/options.h"
 #include "core/result.h"
-#include "runs/asked_for.h"
+#include "runs/run_parameters.h"
 
 #include <chrono>
 #include <optional>
@@ -22,7 +22,7 @@ std::span<const Option> rehearse_option_table();
 
 /// The options of `gpuq run` with their types, without defaults.
 struct RunOptions {
-    AskedFor asked;                    ///< `after` is not set
+    RunParameters parameters;          ///< `after` is not set
     std::optional<std::string> after;  ///< --after: a job id, a name or `last`
     std::optional<std::string> keytab; ///< path as typed
     bool detach = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/run_table.h"
@@ -18,15 +18,15 @@ namespace {
 /// Creates the file that the program checks for; nothing else is notified.
 Result<int> save(Invocation& invocation)
 {
-    if (invocation.words.size() != 1) {
+    if (invocation.arguments.size() != 1) {
         return fail(Error::Kind::usage, "save takes one run: gpuq save last");
     }
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(const RunKey key,
                find_supervised(
-                   invocation.doors, *store, invocation.words[0], "save",
+                   invocation.services, *store, invocation.arguments[0], "save",
                    "scancel --batch --signal=USR1 {0} signals its script, if that handles it"));
-    const RunStatus run = look_at(look_doors(invocation.doors, *store), key);
+    const RunStatus run = query_run(status_sources(invocation.services, *store), key);
     if (run.state != RunState::running) {
         return fail(Error::Kind::denied,
                     fmt::format("run {} is not running: nothing to save", run_title(run)));
@@ -43,7 +43,8 @@ Result<int> save(Invocation& invocation)
                                    {"link", run.link.value},
                                    {"told_before", !is_new}})));
     } else if (!invocation.globals.quiet) {
-        say(is_new ? fmt::format("run {} is asked to save and continue, if its program checks for "
+        print_message(
+            is_new ? fmt::format("run {} is asked to save and continue, if its program checks for "
                                  "GPUQ_SAVE_FILE (man gpuq-chain)",
                                  run_title(run))
                    : fmt::format("run {} was asked before and has not saved since: does its "

@@ -10,9 +10,9 @@ namespace gpuq::cli {
 namespace {
 
 /// $SHELL, else the shell in the password database, else /bin/sh.
-std::string shell_of_user(Doors& doors)
+std::string shell_of_user(Services& services)
 {
-    if (const auto shell = doors.variable("SHELL"); shell && shell->starts_with('/')) {
+    if (const auto shell = services.variable("SHELL"); shell && shell->starts_with('/')) {
         return *shell;
     }
     const passwd* const entry = ::getpwuid(::getuid());
@@ -22,18 +22,18 @@ std::string shell_of_user(Doors& doors)
 
 Result<int> shell(Invocation& invocation)
 {
-    if (!invocation.words.empty()) {
+    if (!invocation.arguments.empty()) {
         return fail(Error::Kind::usage,
                     "gpuq shell takes no program: gpuq run --pty PROGRAM runs one on a terminal");
     }
     TRY_ASSIGN(RunOptions options,
-               run_options(invocation.options, {shell_of_user(invocation.doors), "-l"}));
+               run_options(invocation.options, {shell_of_user(invocation.services), "-l"}));
     options.pty = true;
-    if (options.asked.nodes.value_or(1) > 1) {
+    if (options.parameters.nodes.value_or(1) > 1) {
         return fail(Error::Kind::usage, "-N: a shell runs on one node");
     }
-    if (!options.asked.name) {
-        options.asked.name = "shell";
+    if (!options.parameters.name) {
+        options.parameters.name = "shell";
     }
     return run_with(invocation, std::move(options), /*shell=*/true);
 }

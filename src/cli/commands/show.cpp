@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/plain_target.h"
@@ -24,46 +24,46 @@ std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
 }
 
 /// Queries the status first, which may record an end that only Slurm knew.
-WholeRun find_out(Doors& doors, Store& store, const RunKey& key)
+WholeRun find_out(Services& services, Store& store, const RunKey& key)
 {
-    const Looked looked = look(look_doors(doors, store), {key});
-    WholeRun whole{looked.runs.front(), {}, {}, {}, {}, {}};
+    const RunStatuses statuses = query_status(status_sources(services, store), {key});
+    WholeRun whole{statuses.runs.front(), {}, {}, {}, {}, {}};
     whole.journal = read_evidence(store, key).journal;
-    whole.folder = fmt::format("{}/{}", store.root(), layout::run_dir(key));
+    whole.directory = fmt::format("{}/{}", store.root(), layout::run_dir(key));
     whole.out_bytes = size_of(store, layout::log(key, whole.status.link, Stream::out));
     whole.err_bytes = size_of(store, layout::log(key, whole.status.link, Stream::err));
     whole.samples = newest_samples(store, key, whole.status.link);
     whole.idle = idle_records(store, key, whole.status.link);
-    whole.credentials = credential_records(store, doors.secret_files(), key, whole.status.link,
-                                           doors.clock().now());
-    whole.gpu_time = gpu_time_so_far(store, whole.status, doors.clock().now());
-    whole.training = find_training(doors, store, whole.status, Apart::yes);
-    if (!looked.slurm_silent.empty()) {
-        whole.warnings.push_back(looked.slurm_silent);
+    whole.credentials = credential_records(store, services.secret_files(), key, whole.status.link,
+                                           services.clock().now());
+    whole.gpu_time = gpu_time_so_far(store, whole.status, services.clock().now());
+    whole.training = find_training(services, store, whole.status, Apart::yes);
+    if (!statuses.slurm_silent.empty()) {
+        whole.warnings.push_back(statuses.slurm_silent);
     }
     return whole;
 }
 
 Result<int> show(Invocation& invocation)
 {
-    if (invocation.words.size() != 1) {
+    if (invocation.arguments.size() != 1) {
         return fail(Error::Kind::usage, "which run? gpuq show RUN; gpuq ls lists them");
     }
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(const Target target,
-               find_target(invocation.doors, *store, invocation.words.front()));
+               find_target(invocation.services, *store, invocation.arguments.front()));
     if (const auto* plain = std::get_if<RunStatus>(&target)) {
         return show_plain(invocation, *plain);
     }
     const RunKey& key = std::get<RunKey>(target);
-    const WholeRun whole = find_out(invocation.doors, *store, key);
-    const Time now = invocation.doors.clock().now();
+    const WholeRun whole = find_out(invocation.services, *store, key);
+    const Time now = invocation.services.clock().now();
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(show_document(whole, now))));
         return 0;
     }
     for (const std::string& warning : whole.warnings) {
-        say(fmt::format("{}; showing the state on disk", warning));
+        print_message(fmt::format("{}; showing the state on disk", warning));
     }
     for (const std::string& line : show_lines(whole, now)) {
         TRY(print_line(line));

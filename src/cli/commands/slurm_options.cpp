@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/slurm_options.h"
 
-#include "core/words.h"
+#include "core/split_arguments.h"
 
 #include <fmt/format.h>
 
@@ -140,12 +140,12 @@ Result<std::string> parse_slurm_options(std::string_view text)
     if (has_control(text)) {
         return fail(Error::Kind::usage, "line breaks and control characters are not allowed");
     }
-    TRY_ASSIGN(const auto words, split_words(text));
-    if (words.empty() || !words[0].starts_with('-')) {
+    TRY_ASSIGN(const auto arguments, split_arguments(text));
+    if (arguments.empty() || !arguments[0].starts_with('-')) {
         return fail(Error::Kind::usage, fmt::format("'{}' contains no options of sbatch", text));
     }
-    for (std::size_t at = 0; at < words.size(); ++at) {
-        TRY(check_option(words[at], at + 1 < words.size() ? words[at + 1] : ""));
+    for (std::size_t at = 0; at < arguments.size(); ++at) {
+        TRY(check_option(arguments[at], at + 1 < arguments.size() ? arguments[at + 1] : ""));
     }
     return std::string(text);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/plain_target.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
 #include "core/layout.h"
+#include "report/ending_text.h"
 #include "report/json.h"
-#include "report/words.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
 #include "runs/insight/plain_jobs.h"
@@ -34,7 +34,7 @@ public:
     StopVerb(Invocation& invocation, Store& store)
         : m_invocation(invocation)
         , m_store(store)
-        , m_doors(look_doors(invocation.doors, store))
+        , m_services(status_sources(invocation.services, store))
         , m_save(invocation.options.has("checkpoint"))
     {
     }
@@ -52,17 +52,17 @@ public:
 private:
     Result<int> stop_all()
     {
-        if (m_invocation.words.empty()) {
+        if (m_invocation.arguments.empty()) {
             TRY_ASSIGN(const RunKey only, only_active());
             return stop(only);
         }
         int worst = 0;
-        for (const std::string& word : m_invocation.words) {
+        for (const std::string& word : m_invocation.arguments) {
             const auto done = stop_meant(word);
             if (!done) {
                 // With several runs, one that is not found does not prevent the others from being
                 // stopped.
-                if (m_invocation.words.size() == 1 && !m_invocation.globals.json) {
+                if (m_invocation.arguments.size() == 1 && !m_invocation.globals.json) {
                     return done.error();
                 }
                 complain(word, done.error().text);
@@ -75,7 +75,7 @@ private:
 
     std::vector<RunStatus> still_active(const std::vector<RunKey>& keys)
     {
-        auto runs = look(m_doors, keys).runs;
+        auto runs = query_status(m_services, keys).runs;
         std::erase_if(runs, [](const RunStatus& run) { return run.state == RunState::ended; });
         return runs;
     }
@@ -115,8 +115,8 @@ private:
         if (!matches && (matches.error().kind != Error::Kind::missing || word == "last")) {
             return matches.error();
         }
-        const auto plain = plain_jobs_meant(m_invocation.doors, m_store, word);
-        const auto alive = still_there(plain);
+        const auto plain = plain_jobs_meant(m_invocation.services, m_store, word);
+        const auto alive = still_present(plain);
         if (!alive.empty() || (plain && !matches)) {
             return stop_plain(word, alive.empty() ? *plain : alive);
         }
@@ -129,7 +129,7 @@ private:
         return stop(key);
     }
 
-    static std::vector<RunStatus> still_there(const Result<std::vector<RunStatus>>& plain)
+    static std::vector<RunStatus> still_present(const Result<std::vector<RunStatus>>& plain)
     {
         auto jobs = plain ? *plain : std::vector<RunStatus>{};
         std::erase_if(jobs, [](const RunStatus& job) { return job.state == RunState::ended; });
@@ -152,10 +152,10 @@ private:
                                     run_title(job), run_id(job), run_id(job)));
         }
         if (job.state == RunState::ended) {
-            return told(job, "ended_before",
-                        fmt::format("job {} {}", run_title(job), how_it_ended(job)));
+            return reported(job, "ended_before",
+                            fmt::format("job {} {}", run_title(job), how_it_ended(job)));
         }
-        TRY_ASSIGN(Cluster* const cluster, m_invocation.doors.cluster());
+        TRY_ASSIGN(Cluster* const cluster, m_invocation.services.cluster());
         TRY(cluster->cancel_called(is_id ? word : run_id(job)));
         const std::string what = jobs.size() == 1
                                      ? fmt::format("job {}", run_title(job))
@@ -167,7 +167,8 @@ private:
             const bool all_wait = std::all_of(jobs.begin(), jobs.end(), [](const RunStatus& one) {
                 return one.state == RunState::waiting;
             });
-            say(all_wait ? fmt::format("{} is withdrawn", what) : fmt::format("stopping {}", what));
+            print_message(all_wait ? fmt::format("{} is withdrawn", what)
+                                   : fmt::format("stopping {}", what));
         }
         return 0;
     }
@@ -187,21 +188,21 @@ private:
     /// The request is written to disk before waiting for Slurm: a Ctrl-C in between loses nothing.
     Result<int> stop(const RunKey& key)
     {
-        RunStatus run = look_at(m_doors, key, Ask::never);
+        RunStatus run = query_run(m_services, key, SlurmQuery::never);
         if (run.state == RunState::running && m_save) {
             return save_and_stop(run);
         }
         if (run.state != RunState::ended) {
             leave_request(run);
-            const Looked looked = look(m_doors, {key});
-            run = looked.runs.front();
-            if (!looked.slurm_silent.empty()) {
-                return not_cancelled(run, fail(Error::Kind::unreachable, looked.slurm_silent));
+            const RunStatuses statuses = query_status(m_services, {key});
+            run = statuses.runs.front();
+            if (!statuses.slurm_silent.empty()) {
+                return not_cancelled(run, fail(Error::Kind::unreachable, statuses.slurm_silent));
             }
         }
         if (run.state == RunState::ended) {
-            return told(run, "ended_before",
-                        fmt::format("run {} {}", run_title(run), how_it_ended(run)));
+            return reported(run, "ended_before",
+                            fmt::format("run {} {}", run_title(run), how_it_ended(run)));
         }
         return run.job ? cancel(run) : stop_without_job(run);
     }
@@ -210,13 +211,13 @@ private:
     Result<int> save_and_stop(const RunStatus& run)
     {
         const StopRequest request{fmt::format("{}@{}", user_name(), host_name()),
-                                  m_invocation.doors.clock().now()};
+                                  m_invocation.services.clock().now()};
         const auto written = m_store.write_once(
             layout::inbox(run.key) + "/" + layout::k_save_and_stop_request, to_json(request));
         if (!written && written.error().kind != Error::Kind::busy) {
             return written.error();
         }
-        return told(
+        return reported(
             run, "saving",
             fmt::format("run {} is asked to save and exit; gpuq stop {} ends it without waiting",
                         run_title(run), run_id(run)));
@@ -224,7 +225,7 @@ private:
 
     Result<int> cancel(const RunStatus& run)
     {
-        const auto cluster = m_invocation.doors.cluster();
+        const auto cluster = m_invocation.services.cluster();
         if (cluster && run.next_job) {
             (void)(*cluster)->cancel(*run.next_job); // otherwise it would start, examine its
                                                      // predecessor and leave
@@ -234,17 +235,17 @@ private:
         if (!done) {
             return not_cancelled(run, done.error());
         }
-        const bool withdrawn =
-            run.state == RunState::waiting && look_at(m_doors, run.key).state == RunState::ended;
+        const bool withdrawn = run.state == RunState::waiting &&
+                               query_run(m_services, run.key).state == RunState::ended;
         return withdrawn
-                   ? told(run, "withdrawn", fmt::format("run {} is withdrawn", run_title(run)))
-                   : told(run, "stopping", fmt::format("stopping run {}", run_title(run)));
+                   ? reported(run, "withdrawn", fmt::format("run {} is withdrawn", run_title(run)))
+                   : reported(run, "stopping", fmt::format("stopping run {}", run_title(run)));
     }
 
     static std::string how_it_ended(const RunStatus& run)
     {
         return run.ending && run.run
-                   ? "has ended already: it " + ending_in_words(*run.ending, run.run->request)
+                   ? "has ended already: it " + ending_text(*run.ending, run.run->request)
                    : "has ended already";
     }
 
@@ -252,12 +253,12 @@ private:
     void leave_request(const RunStatus& run)
     {
         const StopRequest request{fmt::format("{}@{}", user_name(), host_name()),
-                                  m_invocation.doors.clock().now()};
+                                  m_invocation.services.clock().now()};
         const auto written = m_store.write_once(
             layout::inbox(run.key) + "/" + layout::k_stop_request, to_json(request));
         m_request_left = written || written.error().kind == Error::Kind::busy;
         if (!m_request_left) {
-            say(written.error().text);
+            print_message(written.error().text);
         }
     }
 
@@ -268,8 +269,8 @@ private:
             return fail(Error::Kind::io,
                         fmt::format("run {} can't be stopped before it has a job", run_title(run)));
         }
-        return told(run, "noted",
-                    fmt::format("run {} is stopped as soon as Slurm has it", run_title(run)));
+        return reported(run, "noted",
+                        fmt::format("run {} is stopped as soon as Slurm has it", run_title(run)));
     }
 
     Result<int> not_cancelled(const RunStatus& run, const Error& error)
@@ -279,26 +280,26 @@ private:
         }
         // Running according to its heartbeat, not to Slurm: it checks its inbox every second.
         if (run.state == RunState::running) {
-            return told(run, "stopping",
-                        fmt::format("stopping run {} ({}; the run itself has been notified)",
-                                    run_title(run), error.text));
+            return reported(run, "stopping",
+                            fmt::format("stopping run {} ({}; the run itself has been notified)",
+                                        run_title(run), error.text));
         }
         const std::string text = fmt::format(
             "{}; run {} will be stopped when it starts or when Slurm answers the next gpuq ls",
             error.text, run_title(run));
         if (!m_invocation.globals.json) {
-            say(text);
+            print_message(text);
         }
         note(run, "noted");
         return static_cast<int>(ExitStatus::unreachable);
     }
 
     /// Reports the outcome: a keyword for scripts, a text for users.
-    int told(const RunStatus& run, const char* outcome, const std::string& text)
+    int reported(const RunStatus& run, const char* outcome, const std::string& text)
     {
         note(run, outcome);
         if (!m_invocation.globals.quiet && !m_invocation.globals.json) {
-            say(text);
+            print_message(text);
         }
         return 0;
     }
@@ -317,13 +318,13 @@ private:
         if (m_invocation.globals.json) {
             m_errors.push_back(Json::object({{"run", word}, {"text", text}}));
         } else {
-            say(text);
+            print_message(text);
         }
     }
 
     Invocation& m_invocation;
     Store& m_store;
-    LookDoors m_doors;
+    StatusSources m_services;
     bool m_save;
     bool m_request_left = false;
     Json::Elements m_done, m_errors;
@@ -331,7 +332,7 @@ private:
 
 Result<int> stop(Invocation& invocation)
 {
-    TRY_ASSIGN(Store* const store, invocation.doors.store());
+    TRY_ASSIGN(Store* const store, invocation.services.store());
     return StopVerb(invocation, *store).run();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/client/plain_log.h"
 #include "cli/queries/find_training.h"
@@ -10,7 +10,7 @@
 #include "cli/render/run_table.h"
 #include "cli/render/top_picture.h"
 #include "core/layout.h"
-#include "core/words.h"
+#include "core/split_arguments.h"
 #include "runs/evidence.h"
 #include "runs/insight/log_tail.h"
 #include "runs/insight/own_gpus.h"
@@ -63,14 +63,14 @@ const char* note_of(LogTail::News::Why why)
 /// for the stores, the clock and the host, which keep no state between calls that could conflict.
 class Top {
 public:
-    Top(Doors& doors, Store& store, bool want_all)
-        : m_doors(doors)
+    Top(Services& services, Store& store, bool want_all)
+        : m_services(services)
         , m_store(store)
-        , m_clock(doors.clock())
-        , m_host(doors.host())
+        , m_clock(services.clock())
+        , m_host(services.host())
         , m_want_all(want_all)
         , m_recent(store, k_shown)
-        , m_began(doors.clock().now())
+        , m_began(services.clock().now())
     {
     }
 
@@ -92,7 +92,7 @@ public:
             found.trouble = keys.error().text;
             return found;
         }
-        found.runs = looked_at(*keys);
+        found.runs = queried(*keys);
         std::erase_if(found.runs, is_nothing);
         for (RunStatus& run : found.runs) {
             complete(run, found.overview);
@@ -118,12 +118,16 @@ public:
         if (!key) {
             return {text, {}, {}};
         }
-        TopCloser closer{
-            look_at(look_doors(m_doors, m_store), *key, Ask::never), {}, {}, {}, {}, {}};
-        closer.training = find_training(m_doors, m_store, closer.run, Apart::no);
+        TopCloser closer{query_run(status_sources(m_services, m_store), *key, SlurmQuery::never),
+                         {},
+                         {},
+                         {},
+                         {},
+                         {}};
+        closer.training = find_training(m_services, m_store, closer.run, Apart::no);
         closer.newest = newest_samples(m_store, *key, closer.run.link);
         closer.idle = idle_records(m_store, *key, closer.run.link);
-        closer.credentials = credential_records(m_store, m_doors.secret_files(), *key,
+        closer.credentials = credential_records(m_store, m_services.secret_files(), *key,
                                                 closer.run.link, m_clock.now());
         closer.samples = m_recent.of(*key, closer.run.link, closer.newest);
         closer.saved_at = newest_checkpoint_at(closer.run);
@@ -133,7 +137,7 @@ public:
     /// On the thread that may query Slurm.
     void ask(bool anew)
     {
-        const auto cluster = m_doors.cluster();
+        const auto cluster = m_services.cluster();
         const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
         {
             const std::lock_guard lock(m_mutex);
@@ -150,9 +154,9 @@ public:
 
     /// For output that is printed only once: no second query follows, so if the cache has no
     /// complete response, this process can't leave the query to another.
-    void ask_once()
+    void query_once()
     {
-        const auto cluster = m_doors.cluster();
+        const auto cluster = m_services.cluster();
         const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
         const Overview known = name ? kept_overview(m_store, *name) : Overview{};
         ask(!known.whole_at || due(known, ::getuid(), m_clock.now()) == Due::first);
@@ -184,26 +188,28 @@ public:
 
     tui::Done command(const tui::Command& command)
     {
-        const auto words = command_line(command.words);
-        if (!words) {
-            return {words.error().text, true};
+        const auto arguments = command_line(command.arguments);
+        if (!arguments) {
+            return {arguments.error().text, true};
         }
-        return command.on_terminal ? on_terminal(*words, command.to_pager) : captured(*words);
+        return command.on_terminal ? on_terminal(*arguments, command.to_pager)
+                                   : captured(*arguments);
     }
 
     /// Leaves out the script of a dry run, which is on standard output.
     tui::Done try_out(const tui::Try& attempt)
     {
-        const auto words = command_line(attempt.words);
-        const auto ended = words ? m_host.run(*words) : Result<Host::Ended>(words.error());
+        const auto arguments = command_line(attempt.arguments);
+        const auto ended =
+            arguments ? m_host.run(*arguments) : Result<Host::Ended>(arguments.error());
         if (!ended) {
             return {ended.error().text, true};
         }
         tui::Done done{"", ended->status != 0};
-        std::istringstream lines(ended->words);
+        std::istringstream lines(ended->output);
         for (std::string line; std::getline(lines, line);) {
             if (line.starts_with(k_prefix)) {
-                done.words += line.substr(k_prefix.size()) + "\n";
+                done.message += line.substr(k_prefix.size()) + "\n";
             }
         }
         return done;
@@ -218,7 +224,7 @@ private:
             if (job == m_plain.end()) {
                 return std::nullopt;
             }
-            m_plain_tail.emplace(m_doors.program_files(), job->second, log.stream);
+            m_plain_tail.emplace(m_services.program_files(), job->second, log.stream);
         }
         return m_plain_tail->next(log);
     }
@@ -240,7 +246,7 @@ private:
     }
 
     /// Runs that are known to have ended, and how, are queried only once.
-    std::vector<RunStatus> looked_at(const std::vector<RunKey>& keys)
+    std::vector<RunStatus> queried(const std::vector<RunKey>& keys)
     {
         const auto active = active_runs(m_store); // includes resumed runs
         std::vector<RunKey> unsettled;
@@ -252,7 +258,7 @@ private:
         }
         std::map<std::string, RunStatus> ended;
         std::vector<RunStatus> news =
-            look(look_doors(m_doors, m_store), unsettled, Ask::never).runs;
+            query_status(status_sources(m_services, m_store), unsettled, SlurmQuery::never).runs;
         std::vector<RunStatus> runs;
         for (const RunKey& key : keys) {
             const auto known = m_ended.find(key.text());
@@ -273,19 +279,19 @@ private:
 
     Result<std::vector<std::string>> command_line(const std::vector<std::string>& of_gpuq)
     {
-        TRY_ASSIGN(const std::string program, m_doors.program());
-        std::vector<std::string> words{program};
-        words.insert(words.end(), of_gpuq.begin(), of_gpuq.end());
-        return words;
+        TRY_ASSIGN(const std::string program, m_services.program());
+        std::vector<std::string> arguments{program};
+        arguments.insert(arguments.end(), of_gpuq.begin(), of_gpuq.end());
+        return arguments;
     }
 
-    tui::Done captured(const std::vector<std::string>& words)
+    tui::Done captured(const std::vector<std::string>& arguments)
     {
-        const auto ended = m_host.run(words);
+        const auto ended = m_host.run(arguments);
         if (!ended) {
             return {ended.error().text, true};
         }
-        std::string text = ended->words;
+        std::string text = ended->output;
         text.erase(text.find_last_not_of('\n') + 1);
         for (std::size_t at = 0; (at = text.find(k_prefix, at)) != std::string::npos;) {
             text.erase(at, k_prefix.size());
@@ -293,14 +299,14 @@ private:
         return {text.empty() && ended->status == 0 ? "done" : text, ended->status != 0};
     }
 
-    tui::Done on_terminal(const std::vector<std::string>& words, bool to_pager)
+    tui::Done on_terminal(const std::vector<std::string>& arguments, bool to_pager)
     {
         std::vector<std::string> pager;
         if (to_pager) {
-            const auto chosen = split_words(m_doors.variable("PAGER").value_or(""));
+            const auto chosen = split_arguments(m_services.variable("PAGER").value_or(""));
             pager = chosen && !chosen->empty() ? *chosen : std::vector<std::string>{"less", "-R"};
         }
-        const auto status = m_host.run_here(words, pager);
+        const auto status = m_host.run_here(arguments, pager);
         return status ? tui::Done{"", false} : tui::Done{status.error().text, true};
     }
 
@@ -337,10 +343,10 @@ private:
             return;
         }
         m_found_at = now;
-        (void)look(look_doors(m_doors, m_store), lost); // records the results
+        (void)query_status(status_sources(m_services, m_store), lost); // records the results
     }
 
-    Doors& m_doors;
+    Services& m_services;
     Store& m_store;
     Clock& m_clock;
     Host& m_host;
@@ -369,9 +375,9 @@ std::optional<int> columns_of_terminal()
 
 Result<int> print_once(Top& top, const Invocation& invocation)
 {
-    top.ask_once();
+    top.query_once();
     const TopFound found = top.found();
-    const Time now = invocation.doors.clock().now();
+    const Time now = invocation.services.clock().now();
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(top_document(found, now))));
         return 0;
@@ -382,27 +388,29 @@ Result<int> print_once(Top& top, const Invocation& invocation)
 
 Result<int> top(Invocation& invocation)
 {
-    if (!invocation.words.empty()) {
+    if (!invocation.arguments.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("top: unexpected argument '{}'", invocation.words.front()));
+                    fmt::format("top: unexpected argument '{}'", invocation.arguments.front()));
     }
-    Doors& doors = invocation.doors;
-    TRY_ASSIGN(Store* const store, doors.store());
-    const auto shown = std::make_shared<Top>(doors, *store, invocation.options.has("all"));
+    Services& services = invocation.services;
+    TRY_ASSIGN(Store* const store, services.store());
+    const auto shown = std::make_shared<Top>(services, *store, invocation.options.has("all"));
     if (invocation.options.has("once") || invocation.globals.json) {
         return print_once(*shown, invocation);
     }
-    (void)doors.cluster(); // sets SLURM_CONF, which is not safe while other threads read the
-                           // environment
+    (void)services.cluster(); // sets SLURM_CONF, which is not safe while other threads read the
+                              // environment
     tui::Sources sources;
-    sources.now = [&doors] { return doors.clock().now(); };
-    sources.look = [shown, now = sources.now] { return top_picture(shown->found(), now()); };
-    sources.look_closer = [shown](const std::string& key) { return shown->detail(key); };
+    sources.now = [&services] { return services.clock().now(); };
+    sources.read_picture = [shown, now = sources.now] {
+        return top_picture(shown->found(), now());
+    };
+    sources.read_detail = [shown](const std::string& key) { return shown->detail(key); };
     sources.ask = [shown](bool anew) { shown->ask(anew); };
     sources.read = [shown](const tui::OpenLog& log, bool begin) { return shown->read(log, begin); };
     sources.command = [shown](const tui::Command& command) { return shown->command(command); };
     sources.try_out = [shown](const tui::Try& attempt) { return shown->try_out(attempt); };
-    TRY(tui::run(std::move(sources), wants_color(invocation.globals, doors)));
+    TRY(tui::run(std::move(sources), wants_color(invocation.globals, services)));
     return 0;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "cli/base/table_output.h"
 #include "cli/commands/usage_targets.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "cli/render/grants_text.h"
 #include "cli/render/usage_text.h"
 
@@ -44,11 +44,11 @@ Result<UseQuestion> question_of(const Options& options, Time now)
     }
     question.users = options.values("user");
     question.accounts = options.values("account");
-    const bool everybody = options.has("all");
-    if (everybody && (!question.users.empty() || !question.accounts.empty())) {
+    const bool all_users = options.has("all");
+    if (all_users && (!question.users.empty() || !question.accounts.empty())) {
         return fail(Error::Kind::usage, "--all covers all users: leave out --user and --account");
     }
-    if (!everybody && question.users.empty() && question.accounts.empty()) {
+    if (!all_users && question.users.empty() && question.accounts.empty()) {
         question.users = {user_name()};
     }
     return question;
@@ -57,11 +57,11 @@ Result<UseQuestion> question_of(const Options& options, Time now)
 Result<GpuUse> find_use(Invocation& invocation)
 {
     const Options& options = invocation.options;
-    TRY_ASSIGN(const UseQuestion question, question_of(options, invocation.doors.clock().now()));
+    TRY_ASSIGN(const UseQuestion question, question_of(options, invocation.services.clock().now()));
     TRY_ASSIGN(auto by, parse_use_by(options.value("by").value_or("user")));
     // Advice is for users who can follow it, and all users together have many steps.
     const bool is_own = question.accounts.empty() && question.users == std::vector{user_name()};
-    TRY_ASSIGN(UseRecords* const accounting, invocation.doors.use_records());
+    TRY_ASSIGN(UseRecords* const accounting, invocation.services.use_records());
     TRY_ASSIGN(const std::vector<UseRecord> records,
                accounting->use_records(question, is_own ? Steps::with : Steps::leave_out));
     GpuUse use{question.from, question.to, std::move(by), {}, {}, {}};
@@ -90,7 +90,7 @@ Result<GrantsLeft> find_left(Invocation& invocation)
         return fail(Error::Kind::usage, "--left takes one user: give --user once");
     }
     GrantsLeft left{users.empty() ? user_name() : users.front(), {}};
-    TRY_ASSIGN(Accounting* const accounting, invocation.doors.accounting());
+    TRY_ASSIGN(Accounting* const accounting, invocation.services.accounting());
     TRY_ASSIGN(left.accounts, accounting->grants(left.user));
     return left;
 }
@@ -103,16 +103,16 @@ Result<int> usage_left(Invocation& invocation)
     } else if (invocation.options.has("csv")) {
         TRY(print_text(grants_csv(left)));
     } else {
-        TRY(print_table(grants_table(left), invocation.globals, invocation.doors));
+        TRY(print_table(grants_table(left), invocation.globals, invocation.services));
     }
     return 0;
 }
 
 Result<int> usage(Invocation& invocation)
 {
-    if (!invocation.words.empty()) {
+    if (!invocation.arguments.empty()) {
         return fail(Error::Kind::usage,
-                    fmt::format("usage: unexpected argument '{}'", invocation.words.front()));
+                    fmt::format("usage: unexpected argument '{}'", invocation.arguments.front()));
     }
     if (invocation.options.has("targets")) {
         return usage_targets(invocation);
@@ -131,10 +131,10 @@ Result<int> usage(Invocation& invocation)
     } else if (invocation.options.has("csv")) {
         TRY(print_text(usage_csv(use)));
     } else {
-        TRY(print_table(usage_table(use), invocation.globals, invocation.doors));
+        TRY(print_table(usage_table(use), invocation.globals, invocation.services));
         for (const UseAdvice& advice : use.advice) {
             if (!invocation.globals.quiet) {
-                say(advice.text);
+                print_message(advice.text);
             }
         }
     }

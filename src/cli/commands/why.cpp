@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/look_doors.h"
-#include "cli/base/say.h"
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
@@ -18,9 +18,9 @@ namespace gpuq::cli {
 namespace {
 
 /// Queries the jobs, then queues and nodes: three queries, only for a waiting run.
-Result<void> ask_slurm(Doors& doors, Why& why)
+Result<void> query_slurm(Services& services, Why& why)
 {
-    TRY_ASSIGN(Cluster* const cluster, doors.cluster());
+    TRY_ASSIGN(Cluster* const cluster, services.cluster());
     TRY_ASSIGN(const AllJobs all, cluster->all_jobs());
     const JobId id = why.run.job->job;
     const auto mine = std::find_if(all.jobs.begin(), all.jobs.end(),
@@ -30,16 +30,16 @@ Result<void> ask_slurm(Doors& doors, Why& why)
     }
     TRY_ASSIGN(const Inventory inventory, cluster->inventory());
     if (mine != all.jobs.end() && wants_estimate(*mine)) {
-        auto estimates = expected_starts({id}, all, inventory, doors.clock().now());
+        auto estimates = expected_starts({id}, all, inventory, services.clock().now());
         if (const auto found = estimates.find(id); found != estimates.end()) {
             why.run.estimate = std::move(found->second);
         }
     }
-    why.advice = what_helps(why.run.run->request, id, why.run.reason, inventory);
+    why.advice = remedies(why.run.run->request, id, why.run.reason, inventory);
     const auto ruled = [](const Partition& queue) { return queue.ruled; };
     if (!why.run.plain &&
         std::any_of(inventory.partitions.begin(), inventory.partitions.end(), ruled)) {
-        if (auto answer = policy_answer(doors, why.run.run->request, why.run.run->user)) {
+        if (auto answer = policy_answer(services, why.run.run->request, why.run.run->user)) {
             why.policy = std::move(answer->lines);
         }
     }
@@ -48,25 +48,26 @@ Result<void> ask_slurm(Doors& doors, Why& why)
 
 Result<int> why(Invocation& invocation)
 {
-    if (invocation.words.size() != 1) {
+    if (invocation.arguments.size() != 1) {
         return fail(Error::Kind::usage, "which run? gpuq why RUN; gpuq ls lists them");
     }
-    Doors& doors = invocation.doors;
-    TRY_ASSIGN(Store* const store, doors.store());
-    TRY_ASSIGN(const Target target, find_target(doors, *store, invocation.words.front()));
+    Services& services = invocation.services;
+    TRY_ASSIGN(Store* const store, services.store());
+    TRY_ASSIGN(const Target target, find_target(services, *store, invocation.arguments.front()));
     const auto* const key = std::get_if<RunKey>(&target);
-    const Looked looked = key == nullptr ? Looked{{std::get<RunStatus>(target)}, {}, {}}
-                                         : look(look_doors(doors, *store), {*key});
-    Why why{looked.runs.front(), {}, {}, {}, {}};
-    if (!looked.slurm_silent.empty()) {
-        why.warnings.push_back(looked.slurm_silent);
+    const RunStatuses statuses = key == nullptr
+                                     ? RunStatuses{{std::get<RunStatus>(target)}, {}, {}}
+                                     : query_status(status_sources(services, *store), {*key});
+    Why why{statuses.runs.front(), {}, {}, {}, {}};
+    if (!statuses.slurm_silent.empty()) {
+        why.warnings.push_back(statuses.slurm_silent);
     }
     if (why.run.state == RunState::waiting && why.run.run && why.run.job) {
-        if (const auto asked = ask_slurm(doors, why); !asked) {
+        if (const auto asked = query_slurm(services, why); !asked) {
             why.warnings.push_back(asked.error().text);
         }
     }
-    const Time now = doors.clock().now();
+    const Time now = services.clock().now();
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(why_document(why, now))));
         return 0;
@@ -77,7 +78,7 @@ Result<int> why(Invocation& invocation)
             return line.find(warning) != line.npos;
         };
         if (std::none_of(lines.begin(), lines.end(), has_it)) {
-            say(warning);
+            print_message(warning);
         }
     }
     for (const std::string& line : lines) {

@@ -10,61 +10,63 @@
 namespace gpuq::cli {
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 constexpr std::array<std::string_view, 3> k_always_here = {"help", "completion", "serve"};
 constexpr std::string_view k_about_a_machine = "cluster";
 
 template <std::size_t count>
-bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words)
+bool is_one_of(std::string_view word, const std::array<std::string_view, count>& arguments)
 {
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
 }
 
 /// Removes options (`--host`) and their values from the arguments between `begin` and `end`.
-Words without(const Words& options, const Words& words, std::size_t begin, std::size_t end)
+Arguments without(const Arguments& options, const Arguments& arguments, std::size_t begin,
+                  std::size_t end)
 {
-    Words kept(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(begin));
-    for (std::size_t i = begin; i < words.size(); ++i) {
+    Arguments kept(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(begin));
+    for (std::size_t i = begin; i < arguments.size(); ++i) {
         const auto is_of = [&](const std::string& option) {
-            return i < end && (words[i] == option || words[i].starts_with(option + "="));
+            return i < end && (arguments[i] == option || arguments[i].starts_with(option + "="));
         };
         const auto found = std::find_if(options.begin(), options.end(), is_of);
         if (found == options.end()) {
-            kept.push_back(words[i]);
-        } else if (words[i] == *found) {
+            kept.push_back(arguments[i]);
+        } else if (arguments[i] == *found) {
             ++i;
         }
     }
     return kept;
 }
 
-const Words k_not_for_there = {"--host", "--forward"};
+const Arguments k_not_for_there = {"--host", "--forward"};
 
 /// How many of a verb's arguments precede those of a program.
-std::size_t own_words(const Words& words, const Parsed& parsed, Order order)
+std::size_t own_arguments(const Arguments& arguments, const Parsed& parsed, Order order)
 {
-    const auto dashes =
-        static_cast<std::size_t>(std::find(words.begin(), words.end(), "--") - words.begin());
-    return order == Order::options_first ? std::min(dashes, words.size() - parsed.operands.size())
-                                         : dashes;
+    const auto dashes = static_cast<std::size_t>(
+        std::find(arguments.begin(), arguments.end(), "--") - arguments.begin());
+    return order == Order::options_first
+               ? std::min(dashes, arguments.size() - parsed.operands.size())
+               : dashes;
 }
 
 } // namespace
 
-std::optional<HostCall> host_call(const Words& words, const std::optional<std::string>& configured,
-                                  Verbs verbs)
+std::optional<HostCall> host_call(const Arguments& arguments,
+                                  const std::optional<std::string>& configured, Verbs verbs)
 {
     const auto global = global_options();
-    const auto before = parse_options(global, Order::options_first, words);
+    const auto before = parse_options(global, Order::options_first, arguments);
     if (!before || before->operands.empty() || before->options.has("help")) {
         return std::nullopt;
     }
     HostCall call;
     call.verb = before->operands.front();
-    call.words = words;
-    const std::size_t at = words.size() - before->operands.size();
-    const Words rest(before->operands.begin() + 1, before->operands.end());
+    call.arguments = arguments;
+    const std::size_t at = arguments.size() - before->operands.size();
+    const Arguments rest(before->operands.begin() + 1, before->operands.end());
     std::optional<std::string> asked = before->options.value("host");
     call.quiet = before->options.has("quiet");
     call.verbose = before->options.values("verbose").size();
@@ -83,8 +85,8 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
             asked = after->options.has("host") ? after->options.value("host") : asked;
             const auto forwards = after->options.values("forward");
             call.forwards.insert(call.forwards.end(), forwards.begin(), forwards.end());
-            const std::size_t own = own_words(rest, *after, verb->order);
-            call.words = without(k_not_for_there, words, at + 1, at + 1 + own);
+            const std::size_t own = own_arguments(rest, *after, verb->order);
+            call.arguments = without(k_not_for_there, arguments, at + 1, at + 1 + own);
         }
         call.follow = after && call.verb == "logs" && after->options.has("follow");
         call.detach = after && after->options.has("detach");
@@ -96,10 +98,10 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
         }
         if (after && call.verb == "logs" && after->options.has("to")) {
             call.copy_to = *after->options.value("to");
-            call.words = without({"--to"}, call.words, at + 1, call.words.size());
+            call.arguments = without({"--to"}, call.arguments, at + 1, call.arguments.size());
         }
     }
-    call.words = without(k_not_for_there, call.words, 0, at);
+    call.arguments = without(k_not_for_there, call.arguments, 0, at);
     const bool configured_counts = call.verb != k_about_a_machine;
     if (is_one_of(call.verb, k_always_here) || (!asked && !(configured && configured_counts))) {
         return std::nullopt;
@@ -109,77 +111,79 @@ std::optional<HostCall> host_call(const Words& words, const std::optional<std::s
     return call;
 }
 
-Words global_words(const HostCall& call)
+Arguments global_arguments(const HostCall& call)
 {
-    Words words;
+    Arguments arguments;
     if (!call.cluster.empty()) {
-        words.insert(words.end(), {"--cluster", call.cluster});
+        arguments.insert(arguments.end(), {"--cluster", call.cluster});
     }
     if (call.quiet) {
-        words.emplace_back("-Q");
+        arguments.emplace_back("-Q");
     }
-    return words;
+    return arguments;
 }
 
-std::vector<std::string> with_options(const HostCall& call, const Words& options)
+std::vector<std::string> with_options(const HostCall& call, const Arguments& options)
 {
-    const auto parsed = parse_options(global_options(), Order::options_first, call.words);
-    const std::size_t behind_verb =
-        parsed && !parsed->operands.empty() ? call.words.size() - parsed->operands.size() + 1 : 0;
-    Words words = call.words;
-    words.insert(words.begin() + static_cast<std::ptrdiff_t>(behind_verb), options.begin(),
-                 options.end());
-    return words;
+    const auto parsed = parse_options(global_options(), Order::options_first, call.arguments);
+    const std::size_t behind_verb = parsed && !parsed->operands.empty()
+                                        ? call.arguments.size() - parsed->operands.size() + 1
+                                        : 0;
+    Arguments arguments = call.arguments;
+    arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(behind_verb), options.begin(),
+                     options.end());
+    return arguments;
 }
 
-Words log_again(const HostCall& call, const Words& options, const std::string& key)
+Arguments log_again(const HostCall& call, const Arguments& options, const std::string& key)
 {
-    Words words = global_words(call);
-    words.emplace_back("logs");
+    Arguments arguments = global_arguments(call);
+    arguments.emplace_back("logs");
     if (call.follow) {
-        words.emplace_back("-f");
+        arguments.emplace_back("-f");
     }
-    words.insert(words.end(), options.begin(), options.end());
-    words.push_back(key);
-    return words;
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.push_back(key);
+    return arguments;
 }
 
-bool only_looks(std::string_view verb)
+bool only_reads(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 9> k_words = {
+    static constexpr std::array<std::string_view, 9> k_keywords = {
         "ls", "free", "why", "show", "profile", "usage", "logs", "doctor", "top"};
-    return is_one_of(verb, k_words);
+    return is_one_of(verb, k_keywords);
 }
 
 bool is_brief(std::string_view verb)
 {
-    return only_looks(verb) && verb != "logs" && verb != "top";
+    return only_reads(verb) && verb != "logs" && verb != "top";
 }
 
 bool prints_lines(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 8> k_words = {
+    static constexpr std::array<std::string_view, 8> k_keywords = {
         "stop", "extend", "save", "exempt", "keepalive", "report", "policy", "cluster"};
-    return is_brief(verb) || is_one_of(verb, k_words);
+    return is_brief(verb) || is_one_of(verb, k_keywords);
 }
 
 bool reads_input(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 8> k_words = {
+    static constexpr std::array<std::string_view, 8> k_keywords = {
         "run", "shell", "attach", "resume", "rehearse", "connect", "clean", "policy"};
-    return is_one_of(verb, k_words);
+    return is_one_of(verb, k_keywords);
 }
 
 bool takes_paths(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 3> k_words = {"run", "rehearse", "policy"};
-    return is_one_of(verb, k_words);
+    static constexpr std::array<std::string_view, 3> k_keywords = {"run", "rehearse", "policy"};
+    return is_one_of(verb, k_keywords);
 }
 
 bool follows_run(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 4> k_words = {"run", "shell", "attach", "resume"};
-    return is_one_of(verb, k_words);
+    static constexpr std::array<std::string_view, 4> k_keywords = {"run", "shell", "attach",
+                                                                   "resume"};
+    return is_one_of(verb, k_keywords);
 }
 
 } // namespace gpuq::cli

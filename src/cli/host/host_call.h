@@ -12,34 +12,34 @@ namespace gpuq::cli {
 
 /// A command line for another host.
 struct HostCall {
-    std::string place;              ///< NAME[:DIR], as given
-    std::vector<std::string> words; ///< without --host and --forward
+    std::string place;                  ///< NAME[:DIR], as given
+    std::vector<std::string> arguments; ///< without --host and --forward
     std::string verb;
     bool quiet = false;
-    std::string cluster;          ///< --cluster, if given
-    std::string copy_to;          ///< for `logs --to`: a file on this machine, removed from `words`
-    bool follow = false;          ///< for `logs -f`
-    bool detach = false;          ///< for `run --detach`
-    bool no_stdin = false;        ///< for `run --no-stdin`
-    bool ssh_config = false;      ///< for `connect --config`: output for ssh on this machine
-    std::string run;              ///< for `connect`: as given
-    bool unknown_options = false; ///< the verb is known to this gpuq, its options are not
+    std::string cluster;     ///< --cluster, if given
+    std::string copy_to;     ///< for `logs --to`: a file on this machine, removed from `arguments`
+    bool follow = false;     ///< for `logs -f`
+    bool detach = false;     ///< for `run --detach`
+    bool no_stdin = false;   ///< for `run --no-stdin`
+    bool ssh_config = false; ///< for `connect --config`: output for ssh on this machine
+    std::string run;         ///< for `connect`: as given
+    bool unknown_options = false;      ///< the verb is known to this gpuq, its options are not
     std::vector<std::string> forwards; ///< --forward, as given
     std::string called = "gpuq"; ///< command that runs a verb on the host; has --host if given
     std::size_t verbose = 0;     ///< how often -v was given
     bool operator==(const HostCall&) const = default;
 };
 
-/// Whether `words` are for another host: --host among gpuq's own options, before or after the verb,
-/// or else `configured`. Nothing if they are for this machine. This is always the case for help,
-/// completion, serve and --version, and for `cluster`, which concerns one machine, unless --host is
-/// given. `verbs` are those of this gpuq. A command line that is invalid here may be valid on the
-/// host and is still sent.
-std::optional<HostCall> host_call(const std::vector<std::string>& words,
+/// Whether `arguments` are for another host: --host among gpuq's own options, before or after the
+/// verb, or else `configured`. Nothing if they are for this machine. This is always the case for
+/// help, completion, serve and --version, and for `cluster`, which concerns one machine, unless
+/// --host is given. `verbs` are those of this gpuq. A command line that is invalid here may be
+/// valid on the host and is still sent.
+std::optional<HostCall> host_call(const std::vector<std::string>& arguments,
                                   const std::optional<std::string>& configured, Verbs verbs);
 
 /// The global options of a call, which any verb accepts.
-std::vector<std::string> global_words(const HostCall& call);
+std::vector<std::string> global_arguments(const HostCall& call);
 /// The call's arguments with further options inserted after the verb, where no `--` precedes them.
 std::vector<std::string> with_options(const HostCall& call,
                                       const std::vector<std::string>& options);
@@ -50,7 +50,7 @@ std::vector<std::string> log_again(const HostCall& call, const std::vector<std::
                                    const std::string& key);
 
 /// Whether the verb only queries: it may be repeated from the beginning if it has shown nothing.
-bool only_looks(std::string_view verb);
+bool only_reads(std::string_view verb);
 /// Whether such a verb also ends soon, regardless of its output.
 bool is_brief(std::string_view verb);
 /// Whether it prints only gpuq's own lines: no program output, no screen and no question.

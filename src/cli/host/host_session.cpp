@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/host/host_session.h"
 
+#include "cli/base/message.h"
 #include "cli/base/printable.h"
-#include "cli/base/say.h"
 #include "cli/base/signals.h"
 #include "cli/client/log_copy.h"
 #include "cli/host/ssh_config.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "core/key.h"
 #include "core/quote.h"
-#include "core/words.h"
+#include "core/split_arguments.h"
 #include "io/descriptor.h"
 #include "remote/client.h"
 #include "remote/forward.h"
@@ -41,7 +41,7 @@ using namespace std::chrono_literals;
 namespace frames = wire::remote;
 
 constexpr std::chrono::seconds k_patience = 3h;
-constexpr auto k_say_again = 1min;
+constexpr auto k_repeat_message = 1min;
 /// Outages that last longer are reported: most are shorter.
 constexpr auto k_short_outage = 5s;
 /// Time for the first response if no user can type a password: to connect, to authenticate, and to
@@ -49,7 +49,7 @@ constexpr auto k_short_outage = 5s;
 constexpr auto k_first_answer = 30s;
 
 /// The user's terminal, or the pipes in its place.
-class TerminalOrPipes : public remote::Person {
+class TerminalOrPipes : public remote::UserInterface {
 public:
     /// `behind_ssh`: gpuq is the ProxyCommand of another program, which owns the screen.
     TerminalOrPipes(bool quiet, bool raw, bool behind_ssh)
@@ -79,26 +79,26 @@ public:
     }
     void take_terminal_back() override { m_terminal.leave(); }
     void watch(std::string_view bytes) override { m_terminal.watch(bytes); }
-    void say(std::string_view words) override
+    void print_message(std::string_view message) override
     {
         if (!m_quiet) {
-            cli::say(words, cursor());
+            cli::print_message(message, cursor());
         }
     }
 
     /// In raw mode, shows the state in the last row until the connection is restored. Otherwise
     /// prints a line when the outage is no longer short, one each minute, and one at its end; as a
     /// ProxyCommand, only the first.
-    void show_state(std::string_view words) override
+    void show_state(std::string_view message) override
     {
         const auto now = std::chrono::steady_clock::now();
-        if (words.empty()) {
+        if (message.empty()) {
             m_lost_at.reset();
             if (std::exchange(m_state_shown, false)) {
                 if (m_terminal.is_raw()) {
                     clear_last_row();
                 } else if (!m_behind_ssh) {
-                    say("connected again");
+                    print_message("connected again");
                 }
             }
             return;
@@ -107,26 +107,26 @@ public:
             return;
         }
         if (m_terminal.is_raw()) {
-            show_in_last_row(words);
+            show_in_last_row(message);
             m_state_shown = true;
             return;
         }
         m_lost_at = m_lost_at.value_or(now);
         const bool first = !m_state_shown && now - *m_lost_at >= k_short_outage;
-        const bool again = m_state_shown && !m_behind_ssh && now - m_said_at >= k_say_again;
+        const bool again = m_state_shown && !m_behind_ssh && now - m_printed_at >= k_repeat_message;
         if (first || again) {
-            say(words);
-            m_said_at = now;
+            print_message(message);
+            m_printed_at = now;
             m_state_shown = true;
         }
     }
 
-    void show_request(std::string_view words) override
+    void show_request(std::string_view message) override
     {
         if (m_terminal.is_raw()) {
-            show_in_last_row(words);
+            show_in_last_row(message);
         } else {
-            cli::say(words);
+            cli::print_message(message);
         }
         m_state_shown = true;
     }
@@ -154,11 +154,11 @@ private:
 
     /// The connection may have broken in the middle of anything: first ends a string, and an update
     /// that the terminal holds back until it is complete.
-    static void show_in_last_row(std::string_view words)
+    static void show_in_last_row(std::string_view message)
     {
         constexpr std::string_view k_ready = "\x1b\\\x1b[?2026l";
         (void)!::write(STDERR_FILENO, k_ready.data(), k_ready.size());
-        cli::say(words, Cursor::other_screen);
+        cli::print_message(message, Cursor::other_screen);
     }
 
     static void clear_last_row()
@@ -175,18 +175,18 @@ private:
     Signals m_signals;
     RawTerminal m_terminal;
     bool m_state_shown = false;
-    std::chrono::steady_clock::time_point m_said_at;
+    std::chrono::steady_clock::time_point m_printed_at;
     std::optional<std::chrono::steady_clock::time_point> m_lost_at;
 };
 
-std::vector<std::string> variables_for_there(Doors& doors, const HostCall& call)
+std::vector<std::string> variables_for_there(Services& services, const HostCall& call)
 {
     static constexpr std::array k_names = {
         "TERM",   "COLORTERM", "NO_COLOR", "COLUMNS",         "LANG",
         "LC_ALL", "LC_CTYPE",  "TZ",       "GPUQ_DETACH_KEY", "GPUQ_CLUSTER"};
     std::vector<std::string> variables;
     for (const char* const name : k_names) {
-        if (const auto value = doors.variable(name)) {
+        if (const auto value = services.variable(name)) {
             variables.push_back(fmt::format("{}={}", name, *value));
         }
     }
@@ -195,22 +195,22 @@ std::vector<std::string> variables_for_there(Doors& doors, const HostCall& call)
 }
 
 /// $GPUQ_SSH: the command to use in place of `ssh`.
-Result<std::vector<std::string>> ssh_of(Doors& doors)
+Result<std::vector<std::string>> ssh_of(Services& services)
 {
-    const auto line = doors.variable("GPUQ_SSH");
+    const auto line = services.variable("GPUQ_SSH");
     if (!line || line->empty()) {
         return std::vector<std::string>{"ssh"};
     }
-    TRY_ASSIGN(std::vector<std::string> words, split_words(*line));
-    if (words.empty()) {
+    TRY_ASSIGN(std::vector<std::string> message, split_arguments(*line));
+    if (message.empty()) {
         return fail(Error::Kind::usage, "GPUQ_SSH: empty command");
     }
-    return words;
+    return message;
 }
 
-bool has_word(const std::vector<std::string>& words, std::string_view word)
+bool has_argument(const std::vector<std::string>& message, std::string_view word)
 {
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return std::find(message.begin(), message.end(), word) != message.end();
 }
 
 std::string command_there(const HostCall& call, const std::string& rest)
@@ -219,9 +219,9 @@ std::string command_there(const HostCall& call, const std::string& rest)
 }
 
 /// Whether both streams of a log are merged into one, as on a terminal, without messages of gpuq.
-bool is_one_stream(const std::vector<std::string>& words)
+bool is_one_stream(const std::vector<std::string>& message)
 {
-    return has_word(words, "--after");
+    return has_argument(message, "--after");
 }
 
 std::vector<std::string> log_after(const HostCall& call, const frames::Start& start,
@@ -229,7 +229,7 @@ std::vector<std::string> log_after(const HostCall& call, const frames::Start& st
                                    const remote::ClientOptions::Lost& lost)
 {
     const std::uint64_t out = from.out + lost.out;
-    if (is_one_stream(start.words)) {
+    if (is_one_stream(start.arguments)) {
         return log_again(call, {"--after", to_text(LogMark{out, 0, 0})}, from.key);
     }
     return log_again(call, {"--shown", fmt::format("{},{}", out, from.err + lost.err)}, from.key);
@@ -240,11 +240,11 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
                                    const remote::ClientOptions::Lost& lost)
 {
     const std::uint64_t shown = lost.out + lost.err;
-    if (only_looks(call.verb) && shown == 0) {
+    if (only_reads(call.verb) && shown == 0) {
         return start;
     }
     if (call.verb == "logs" && lost.following) {
-        start.words = log_after(call, start, *lost.following, lost);
+        start.arguments = log_after(call, start, *lost.following, lost);
         return start;
     }
     if (!follows_run(call.verb) || !lost.following) {
@@ -252,34 +252,34 @@ Result<frames::Start> in_its_place(const HostCall& call, frames::Start start,
                     fmt::format("the session on {} is lost ({} answers but does not know it), "
                                 "after {} bytes of output{}",
                                 call.place, sanitised(lost.host), shown,
-                                only_looks(call.verb)
+                                only_reads(call.verb)
                                     ? "; to repeat it: " + command_there(call, call.verb + " ...")
                                     : ". The command may or may not have completed: " +
                                           command_there(call, "ls")));
     }
-    start.words = global_words(call);
-    start.words.emplace_back("attach");
+    start.arguments = global_arguments(call);
+    start.arguments.emplace_back("attach");
     // On a terminal both streams are merged, and mixed with gpuq's own messages.
     const bool are_one = start.terminals[1] && start.terminals[2];
     if (!start.raw && !are_one) {
-        start.words.insert(start.words.end(),
-                           {"--shown", fmt::format("{},{},{}", lost.following->link,
-                                                   lost.following->out + lost.out,
-                                                   lost.following->err + lost.err)});
+        start.arguments.insert(start.arguments.end(),
+                               {"--shown", fmt::format("{},{},{}", lost.following->link,
+                                                       lost.following->out + lost.out,
+                                                       lost.following->err + lost.err)});
     }
-    start.words.push_back(lost.following->key);
+    start.arguments.push_back(lost.following->key);
     return start;
 }
 
 /// The command that fetches the rest.
 std::string copy_again(const HostCall& call)
 {
-    return fmt::format("{} {} --to {}", call.called, shell_command(call.words),
+    return fmt::format("{} {} --to {}", call.called, shell_command(call.arguments),
                        shell_quoted(call.copy_to));
 }
 
 /// Arguments for the rest of a log, into the file of --to.
-Result<std::vector<std::string>> words_after(const LogCopy& copy, const HostCall& call)
+Result<std::vector<std::string>> arguments_after(const LogCopy& copy, const HostCall& call)
 {
     TRY_ASSIGN(const LogMark mark, copy.mark());
     return with_options(call, {"--after", to_text(mark)});
@@ -291,7 +291,7 @@ Result<std::vector<std::string>> words_after(const LogCopy& copy, const HostCall
 void show_log(const HostCall& call, frames::Start& start)
 {
     if (start.terminals[1] && start.terminals[2]) {
-        start.words = with_options(call, {"--after", to_text(LogMark{})});
+        start.arguments = with_options(call, {"--after", to_text(LogMark{})});
     }
     start.terminals = {};
     start.raw = false;
@@ -335,7 +335,7 @@ Result<void> check_obeyed_output(const HostCall& call)
     if (call.ssh_config && call.run.empty()) {
         return fail(Error::Kind::usage, "connect --config takes one run: gpuq ls lists them");
     }
-    if (call.verb == "cluster" && has_word(call.words, "env")) {
+    if (call.verb == "cluster" && has_argument(call.arguments, "env")) {
         return fail(Error::Kind::usage,
                     "cluster env prints variables for a shell on the host: run it in that shell");
     }
@@ -344,10 +344,10 @@ Result<void> check_obeyed_output(const HostCall& call)
 
 /// The lines for ssh on this machine, made of local text and of data that `fault_in` has accepted.
 Result<std::string> ssh_config_here(const HostCall& call, const frames::SshTarget& target,
-                                    Doors& doors)
+                                    Services& services)
 {
     TRY_ASSIGN(const RunKey key, RunKey::parse(target.key));
-    TRY_ASSIGN(std::string program, doors.program());
+    TRY_ASSIGN(std::string program, services.program());
     std::vector<std::string> command{std::move(program), "--host", call.place};
     if (!call.cluster.empty()) {
         command.insert(command.end(), {"--cluster", call.cluster});
@@ -393,13 +393,13 @@ Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
 
 } // namespace
 
-Result<int> run_on_host(const HostCall& call, Doors& doors)
+Result<int> run_on_host(const HostCall& call, Services& services)
 {
     TRY(check_obeyed_output(call));
     TRY_ASSIGN(const remote::Place place, remote::place_from(call.place));
-    TRY_ASSIGN(const Settings settings, doors.settings());
+    TRY_ASSIGN(const Settings settings, services.settings());
     remote::SshCommand ssh;
-    TRY_ASSIGN(ssh.ssh, ssh_of(doors));
+    TRY_ASSIGN(ssh.ssh, ssh_of(services));
     ssh.host = place.host;
     ssh.program = settings.remote_program.value_or("gpuq");
     TRY(remote::check_program(ssh.program));
@@ -411,29 +411,29 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     const std::array<bool, 3> terminals{::isatty(STDIN_FILENO) == 1,
                                         !copy && ::isatty(STDOUT_FILENO) == 1,
                                         ::isatty(STDERR_FILENO) == 1};
-    ssh.person = terminals[0] && (terminals[1] || terminals[2]);
+    ssh.interactive = terminals[0] && (terminals[1] || terminals[2]);
 
     remote::ClientOptions options;
     options.host = place.host;
     options.called = call.called;
-    options.start.words = call.words;
+    options.start.arguments = call.arguments;
     std::optional<frames::SshTarget> target;
     Descriptor nowhere;
     if (call.ssh_config) {
-        options.start.words = with_options(call, {"--as-target"});
+        options.start.arguments = with_options(call, {"--as-target"});
         options.on_ssh_target = [&target](const auto& each) { target = each; };
         nowhere.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
         options.out = nowhere.get(); // the host's output is not for ssh
     }
-    options.start.folder = place.folder;
+    options.start.directory = place.directory;
     options.start.brief = is_brief(call.verb);
     options.start.no_input = call.no_stdin || kind_of_stdin() == Input::none;
-    options.start.variables = variables_for_there(doors, call);
+    options.start.variables = variables_for_there(services, call);
     options.start.terminals = terminals;
     options.start.raw = terminals[0] && terminals[1];
     options.pace = options.start.raw ? remote::k_pace_in_front : remote::Pace{};
-    options.asks = ssh.person;
-    if (!ssh.person) {
+    options.asks = ssh.interactive;
+    if (!ssh.interactive) {
         options.pace.first = k_first_answer;
     }
     options.start.patience = settings.host_patience.value_or(k_patience);
@@ -443,14 +443,14 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
     show_lines_only(call, options);
     TRY(listen_for(call, options));
     options.reads_input = !options.start.no_input && (options.start.raw || reads_input(call.verb));
-    options.random = [&doors] { return doors.random(); };
+    options.random = [&services] { return services.random(); };
     options.in_its_place = [&call, &copy,
                             start = options.start](const auto& lost) -> Result<frames::Start> {
         if (!copy) {
             return in_its_place(call, start, lost);
         }
         frames::Start again = start;
-        TRY_ASSIGN(again.words, words_after(*copy, call));
+        TRY_ASSIGN(again.arguments, arguments_after(*copy, call));
         return again;
     };
     if (copy) {
@@ -458,23 +458,24 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
         held_before = copy->size();
         options.shown_before = held_before;
         options.once_more = copy_again(call);
-        TRY_ASSIGN(options.start.words, words_after(*copy, call));
+        TRY_ASSIGN(options.start.arguments, arguments_after(*copy, call));
     }
-    TerminalOrPipes person(call.quiet, options.start.raw, call.verb == "connect");
+    TerminalOrPipes ui(call.quiet, options.start.raw, call.verb == "connect");
     if (takes_paths(call.verb)) {
-        person.say(fmt::format("on {}: current directory {}; paths refer to that host", place.host,
-                               place.folder.empty() ? "~" : sanitised(place.folder)));
+        ui.print_message(fmt::format("on {}: current directory {}; paths refer to that host",
+                                     place.host,
+                                     place.directory.empty() ? "~" : sanitised(place.directory)));
     }
-    TRY_ASSIGN(std::string gpuq, doors.program());
+    TRY_ASSIGN(std::string gpuq, services.program());
     remote::SshTransport transport(ssh, std::move(gpuq));
-    auto status = remote::Client(std::move(options), transport, person).run();
+    auto status = remote::Client(std::move(options), transport, ui).run();
     if (call.ssh_config && status && *status == 0) {
         if (!target) {
             return fail(Error::Kind::internal,
                         fmt::format("protocol error from gpuq on {}: no description of the run",
                                     place.host));
         }
-        TRY_ASSIGN(const std::string lines, ssh_config_here(call, *target, doors));
+        TRY_ASSIGN(const std::string lines, ssh_config_here(call, *target, services));
         std::fputs(lines.c_str(), stdout);
     }
     if (copy && (!status || *status != 0)) {
@@ -488,7 +489,7 @@ Result<int> run_on_host(const HostCall& call, Doors& doors)
         TRY_ASSIGN(const LogMark held, copy->mark());
         // A verb that rejected the file, or knows no such run, has printed the reason.
         if (*status == 0 || held.bytes != held_before) {
-            person.say(
+            ui.print_message(
                 fmt::format("{} holds {} bytes of the log", sanitised(call.copy_to), held.bytes));
         }
     }

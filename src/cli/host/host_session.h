@@ -8,6 +8,6 @@ namespace gpuq::cli {
 
 /// `gpuq --host NAME VERB`: runs the verb on the host as if it ran here, and returns its exit
 /// status. `unreachable`, `denied` and `not_found` if it can't be started on the host.
-Result<int> run_on_host(const HostCall& call, Doors& doors);
+Result<int> run_on_host(const HostCall& call, Services& services);
 
 } // namespace gpuq::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/policy_ops/apply.h"
 
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/file.h"
 #include "cli/render/simulation_text.h"
@@ -28,8 +28,8 @@ constexpr int k_target_broken = 11;
 
 std::string_view word(Change::Action action)
 {
-    constexpr std::array<std::string_view, 3> k_words{"create", "modify", "remove"};
-    return k_words[static_cast<std::size_t>(action)];
+    constexpr std::array<std::string_view, 3> k_keywords{"create", "modify", "remove"};
+    return k_keywords[static_cast<std::size_t>(action)];
 }
 
 std::string shown(const std::optional<std::string>& value)
@@ -106,7 +106,7 @@ Result<int> print(const Invocation& invocation, const Plan& plan, const PlanSimu
         TRY(print_text(report::json_document(plan_document(plan, &simulation))));
     } else {
         TRY(print_text(plan_text(plan) + "\n"));
-        TRY(print_table(simulation_table(simulation.all), invocation.globals, invocation.doors));
+        TRY(print_table(simulation_table(simulation.all), invocation.globals, invocation.services));
         TRY(print_text(consequences_text(simulation)));
     }
     return simulation.all.back().broken.empty() ? status_of(plan) : k_target_broken;
@@ -115,26 +115,26 @@ Result<int> print(const Invocation& invocation, const Plan& plan, const PlanSimu
 Result<govern::Candidate> candidate(const Invocation& invocation)
 {
     TRY_ASSIGN(const auto path, named_policy(invocation));
-    TRY_ASSIGN(const LoadedPolicy loaded, load_obeyed_policy(invocation.doors, path));
+    TRY_ASSIGN(const LoadedPolicy loaded, load_obeyed_policy(invocation.services, path));
     return govern::candidate_of(loaded.text, loaded.path,
-                                local_time(invocation.doors.clock().now()));
+                                local_time(invocation.services.clock().now()));
 }
 
 Result<void> takes_no_file(const Invocation& invocation)
 {
-    if (invocation.words.size() > 1 || invocation.options.has("policy")) {
+    if (invocation.arguments.size() > 1 || invocation.options.has("policy")) {
         return fail(Error::Kind::usage,
                     fmt::format("{} works on the policy in force and takes no file",
-                                invocation.words.front()));
+                                invocation.arguments.front()));
     }
     return {};
 }
 
-govern::Tell teller(const Invocation& invocation)
+govern::StepReport teller(const Invocation& invocation)
 {
     return [quiet = invocation.globals.quiet](const std::string& step) {
         if (!quiet) {
-            say(step);
+            print_message(step);
         }
     };
 }
@@ -147,11 +147,12 @@ Result<int> print(const Invocation& invocation, const govern::Applied& applied)
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(plan_document(done))));
     } else if (!invocation.globals.quiet) {
-        say(applied.changes.empty()
-                ? std::string("nothing to do: the policy is in force")
-                : "the policy is in force: " + counted(applied.changes.size(), "change"));
+        print_message(applied.changes.empty()
+                          ? std::string("nothing to do: the policy is in force")
+                          : "the policy is in force: " + counted(applied.changes.size(), "change"));
         for (const std::string& name : applied.leaving) {
-            say(fmt::format("partition {} still has jobs and takes no more: apply again when they "
+            print_message(
+                fmt::format("partition {} still has jobs and takes no more: apply again when they "
                             "have ended",
                             name));
         }
@@ -202,45 +203,46 @@ Json::Members plan_document(const Plan& plan, const PlanSimulation* simulation)
 
 Result<std::vector<std::string>> apply_courses(Invocation& invocation, const std::string& policy)
 {
-    const std::string now = local_time(invocation.doors.clock().now());
+    const std::string now = local_time(invocation.services.clock().now());
     // The name with which `up` has created the script.
-    TRY_ASSIGN(const govern::Candidate wanted, govern::candidate_of(policy, "policy.yaml", now));
-    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
-    TRY_ASSIGN(const Plan plan, govern::plan(*admin, wanted, now));
+    TRY_ASSIGN(const govern::Candidate desired, govern::candidate_of(policy, "policy.yaml", now));
+    TRY_ASSIGN(Admin* const admin, invocation.services.admin());
+    TRY_ASSIGN(const Plan plan, govern::plan(*admin, desired, now));
     if (!plan.obstacles.empty() || plan.changes.empty()) {
         return plan.obstacles;
     }
-    TRY(govern::apply(*admin, wanted, now, [](const std::string&) {}));
+    TRY(govern::apply(*admin, desired, now, [](const std::string&) {}));
     return std::vector<std::string>{};
 }
 
 Result<int> policy_plan(Invocation& invocation)
 {
-    TRY_ASSIGN(const govern::Candidate wanted, candidate(invocation));
-    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
+    TRY_ASSIGN(const govern::Candidate desired, candidate(invocation));
+    TRY_ASSIGN(Admin* const admin, invocation.services.admin());
     TRY_ASSIGN(const Plan found,
-               govern::plan(*admin, wanted, local_time(invocation.doors.clock().now())));
+               govern::plan(*admin, desired, local_time(invocation.services.clock().now())));
     if (!names_jobs(invocation.options)) {
         return print(invocation, found);
     }
-    TRY_ASSIGN(const PlanSimulation simulation, simulate_plan(invocation, *admin, wanted));
+    TRY_ASSIGN(const PlanSimulation simulation, simulate_plan(invocation, *admin, desired));
     return print(invocation, found, simulation);
 }
 
 Result<int> policy_drift(Invocation& invocation)
 {
     TRY(takes_no_file(invocation));
-    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
-    TRY_ASSIGN(const Plan found, govern::drift(*admin, local_time(invocation.doors.clock().now())));
+    TRY_ASSIGN(Admin* const admin, invocation.services.admin());
+    TRY_ASSIGN(const Plan found,
+               govern::drift(*admin, local_time(invocation.services.clock().now())));
     return print(invocation, found);
 }
 
 Result<int> policy_apply(Invocation& invocation)
 {
-    TRY_ASSIGN(const govern::Candidate wanted, candidate(invocation));
-    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
+    TRY_ASSIGN(const govern::Candidate desired, candidate(invocation));
+    TRY_ASSIGN(Admin* const admin, invocation.services.admin());
     TRY_ASSIGN(const govern::Applied applied,
-               govern::apply(*admin, wanted, local_time(invocation.doors.clock().now()),
+               govern::apply(*admin, desired, local_time(invocation.services.clock().now()),
                              teller(invocation)));
     return print(invocation, applied);
 }
@@ -248,10 +250,10 @@ Result<int> policy_apply(Invocation& invocation)
 Result<int> policy_rollback(Invocation& invocation)
 {
     TRY(takes_no_file(invocation));
-    TRY_ASSIGN(Admin* const admin, invocation.doors.admin());
-    TRY_ASSIGN(
-        const govern::Applied applied,
-        govern::rollback(*admin, local_time(invocation.doors.clock().now()), teller(invocation)));
+    TRY_ASSIGN(Admin* const admin, invocation.services.admin());
+    TRY_ASSIGN(const govern::Applied applied,
+               govern::rollback(*admin, local_time(invocation.services.clock().now()),
+                                teller(invocation)));
     return print(invocation, applied);
 }
 

@@ -31,12 +31,12 @@ Result<void> check_owner(const std::string& path, const TextFile& file)
 
 } // namespace
 
-Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>& path)
+Result<LoadedPolicy> load_policy(Services& services, const std::optional<std::string>& path)
 {
-    const auto variable = doors.variable("GPUQ_POLICY");
+    const auto variable = services.variable("GPUQ_POLICY");
     LoadedPolicy loaded;
     loaded.path = path ? *path : variable && !variable->empty() ? *variable : k_installed;
-    auto file = doors.text_file(loaded.path, policy::k_most_bytes);
+    auto file = services.text_file(loaded.path, policy::k_most_bytes);
     if (!file) {
         const bool none = file.error().kind == Error::Kind::missing && loaded.path == k_installed;
         return none ? fail(Error::Kind::missing,
@@ -56,9 +56,9 @@ Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>&
     return loaded;
 }
 
-Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::string>& path)
+Result<LoadedPolicy> load_valid_policy(Services& services, const std::optional<std::string>& path)
 {
-    TRY_ASSIGN(LoadedPolicy loaded, load_policy(doors, path));
+    TRY_ASSIGN(LoadedPolicy loaded, load_policy(services, path));
     if (has_errors(loaded.reading.findings)) {
         std::vector<std::string> lines;
         for (const policy::Finding& finding : loaded.reading.findings) {
@@ -69,9 +69,9 @@ Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::st
     return loaded;
 }
 
-Result<LoadedPolicy> load_obeyed_policy(Doors& doors, const std::optional<std::string>& path)
+Result<LoadedPolicy> load_obeyed_policy(Services& services, const std::optional<std::string>& path)
 {
-    TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(doors, path));
+    TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(services, path));
     if (loaded.distrust) {
         return *std::move(loaded.distrust);
     }
@@ -80,12 +80,12 @@ Result<LoadedPolicy> load_obeyed_policy(Doors& doors, const std::optional<std::s
 
 Result<std::optional<std::string>> named_policy(const Invocation& invocation)
 {
-    const auto& words = invocation.words;
+    const auto& arguments = invocation.arguments;
     const auto option = invocation.options.value("policy");
-    if (words.size() > 2 || (words.size() == 2 && option)) {
+    if (arguments.size() > 2 || (arguments.size() == 2 && option)) {
         return fail(Error::Kind::usage, "one policy file at a time");
     }
-    return words.size() == 2 ? std::optional(words[1]) : option;
+    return arguments.size() == 2 ? std::optional(arguments[1]) : option;
 }
 
 std::string local_time(Time now)

@@ -20,13 +20,13 @@ struct LoadedPolicy {
 /// Loads the policy in `path`; else in the file that $GPUQ_POLICY names; else in
 /// /etc/gpuq/policy.yaml, which must belong to root and be writable by root only. `missing` if
 /// there is none; `denied` for a file not given as `path` that other users may change.
-Result<LoadedPolicy> load_policy(Doors& doors, const std::optional<std::string>& path);
+Result<LoadedPolicy> load_policy(Services& services, const std::optional<std::string>& path);
 
 /// The same, but a policy with errors is refused: `usage` with all findings, one per line.
-Result<LoadedPolicy> load_valid_policy(Doors& doors, const std::optional<std::string>& path);
+Result<LoadedPolicy> load_valid_policy(Services& services, const std::optional<std::string>& path);
 
 /// The same for a policy to be put in force: `denied` if other users may change the file.
-Result<LoadedPolicy> load_obeyed_policy(Doors& doors, const std::optional<std::string>& path);
+Result<LoadedPolicy> load_obeyed_policy(Services& services, const std::optional<std::string>& path);
 
 /// In the notation of courses, `2026-11-03T13:00`, and the time zone of this host.
 std::string local_time(Time now);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/policy_ops/in_force.h"
 
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "cli/policy_ops/file.h"
-#include "cli/queries/surroundings.h"
+#include "cli/queries/site_context.h"
 #include "cli/render/policy_text.h"
 #include "core/comment.h"
 #include "govern/apply.h"
-#include "policy/doors.h"
+#include "policy/queue_partitions.h"
 
 #include <fmt/format.h>
 
@@ -27,16 +27,16 @@ Result<std::optional<policy::Policy>> applied_policy(Admin& admin)
                                                      : std::nullopt;
 }
 
-std::optional<policy::Policy> policy_in_force(Doors& doors)
+std::optional<policy::Policy> policy_in_force(Services& queue_partitions)
 {
-    if (const auto admin = doors.admin()) {
+    if (const auto admin = queue_partitions.admin()) {
         if (auto applied = applied_policy(**admin); applied && *applied) {
             return *std::move(applied);
         }
     }
-    auto loaded = load_policy(doors, std::nullopt);
+    auto loaded = load_policy(queue_partitions, std::nullopt);
     if (!loaded && loaded.error().kind == Error::Kind::denied) {
-        say("no policy is used: " + loaded.error().text);
+        print_message("no policy is used: " + loaded.error().text);
     }
     return loaded && !has_errors(loaded->reading.findings)
                ? std::optional(std::move(loaded->reading.policy))
@@ -68,11 +68,11 @@ std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy)
     return chains;
 }
 
-std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy,
-                                                    const std::string& user,
-                                                    const std::optional<std::string>& account)
+std::map<std::string, SiteContext::Entry> entry_of(const policy::Policy& policy,
+                                                   const std::string& user,
+                                                   const std::optional<std::string>& account)
 {
-    using Entry = Surroundings::Entry;
+    using Entry = SiteContext::Entry;
     const auto names = [](const std::vector<std::string>& list, const std::string& name) {
         return std::find(list.begin(), list.end(), name) != list.end();
     };
@@ -99,9 +99,9 @@ QueueGpus gpus_of(const policy::Policy& policy)
     for (const policy::Queue& queue : policy.queues) {
         bool known = true;
         std::map<std::string, int> most;
-        for (const policy::Door& door : doors_of(policy, queue)) {
-            known = known && door.pool->has_models();
-            for (const policy::GpuCount& count : door.pool->gpus.value) {
+        for (const policy::QueuePartition& queue_partition : partitions_of(policy, queue)) {
+            known = known && queue_partition.pool->has_models();
+            for (const policy::GpuCount& count : queue_partition.pool->gpus.value) {
                 most[count.model] = std::max(most[count.model], count.count);
             }
         }
@@ -123,20 +123,22 @@ IdleRules idle_of(const policy::Policy& policy)
         if (!queue.idle) {
             continue;
         }
-        for (const policy::Door& door : doors_of(policy, queue)) {
-            rules[door.partition] = {queue.idle->after.value, queue.idle->warn.value,
-                                     queue.idle->start.value, queue.idle->max_per_hour.value};
+        for (const policy::QueuePartition& queue_partition : partitions_of(policy, queue)) {
+            rules[queue_partition.partition] = {queue.idle->after.value, queue.idle->warn.value,
+                                                queue.idle->start.value,
+                                                queue.idle->max_per_hour.value};
         }
     }
     return rules;
 }
 
-IdleRules take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
+IdleRules take_policy(SiteContext& here, Services& queue_partitions,
+                      const std::vector<Partition>& partitions,
                       const std::optional<std::string>& account)
 {
     const auto ruled = [](const Partition& queue) { return queue.ruled; };
     const auto policy = std::any_of(partitions.begin(), partitions.end(), ruled)
-                            ? policy_in_force(doors)
+                            ? policy_in_force(queue_partitions)
                             : std::nullopt;
     if (!policy) {
         return {};
@@ -147,10 +149,10 @@ IdleRules take_policy(Surroundings& here, Doors& doors, const std::vector<Partit
     return idle_of(*policy);
 }
 
-std::optional<PolicyAnswer> policy_answer(Doors& doors, const Request& request,
+std::optional<PolicyAnswer> policy_answer(Services& queue_partitions, const Request& request,
                                           const std::string& user)
 {
-    auto policy = policy_in_force(doors);
+    auto policy = policy_in_force(queue_partitions);
     if (!policy) {
         return std::nullopt;
     }
@@ -163,7 +165,7 @@ std::optional<PolicyAnswer> policy_answer(Doors& doors, const Request& request,
     explanation.verdict = decide(rules, explanation.job, {});
     const bool refused = explanation.verdict.outcome == policy::Verdict::Outcome::refuse;
     if (refused) {
-        explanation.helps = what_would_help(rules, explanation.job);
+        explanation.remedies = policy_remedies(rules, explanation.job);
     }
     PolicyAnswer answer{refused && (request.account || !by_account), {}};
     std::istringstream text(explain_text(rules, explanation));

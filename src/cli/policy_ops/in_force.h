@@ -19,22 +19,23 @@ Result<std::optional<policy::Policy>> applied_policy(Admin& admin);
 /// The policy that `gpuq policy apply` has put in force, if this process can read it: the copy
 /// beside slurm.conf, else the file that load_policy (policy_file.h) finds. Nothing if there is no
 /// valid one: Slurm's enforcement does not depend on it.
-std::optional<policy::Policy> policy_in_force(Doors& doors);
+std::optional<policy::Policy> policy_in_force(Services& queue_partitions);
 
 /// The limits of chains in each queue.
 std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy);
 
 /// Which queues accept runs of this user, charged to this account if one was given.
-std::map<std::string, Surroundings::Entry> entry_of(const policy::Policy& policy,
-                                                    const std::string& user,
-                                                    const std::optional<std::string>& account);
+std::map<std::string, SiteContext::Entry> entry_of(const policy::Policy& policy,
+                                                   const std::string& user,
+                                                   const std::optional<std::string>& account);
 
 /// The GPUs of each queue. Queues with a pool whose models are not specified are left out.
 QueueGpus gpus_of(const policy::Policy& policy);
 
 /// Adds the policy in force to the input of a plan, for a run charged to `account`. Does nothing if
 /// it manages none of `partitions`. Returns the policy's rules for idle GPUs.
-IdleRules take_policy(Surroundings& here, Doors& doors, const std::vector<Partition>& partitions,
+IdleRules take_policy(SiteContext& here, Services& queue_partitions,
+                      const std::vector<Partition>& partitions,
                       const std::optional<std::string>& account);
 
 /// The result of checking a request against the policy in force, if that can be read: the text of
@@ -43,7 +44,7 @@ struct PolicyAnswer {
     bool refuses = false; ///< certain: false if it depends on an account that was not given
     std::vector<std::string> lines;
 };
-std::optional<PolicyAnswer> policy_answer(Doors& doors, const Request& request,
+std::optional<PolicyAnswer> policy_answer(Services& queue_partitions, const Request& request,
                                           const std::string& user);
 
 /// The rules for idle GPUs, by partition, of the queues that have any.

@@ -5,7 +5,7 @@
 #include "cli/render/simulation_text.h"
 #include "core/number.h"
 #include "policy/read.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ using sim::TraceJob;
 
 constexpr std::size_t k_most_named = 10; ///< runs listed by name
 
-Result<Simulated> simulated_before(Admin& admin, const policy::Rules& wanted,
+Result<Simulated> simulated_before(Admin& admin, const policy::Rules& desired,
                                    const Workload& workload)
 {
     TRY_ASSIGN(auto before, applied_policy(admin));
@@ -32,7 +32,7 @@ Result<Simulated> simulated_before(Admin& admin, const policy::Rules& wanted,
             return made;
         }
     }
-    return simulated_plain(wanted, workload);
+    return simulated_plain(desired, workload);
 }
 
 std::vector<RefusedRun> newly_refused(const Simulated& before, const Simulated& after,
@@ -55,8 +55,8 @@ std::string text_of(const RefusedRun& run)
         job.account.empty() ? "" : fmt::format(" ({})", sanitised(job.account));
     return fmt::format("    job {}{}{}: {} GPU{}, {}: {}\n", sanitised(job.id), user, account,
                        job.gpus, job.gpus == 1 ? "" : "s",
-                       job.limit ? "limit " + in_words(*job.limit)
-                                 : "ran " + in_words(job.duration),
+                       job.limit ? "limit " + describe(*job.limit)
+                                 : "ran " + describe(job.duration),
                        sanitised(run.why));
 }
 
@@ -76,14 +76,14 @@ Json json_of(const RefusedRun& run)
 } // namespace
 
 Result<PlanSimulation> simulate_plan(Invocation& invocation, Admin& admin,
-                                     const govern::Candidate& wanted)
+                                     const govern::Candidate& desired)
 {
     TRY_ASSIGN(const Workload workload, workload_in(invocation));
-    TRY_ASSIGN(auto reading, policy::read_policy(wanted.text, wanted.file));
+    TRY_ASSIGN(auto reading, policy::read_policy(desired.text, desired.file));
     const policy::Rules rules(std::move(reading.policy));
     TRY_ASSIGN(Simulated before, simulated_before(admin, rules, workload));
-    TRY_ASSIGN(Simulated after, simulated_under(rules, wanted.file, workload));
-    PlanSimulation simulation{workload.name, workload.left_out(), wanted.file, {}, {}};
+    TRY_ASSIGN(Simulated after, simulated_under(rules, desired.file, workload));
+    PlanSimulation simulation{workload.name, workload.left_out(), desired.file, {}, {}};
     simulation.newly_refused = newly_refused(before, after, workload.trace);
     simulation.all.push_back(std::move(before));
     simulation.all.push_back(std::move(after));

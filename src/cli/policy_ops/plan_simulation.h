@@ -29,7 +29,7 @@ struct PlanSimulation {
 
 /// Reads the policy in force through `admin`. Errors as in workload_in and simulated_under.
 Result<PlanSimulation> simulate_plan(Invocation& invocation, Admin& admin,
-                                     const govern::Candidate& wanted);
+                                     const govern::Candidate& desired);
 
 /// Results that are not in the table: jobs left out, newly refused runs and missed wait targets.
 /// Pure.

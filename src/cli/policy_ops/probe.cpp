@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::chrono::seconds k_patience{30}; // slurmd gives a health check 60 s
 
-std::string this_node(Doors& doors)
+std::string this_node(Services& services)
 {
-    if (const auto name = doors.variable("SLURMD_NODENAME")) {
+    if (const auto name = services.variable("SLURMD_NODENAME")) {
         return *name;
     }
     std::array<char, 256> name{};
@@ -31,14 +31,14 @@ std::string this_node(Doors& doors)
     return host.substr(0, host.find('.'));
 }
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
-const Words* probe_of(const policy::Policy& policy, const std::string& node)
+const Arguments* probe_of(const policy::Policy& policy, const std::string& node)
 {
     for (const policy::Pool& pool : policy.pools) {
-        const Words& nodes = pool.nodes.value;
+        const Arguments& nodes = pool.nodes.value;
         const bool here =
-            nodes == Words{"ALL"} || std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+            nodes == Arguments{"ALL"} || std::find(nodes.begin(), nodes.end(), node) != nodes.end();
         if (here && pool.lend && pool.lend->probe) {
             return &pool.lend->probe->value;
         }
@@ -47,7 +47,7 @@ const Words* probe_of(const policy::Policy& policy, const std::string& node)
 }
 
 /// `idle`, or `busy: why`.
-std::string answer_of(const Words& probe)
+std::string answer_of(const Arguments& probe)
 {
     const embedded::Command command{probe, {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}};
     const auto done = embedded::run_command(command, embedded::in(k_patience));
@@ -62,18 +62,18 @@ std::string answer_of(const Words& probe)
 
 Result<int> policy_probe(Invocation& invocation)
 {
-    if (invocation.words.size() > 2) {
+    if (invocation.arguments.size() > 2) {
         return fail(Error::Kind::usage, "policy probe takes one node");
     }
     const std::string node =
-        invocation.words.size() == 2 ? invocation.words[1] : this_node(invocation.doors);
-    TRY_ASSIGN(const auto admin, invocation.doors.admin());
+        invocation.arguments.size() == 2 ? invocation.arguments[1] : this_node(invocation.services);
+    TRY_ASSIGN(const auto admin, invocation.services.admin());
     TRY_ASSIGN(const auto policy, applied_policy(*admin));
     if (!policy) {
         TRY(print_text("no policy is in force\n"));
         return 0;
     }
-    const Words* const probe = probe_of(*policy, node);
+    const Arguments* const probe = probe_of(*policy, node);
     const std::string answer =
         probe != nullptr ? answer_of(*probe) : fmt::format("no probe for node {}", node);
     TRY(print_line(answer));

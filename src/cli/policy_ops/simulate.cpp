@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/policy_ops/simulate.h"
 
+#include "cli/base/message.h"
 #include "cli/base/output_file.h"
-#include "cli/base/say.h"
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/file.h"
 #include "cli/render/simulation_page.h"
@@ -31,12 +31,12 @@ Result<int> policy_simulate(Invocation& invocation)
     const Options& options = invocation.options;
     TRY_ASSIGN(const auto page, page_in(options));
     TRY_ASSIGN(const auto path, named_policy(invocation));
-    TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.doors, path));
+    TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.services, path));
     TRY_ASSIGN(const Workload workload, workload_in(invocation));
     const policy::Rules rules(loaded.reading.policy);
     std::vector<Simulated> all;
     if (const auto other = options.value("against")) {
-        TRY_ASSIGN(const LoadedPolicy before, load_valid_policy(invocation.doors, *other));
+        TRY_ASSIGN(const LoadedPolicy before, load_valid_policy(invocation.services, *other));
         TRY_ASSIGN(Simulated one,
                    simulated_under(policy::Rules(before.reading.policy), before.path, workload));
         all.push_back(std::move(one));
@@ -53,12 +53,12 @@ Result<int> policy_simulate(Invocation& invocation)
         TRY(print_text(
             report::json_document(simulation_document(all, workload.name, workload.left_out()))));
     } else {
-        TRY(print_table(simulation_table(all), invocation.globals, invocation.doors));
+        TRY(print_table(simulation_table(all), invocation.globals, invocation.services));
         TRY(print_text("\n"));
-        TRY(print_table(partitions_table(all), invocation.globals, invocation.doors));
+        TRY(print_table(partitions_table(all), invocation.globals, invocation.services));
         if (const report::Table users = users_table(all); !users.rows.empty()) {
             TRY(print_text("\n"));
-            TRY(print_table(users, invocation.globals, invocation.doors));
+            TRY(print_table(users, invocation.globals, invocation.services));
         }
         TRY(print_text(left_out_text(workload.name, workload.left_out())));
         for (const Simulated& each : all) {
@@ -66,7 +66,7 @@ Result<int> policy_simulate(Invocation& invocation)
         }
     }
     if (page && !invocation.globals.quiet) {
-        say(fmt::format("wrote {}", *options.value("html")));
+        print_message(fmt::format("wrote {}", *options.value("html")));
     }
     return 0;
 }

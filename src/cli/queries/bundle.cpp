@@ -49,13 +49,13 @@ std::string last_lines(Store& store, const std::string& path)
 
 class Bundle {
 public:
-    Bundle(Doors& doors, Store& store, const RunStatus& status)
-        : m_doors(doors)
+    Bundle(Services& services, Store& store, const RunStatus& status)
+        : m_services(services)
         , m_store(store)
         , m_status(status)
-        , m_folder(fmt::format("gpuq-report-{}/", run_id(status)))
+        , m_directory(fmt::format("gpuq-report-{}/", run_id(status)))
     {
-        m_redactor.learn_environment(doors.environment());
+        m_redactor.learn_environment(services.environment());
         if (status.run) {
             m_redactor.learn_environment(status.run->environment);
             std::vector<std::string> given;
@@ -79,19 +79,19 @@ public:
         add_document("state.json", state());
         add_document("slurm.json", slurm());
         add_document("doctor.json",
-                     report::json_document(findings_list(examine(m_doors, AskNodes::no))));
+                     report::json_document(findings_list(examine(m_services, NodeQueries::no))));
         return std::move(m_files);
     }
 
 private:
     void add_text(const std::string& name, const std::string& text)
     {
-        m_files.push_back({m_folder + name, m_redactor.text(text)});
+        m_files.push_back({m_directory + name, m_redactor.text(text)});
     }
 
     void add_document(const std::string& name, const std::string& text)
     {
-        m_files.push_back({m_folder + name, m_redactor.document(text)});
+        m_files.push_back({m_directory + name, m_redactor.document(text)});
     }
 
     std::string readme(Logs logs) const
@@ -107,7 +107,7 @@ private:
             "well-known services; passwords in URLs and after password=, token: and the like; "
             "private keys. The program's output may contain other secrets: check it.\n",
             run_title(m_status), m_status.run ? m_status.run->version : "?",
-            to_iso8601(m_doors.clock().now()),
+            to_iso8601(m_services.clock().now()),
             logs == Logs::left_out
                 ? " (without logs: --no-logs)"
                 : fmt::format(" and the last {} lines of each log", k_last_lines),
@@ -121,8 +121,8 @@ private:
             const auto shown = m_redactor.environment({name + "=" + value}).front();
             value = shown.substr(name.size() + 1);
         }
-        run.request.program = m_redactor.words(run.request.program);
-        run.request.container_command = m_redactor.words(run.request.container_command);
+        run.request.program = m_redactor.redact_arguments(run.request.program);
+        run.request.container_command = m_redactor.redact_arguments(run.request.container_command);
         run.request.name = m_redactor.text(run.request.name);
         if (run.request.slurm_options) {
             run.request.slurm_options = m_redactor.text(*run.request.slurm_options);
@@ -144,17 +144,17 @@ private:
     void add_link(LinkNumber link, Logs logs)
     {
         const RunKey& key = m_status.key;
-        const std::string folder = fmt::format("link-{}/", link.value);
+        const std::string directory = fmt::format("link-{}/", link.value);
         for (const auto& path : {layout::job_json(key, link), layout::heartbeat(key, link),
                                  layout::journal(key, link)}) {
             if (m_store.size(path)) {
-                add_text(folder + path.substr(path.rfind('/') + 1), without_output(path, logs));
+                add_text(directory + path.substr(path.rfind('/') + 1), without_output(path, logs));
             }
         }
         const std::string own = layout::supervisor_log(key, link);
         for (const auto& path : {own + ".1", own}) {
             if (m_store.size(path)) {
-                add_text(folder + path.substr(path.rfind('/') + 1), last_lines(m_store, path));
+                add_text(directory + path.substr(path.rfind('/') + 1), last_lines(m_store, path));
             }
         }
         if (logs == Logs::left_out) {
@@ -164,7 +164,7 @@ private:
              {layout::log(key, link, Stream::out), layout::log(key, link, Stream::err),
               layout::slurm_log(key, link)}) {
             if (m_store.size(path)) {
-                add_text(folder + path.substr(path.rfind('/') + 1), last_lines(m_store, path));
+                add_text(directory + path.substr(path.rfind('/') + 1), last_lines(m_store, path));
             }
         }
     }
@@ -189,12 +189,12 @@ private:
 
     std::string state() const
     {
-        Looked looked;
-        looked.runs = {m_status};
+        RunStatuses statuses;
+        statuses.runs = {m_status};
         if (m_status.run) {
-            looked.runs.front().run = without_secrets(*m_status.run);
+            statuses.runs.front().run = without_secrets(*m_status.run);
         }
-        return report::json_document(run_list(looked, {}, m_doors.clock().now()));
+        return report::json_document(run_list(statuses, {}, m_services.clock().now()));
     }
 
     std::string slurm() const
@@ -203,9 +203,9 @@ private:
             return report::json_document({{"job", Json()}});
         }
         const JobId id = m_status.job->job;
-        const auto cluster = m_doors.cluster();
+        const auto cluster = m_services.cluster();
         const auto job = cluster ? (*cluster)->job(id) : Result<Job>(cluster.error());
-        const auto accounting = m_doors.accounting();
+        const auto accounting = m_services.accounting();
         const auto past =
             accounting ? (*accounting)->past_job(id) : Result<PastJob>(accounting.error());
         return report::json_document(
@@ -246,28 +246,28 @@ private:
 
     static Json state_word(JobState state)
     {
-        constexpr std::array k_words = {"pending",   "running",   "suspended",     "completing",
-                                        "completed", "failed",    "cancelled",     "timeout",
-                                        "node_fail", "preempted", "out_of_memory", "boot_fail",
-                                        "deadline"};
+        constexpr std::array k_keywords = {"pending",   "running",   "suspended",     "completing",
+                                           "completed", "failed",    "cancelled",     "timeout",
+                                           "node_fail", "preempted", "out_of_memory", "boot_fail",
+                                           "deadline"};
         const auto place = static_cast<std::size_t>(state);
-        return place < k_words.size() ? Json(k_words[place]) : Json();
+        return place < k_keywords.size() ? Json(k_keywords[place]) : Json();
     }
 
-    Doors& m_doors;
+    Services& m_services;
     Store& m_store;
     const RunStatus& m_status;
-    std::string m_folder;
+    std::string m_directory;
     Redactor m_redactor;
     std::vector<report::ArchiveFile> m_files;
 };
 
 } // namespace
 
-std::vector<report::ArchiveFile> bundle_of(Doors& doors, Store& store, const RunStatus& status,
-                                           Logs logs)
+std::vector<report::ArchiveFile> bundle_of(Services& services, Store& store,
+                                           const RunStatus& status, Logs logs)
 {
-    return Bundle(doors, store, status).files(logs);
+    return Bundle(services, store, status).files(logs);
 }
 
 } // namespace gpuq::cli

@@ -27,18 +27,18 @@ constexpr auto k_patience_with_nodes = 60s;
 /// unknown if it returns none.
 struct Check {
     std::vector<std::string_view> names;
-    std::function<std::vector<Finding>(Doors&)> work;
+    std::function<std::vector<Finding>(Services&)> work;
 };
 
-std::vector<Finding> check_configuration(Doors& doors)
+std::vector<Finding> check_configuration(Services& services)
 {
-    const auto settings = doors.settings();
+    const auto settings = services.settings();
     if (!settings) {
         return {{"configuration", Level::problem, settings.error().text,
                  "correct this setting; see FILES in man gpuq"}};
     }
     for (const char* name : {"XDG_CONFIG_HOME", "XDG_STATE_HOME"}) {
-        const auto value = doors.variable(name);
+        const auto value = services.variable(name);
         if (value && !value->empty() && !value->starts_with('/')) {
             return {{"configuration", Level::warning,
                      fmt::format("{} is not an absolute path and is ignored", name),
@@ -48,35 +48,36 @@ std::vector<Finding> check_configuration(Doors& doors)
     return {{"configuration", Level::ok, "variables and files are valid", ""}};
 }
 
-std::vector<Finding> check_slurm(Doors& doors)
+std::vector<Finding> check_slurm(Services& services)
 {
-    const auto cluster = doors.cluster();
+    const auto cluster = services.cluster();
     if (!cluster) {
-        return judge_silence(cluster.error());
+        return assess_silence(cluster.error());
     }
     Answered answered{
-        (*cluster)->name().has_value() ? *(*cluster)->name() : "", 0ms, doors.clock().now(), {}};
-    const auto begin = doors.clock().steady();
+        (*cluster)->name().has_value() ? *(*cluster)->name() : "", 0ms, services.clock().now(), {}};
+    const auto begin = services.clock().steady();
     const auto controller = (*cluster)->controller();
     answered.took =
-        std::chrono::duration_cast<std::chrono::milliseconds>(doors.clock().steady() - begin);
-    answered.after = doors.clock().now();
-    return controller ? judge_controller(*controller, answered) : judge_silence(controller.error());
+        std::chrono::duration_cast<std::chrono::milliseconds>(services.clock().steady() - begin);
+    answered.after = services.clock().now();
+    return controller ? assess_controller(*controller, answered)
+                      : assess_silence(controller.error());
 }
 
-std::vector<Finding> check_accounting(Doors& doors)
+std::vector<Finding> check_accounting(Services& services)
 {
-    const auto cluster = doors.cluster();
+    const auto cluster = services.cluster();
     const auto controller =
         cluster ? (*cluster)->controller() : Result<Controller>(cluster.error());
-    const auto accounting = doors.accounting();
+    const auto accounting = services.accounting();
     if (!controller || !accounting) {
         return {{"accounting", Level::unknown, "Slurm did not answer", ""}};
     }
     // Any job will do: a response that it does not exist is also a response.
-    const auto conf = doors.variable("SLURM_CONF"); // set when the cluster was detected
-    return {judge_accounting(controller->keeps_accounting, (*accounting)->past_job(JobId{1}),
-                             conf ? embedded::accounting_failure(*conf) : std::nullopt)};
+    const auto conf = services.variable("SLURM_CONF"); // set when the cluster was detected
+    return {assess_accounting(controller->keeps_accounting, (*accounting)->past_job(JobId{1}),
+                              conf ? embedded::accounting_failure(*conf) : std::nullopt)};
 }
 
 std::vector<Finding> unknown(const std::vector<std::string_view>& names, const std::string& why)
@@ -90,39 +91,39 @@ std::vector<Finding> unknown(const std::vector<std::string_view>& names, const s
 
 const std::vector<std::string_view> k_queue_checks = {"queue", "nodes", "nodes-submit"};
 
-std::vector<Finding> check_queues(Doors& doors)
+std::vector<Finding> check_queues(Services& services)
 {
-    const auto cluster = doors.cluster();
+    const auto cluster = services.cluster();
     const auto queues =
         cluster ? (*cluster)->partitions() : Result<std::vector<Partition>>(cluster.error());
     const auto nodes = queues ? (*cluster)->nodes() : Result<std::vector<Node>>(queues.error());
-    return nodes ? judge_queues(*queues, *nodes) : unknown(k_queue_checks, "Slurm did not answer");
+    return nodes ? assess_queues(*queues, *nodes) : unknown(k_queue_checks, "Slurm did not answer");
 }
 
-std::vector<Finding> check_programs(Doors& doors)
+std::vector<Finding> check_programs(Services& services)
 {
     std::vector<Finding> findings;
-    const auto srun = doors.host().program("srun");
+    const auto srun = services.host().program("srun");
     findings.push_back(srun ? Finding{"srun", Level::ok, *srun, ""}
                             : Finding{"srun", Level::problem, "srun is not in PATH",
                                       "add the directory of Slurm's programs to PATH"});
-    const auto supervisor = doors.supervisor();
+    const auto supervisor = services.supervisor();
     findings.push_back(supervisor
                            ? Finding{"supervisor", Level::ok, *supervisor, ""}
                            : Finding{"supervisor", Level::problem, supervisor.error().text, ""});
     return findings;
 }
 
-std::vector<Finding> check_folder(Doors& doors)
+std::vector<Finding> check_directory(Services& services)
 {
-    const auto path = doors.state_dir();
+    const auto path = services.state_dir();
     if (!path) {
-        return judge_folder("", path.error(), ::geteuid());
+        return assess_directory("", path.error(), ::geteuid());
     }
-    auto findings = judge_folder(*path, doors.host().folder(*path), ::geteuid());
+    auto findings = assess_directory(*path, services.host().directory(*path), ::geteuid());
     // Permissions do not show a full disk or a failing server: write a file.
     const bool promised = findings.front().level == Level::ok;
-    const auto store = promised ? doors.store() : Result<Store*>(nullptr);
+    const auto store = promised ? services.store() : Result<Store*>(nullptr);
     if (!store) {
         findings.front() = {"state-folder", Level::problem, store.error().text,
                             "choose another directory with state_dir or GPUQ_STATE_DIR"};
@@ -139,7 +140,7 @@ std::vector<Finding> check_folder(Doors& doors)
     return findings;
 }
 
-std::vector<Check> checks(AskNodes nodes)
+std::vector<Check> checks(NodeQueries nodes)
 {
     std::vector<Check> all = {
         {{"configuration"}, check_configuration},
@@ -149,11 +150,11 @@ std::vector<Check> checks(AskNodes nodes)
         {{"accounting"}, check_accounting},
         {k_queue_checks, check_queues},
         {{"srun", "supervisor"}, check_programs},
-        {{"state-folder", "space", "nodes-see-folder"}, check_folder},
+        {{"state-folder", "space", "nodes-see-folder"}, check_directory},
     };
-    if (nodes == AskNodes::yes) {
+    if (nodes == NodeQueries::yes) {
         all.push_back({{"nodes-see-folder", "nodes-see-supervisor", "nodes-submit", "node-clock"},
-                       ask_a_node});
+                       query_node});
     }
     return all;
 }
@@ -185,9 +186,9 @@ void prefer_later(std::vector<Finding>& findings, const std::vector<Finding>& la
         });
     });
     for (const Finding& one : later) {
-        const bool is_there = std::any_of(findings.begin(), findings.end(),
-                                          [&](const Finding& f) { return f.check == one.check; });
-        if (!is_there || one.level != Level::unknown) {
+        const bool exists = std::any_of(findings.begin(), findings.end(),
+                                        [&](const Finding& f) { return f.check == one.check; });
+        if (!exists || one.level != Level::unknown) {
             findings.push_back(one);
         }
     }
@@ -195,19 +196,19 @@ void prefer_later(std::vector<Finding>& findings, const std::vector<Finding>& la
 
 } // namespace
 
-std::vector<Finding> examine(Doors& doors, AskNodes nodes)
+std::vector<Finding> examine(Services& services, NodeQueries nodes)
 {
     const std::vector<Check> all = checks(nodes);
     std::vector<std::function<std::string()>> work;
     for (const Check& check : all) {
-        work.emplace_back([&doors, &check] { return packed(check.work(doors)); });
+        work.emplace_back([&services, &check] { return packed(check.work(services)); });
     }
-    const auto patience = nodes == AskNodes::yes ? k_patience_with_nodes : k_patience;
-    const auto answers = doors.host().apart(work, patience);
+    const auto patience = nodes == NodeQueries::yes ? k_patience_with_nodes : k_patience;
+    const auto answers = services.host().apart(work, patience);
     std::vector<Finding> findings;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto found = findings_of(all[i], answers[i], patience);
-        const bool is_from_nodes = nodes == AskNodes::yes && i + 1 == all.size();
+        const bool is_from_nodes = nodes == NodeQueries::yes && i + 1 == all.size();
         if (is_from_nodes) {
             prefer_later(findings, found);
         } else {

@@ -3,14 +3,14 @@
 
 namespace gpuq::cli {
 
-std::vector<RunCredentials> find_credentials(Doors& doors, Store& store,
+std::vector<RunCredentials> find_credentials(Services& services, Store& store,
                                              const std::vector<RunStatus>& runs)
 {
-    const Time now = doors.clock().now();
+    const Time now = services.clock().now();
     std::vector<RunCredentials> found;
     for (const RunStatus& status : runs) {
         if (auto records =
-                credential_records(store, doors.secret_files(), status.key, status.link, now)) {
+                credential_records(store, services.secret_files(), status.key, status.link, now)) {
             found.push_back({status, *std::move(records)});
         }
     }

@@ -7,7 +7,7 @@
 namespace gpuq::cli {
 
 /// The runs that have a ticket or a token, with its records from disk.
-std::vector<RunCredentials> find_credentials(Doors& doors, Store& store,
+std::vector<RunCredentials> find_credentials(Services& services, Store& store,
                                              const std::vector<RunStatus>& runs);
 
 } // namespace gpuq::cli

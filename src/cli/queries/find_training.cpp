@@ -19,14 +19,14 @@ std::optional<Time> begun(const RunStatus& status)
 
 /// Files below GPUQ_CHECKPOINT_DIR, which is not in the working directory, are listed with absolute
 /// paths.
-std::vector<TrainingFile> training_files(Doors& doors, Store& store, const RunStatus& status,
+std::vector<TrainingFile> training_files(Services& services, Store& store, const RunStatus& status,
                                          Time since, Apart apart)
 {
     constexpr std::chrono::seconds k_patience{3};
     const std::string checkpoints =
         fmt::format("{}/{}", store.root(), layout::checkpoints(status.key));
     const auto read = [&] {
-        Files& files = doors.program_files();
+        Files& files = services.program_files();
         auto all = read_training_files(files, status.run->request.work_dir, since);
         for (TrainingFile& file : read_training_files(files, checkpoints, since)) {
             file.path = fmt::format("{}/{}", checkpoints, file.path);
@@ -38,7 +38,7 @@ std::vector<TrainingFile> training_files(Doors& doors, Store& store, const RunSt
     if (apart == Apart::no) {
         files = read();
     } else {
-        const auto answers = doors.host().apart({[&] { return to_text(read()); }}, k_patience);
+        const auto answers = services.host().apart({[&] { return to_text(read()); }}, k_patience);
         if (answers.front().kind == Host::Answer::Kind::done) {
             files = training_files_in(answers.front().text);
         }
@@ -53,9 +53,9 @@ std::vector<TrainingFile> training_files(Doors& doors, Store& store, const RunSt
 }
 
 /// When the output of a link was last written.
-std::optional<Time> written_at(Doors& doors, Store& store, const RunKey& key, LinkNumber link)
+std::optional<Time> written_at(Services& services, Store& store, const RunKey& key, LinkNumber link)
 {
-    const auto logs = doors.program_files().changed_since(
+    const auto logs = services.program_files().changed_since(
         fmt::format("{}/{}", store.root(), layout::link_dir(key, link)), Time(),
         [](std::string_view name) { return name == "out.log" || name == "err.log"; });
     return logs && !logs->empty() ? std::optional(logs->front().modified) : std::nullopt;
@@ -63,16 +63,16 @@ std::optional<Time> written_at(Doors& doors, Store& store, const RunKey& key, Li
 
 /// The progress of the newest link. While that has reported nothing, the progress of the link
 /// before it, without a pace.
-LinkProgress newest_progress(Doors& doors, Store& store, const RunStatus& status)
+LinkProgress newest_progress(Services& services, Store& store, const RunStatus& status)
 {
     const auto own = own_pattern(*status.run);
     for (LinkNumber link = status.link;; --link.value) {
         LinkProgress output = read_progress(store, status.key, link, own ? &*own : nullptr);
-        const bool has_told = output.last || !output.curves.by_tag().empty();
-        if (!has_told && link > LinkNumber{1}) {
+        const bool has_reported = output.last || !output.curves.by_tag().empty();
+        if (!has_reported && link > LinkNumber{1}) {
             continue;
         }
-        output.written_at = written_at(doors, store, status.key, link);
+        output.written_at = written_at(services, store, status.key, link);
         if (link != status.link) {
             output.first.reset();
             output.began.reset();
@@ -84,18 +84,18 @@ LinkProgress newest_progress(Doors& doors, Store& store, const RunStatus& status
 
 } // namespace
 
-WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status, Apart apart)
+WholeTraining find_training(Services& services, Store& store, const RunStatus& status, Apart apart)
 {
     const auto since = begun(status);
     const bool is_shell = status.run && status.run->request.pty && status.run->request.pty->shell;
     if (!status.run || !since || is_shell) { // output in a shell is not training progress
         return {};
     }
-    const LinkProgress output = newest_progress(doors, store, status);
+    const LinkProgress output = newest_progress(services, store, status);
     WholeTraining whole;
-    whole.training =
-        training_of(training_files(doors, store, status, *since, apart), output, status.started_at);
-    const Time now = doors.clock().now();
+    whole.training = training_of(training_files(services, store, status, *since, apart), output,
+                                 status.started_at);
+    const Time now = services.clock().now();
     whole.finish = finish_of(whole.training, output, status, now);
     whole.alarms = alarms_of(whole.training, status, now);
     return whole;

@@ -11,6 +11,6 @@ namespace gpuq::cli {
 enum class Apart { no, yes };
 
 /// The training progress of a run, from its files and its output.
-WholeTraining find_training(Doors& doors, Store& store, const RunStatus& status, Apart apart);
+WholeTraining find_training(Services& services, Store& store, const RunStatus& status, Apart apart);
 
 } // namespace gpuq::cli

@@ -20,11 +20,11 @@ using Steady = std::chrono::steady_clock;
 
 constexpr auto k_step_patience = 25s;
 constexpr auto k_file_patience = 3s;
-constexpr auto k_file_look = 100ms;
+constexpr auto k_file_poll = 100ms;
 
 /// Runs on the node. $1: the file that gpuq has written, $2: its content, $3: the supervisor, $4:
 /// the queue. Prints the lines that node_view_in parses.
-constexpr const char* k_look = R"sh(
+constexpr const char* k_check_script = R"sh(
 echo "host $(uname -n)"
 echo "clock $(date +%s)"
 [ "$(cat "$1" 2>/dev/null)" = "$2" ] && echo "folder yes"
@@ -36,10 +36,10 @@ then echo "submit yes"; else echo "submit no"; fi
 )sh";
 
 /// Everything up to the end of the stream or the time limit.
-std::string words_of(int fd)
+std::string program_arguments(int fd)
 {
     const auto end = Steady::now() + k_step_patience;
-    std::string words;
+    std::string printed;
     std::array<char, 4096> bytes{};
     while (true) {
         const auto left =
@@ -48,9 +48,9 @@ std::string words_of(int fd)
         const int ready = left > 0 ? ::poll(&wait, 1, static_cast<int>(left)) : 0;
         const ssize_t size = ready > 0 ? ::read(fd, bytes.data(), bytes.size()) : 0;
         if (size > 0) {
-            words.append(bytes.data(), static_cast<std::size_t>(size));
+            printed.append(bytes.data(), static_cast<std::size_t>(size));
         } else if (size == 0 || errno != EINTR) {
-            return words;
+            return printed;
         }
     }
 }
@@ -63,7 +63,7 @@ bool comes_back(Store& store, const std::string& file, const std::string& conten
         if (const auto text = store.read(file); text && *text == content) {
             return true;
         }
-        ::poll(nullptr, 0, static_cast<int>(k_file_look.count()));
+        ::poll(nullptr, 0, static_cast<int>(k_file_poll.count()));
     }
     return false;
 }
@@ -82,11 +82,12 @@ const Partition* default_queue(const std::vector<Partition>& queues)
 /// One check of a node; the destructor removes its files and ends its job.
 class NodeCheck {
 public:
-    NodeCheck(Doors& doors, Store& store, Cluster& cluster)
-        : m_doors(doors)
+    NodeCheck(Services& services, Store& store, Cluster& cluster)
+        : m_services(services)
         , m_store(store)
         , m_cluster(cluster)
-        , m_file(fmt::format("probe-{}", RunKey::make(doors.clock().now(), doors.random()).text()))
+        , m_file(fmt::format("probe-{}",
+                             RunKey::make(services.clock().now(), services.random()).text()))
     {
     }
     NodeCheck(const NodeCheck&) = delete;
@@ -100,7 +101,7 @@ public:
         }
     }
 
-    Result<std::vector<Finding>> look()
+    Result<std::vector<Finding>> run_checks()
     {
         TRY_ASSIGN(const auto queues, m_cluster.partitions());
         const Partition* queue = default_queue(queues);
@@ -109,23 +110,25 @@ public:
         }
         TRY(m_store.write(m_file, m_file));
         const std::string supervisor =
-            m_doors.supervisor().has_value() ? *m_doors.supervisor() : "";
-        const Time before = m_doors.clock().now();
+            m_services.supervisor().has_value() ? *m_services.supervisor() : "";
+        const Time before = m_services.clock().now();
         const std::string path = m_store.root() + "/" + m_file;
-        TRY_ASSIGN(const auto started, m_cluster.start_now(spec(queue->name),
-                                                           {"/bin/sh", "-c", k_look, "gpuq-doctor",
-                                                            path, m_file, supervisor, queue->name},
-                                                           /*with_input=*/false, {}));
+        TRY_ASSIGN(const auto started,
+                   m_cluster.start_now(spec(queue->name),
+                                       {"/bin/sh", "-c", k_check_script, "gpuq-doctor", path,
+                                        m_file, supervisor, queue->name},
+                                       /*with_input=*/false, {}));
         m_job = started.job;
-        const std::string words = words_of(started.process.output);
-        NodeView view = node_view_in(words);
+        const std::string printed = program_arguments(started.process.output);
+        NodeView view = node_view_in(printed);
         if (view.host.empty()) {
             return fail(Error::Kind::unreachable,
                         fmt::format("the step of job {} printed nothing", started.job.value));
         }
-        view.writes_folder = view.sees_folder && comes_back(m_store, m_file + ".back", m_file);
-        return judge_node(view, m_store.root(), supervisor,
-                          {"", 0ms, before, m_doors.clock().now()});
+        view.writes_directory =
+            view.sees_directory && comes_back(m_store, m_file + ".back", m_file);
+        return assess_node(view, m_store.root(), supervisor,
+                           {"", 0ms, before, m_services.clock().now()});
     }
 
 private:
@@ -140,25 +143,25 @@ private:
         return spec;
     }
 
-    Doors& m_doors;
+    Services& m_services;
     Store& m_store;
     Cluster& m_cluster;
     std::string m_file;
     std::optional<JobId> m_job;
 };
 
-Result<std::vector<Finding>> ask(Doors& doors)
+Result<std::vector<Finding>> ask(Services& services)
 {
-    TRY_ASSIGN(Store* const store, doors.store());
-    TRY_ASSIGN(Cluster* const cluster, doors.cluster());
-    return NodeCheck(doors, *store, *cluster).look();
+    TRY_ASSIGN(Store* const store, services.store());
+    TRY_ASSIGN(Cluster* const cluster, services.cluster());
+    return NodeCheck(services, *store, *cluster).run_checks();
 }
 
 } // namespace
 
-std::vector<Finding> ask_a_node(Doors& doors)
+std::vector<Finding> query_node(Services& services)
 {
-    const auto findings = ask(doors);
+    const auto findings = ask(services);
     if (findings) {
         return *findings;
     }

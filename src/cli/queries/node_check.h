@@ -10,6 +10,6 @@ namespace gpuq::cli {
 
 /// Runs a step without a GPU on a node and evaluates its output. The job is ended before this
 /// returns, or by Slurm after a minute.
-std::vector<Finding> ask_a_node(Doors& doors);
+std::vector<Finding> query_node(Services& services);
 
 } // namespace gpuq::cli

@@ -2,7 +2,7 @@
 #include "cli/queries/plain_target.h"
 
 #include "cli/render/run_table.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/find.h"
 #include "runs/insight/overview.h"
 #include "runs/insight/plain_jobs.h"
@@ -62,10 +62,10 @@ JobId id_in(const std::string& word)
 }
 
 /// A job that slurmctld has forgotten: accounting has few details.
-Result<std::vector<RunStatus>> in_accounting(Doors& doors, Store& store, const std::string& word,
-                                             const std::string& cluster)
+Result<std::vector<RunStatus>> in_accounting(Services& services, Store& store,
+                                             const std::string& word, const std::string& cluster)
 {
-    TRY_ASSIGN(Accounting* const accounting, doors.accounting());
+    TRY_ASSIGN(Accounting* const accounting, services.accounting());
     const auto past = accounting->past_job(id_in(word));
     if (!past && past.error().kind != Error::Kind::missing) {
         return no_such_job(word,
@@ -88,23 +88,23 @@ Result<std::vector<RunStatus>> in_accounting(Doors& doors, Store& store, const s
     if (!past || past->uid != ::getuid() || is_of_a_run(store, job)) {
         return no_such_job(word);
     }
-    return std::vector<RunStatus>{plain_status(own, cluster, doors.clock().now())};
+    return std::vector<RunStatus>{plain_status(own, cluster, services.clock().now())};
 }
 
 } // namespace
 
-PlainJobs find_plain_jobs(Doors& doors, Store& store, Looked& looked, Time now)
+PlainJobs find_plain_jobs(Services& services, Store& store, RunStatuses& statuses, Time now)
 {
-    if (!looked.slurm_silent.empty()) {
-        return {{}, {}, looked.slurm_silent};
+    if (!statuses.slurm_silent.empty()) {
+        return {{}, {}, statuses.slurm_silent};
     }
-    const auto cluster = doors.cluster();
+    const auto cluster = services.cluster();
     const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
     if (!name) {
         return {{}, {}, name.error().text};
     }
-    const OwnJobs own = own_jobs_now(store, **cluster, doors.clock(), looked.own_jobs);
-    for (RunStatus& run : looked.runs) {
+    const OwnJobs own = own_jobs_now(store, **cluster, services.clock(), statuses.own_jobs);
+    for (RunStatus& run : statuses.runs) {
         const auto job = std::find_if(own.jobs.begin(), own.jobs.end(), [&](const OwnJob& one) {
             return run.job && run.job->cluster == *name && one.job.id == run.job->job;
         });
@@ -115,14 +115,14 @@ PlainJobs find_plain_jobs(Doors& doors, Store& store, Looked& looked, Time now)
     return {plain_statuses(store, own.jobs, *name, now), own.at, own.silent};
 }
 
-std::string age_in_words(const PlainJobs& plain, Time now)
+std::string age_text(const PlainJobs& plain, Time now)
 {
     if (!plain.at || !plain.silent.empty()) {
         return fmt::format("plain Slurm jobs {}: {}", plain.at ? "may have changed" : "unknown",
                            plain.silent.empty() ? "Slurm was not asked" : plain.silent);
     }
     const auto age = std::chrono::floor<std::chrono::seconds>(now - *plain.at);
-    return age < 2s ? "" : fmt::format("plain Slurm jobs as they were {} ago", in_words(age));
+    return age < 2s ? "" : fmt::format("plain Slurm jobs as they were {} ago", describe(age));
 }
 
 std::vector<RunStatus> merged(std::vector<RunStatus> runs, const std::vector<RunStatus>& plain)
@@ -134,11 +134,12 @@ std::vector<RunStatus> merged(std::vector<RunStatus> runs, const std::vector<Run
     return runs;
 }
 
-Result<std::vector<RunStatus>> plain_jobs_meant(Doors& doors, Store& store, const std::string& word)
+Result<std::vector<RunStatus>> plain_jobs_meant(Services& services, Store& store,
+                                                const std::string& word)
 {
-    TRY_ASSIGN(Cluster* const cluster, doors.cluster());
+    TRY_ASSIGN(Cluster* const cluster, services.cluster());
     TRY_ASSIGN(const std::string name, cluster->name());
-    const Time now = doors.clock().now();
+    const Time now = services.clock().now();
     const bool is_id = spells_a_job(word);
     const auto answer = cluster->own_jobs_within(k_patience);
     if (!answer) {
@@ -146,7 +147,7 @@ Result<std::vector<RunStatus>> plain_jobs_meant(Doors& doors, Store& store, cons
                     fmt::format("no run '{}', and whether Slurm has such a job is not known: {}",
                                 word, answer.error().text));
     }
-    const OwnJobs own = own_jobs_now(store, *cluster, doors.clock(), *answer);
+    const OwnJobs own = own_jobs_now(store, *cluster, services.clock(), *answer);
     const auto jobs = plain_statuses(store, own.jobs, name, now);
     auto found = is_id ? called(jobs, word) : named(jobs, word);
     if (!found.empty()) {
@@ -155,17 +156,17 @@ Result<std::vector<RunStatus>> plain_jobs_meant(Doors& doors, Store& store, cons
     if (!is_id) {
         return no_such_job(word);
     }
-    return word.find_first_of("_+") == word.npos ? in_accounting(doors, store, word, name)
+    return word.find_first_of("_+") == word.npos ? in_accounting(services, store, word, name)
                                                  : no_such_job(word);
 }
 
-Result<Target> find_target(Doors& doors, Store& store, const std::string& word)
+Result<Target> find_target(Services& services, Store& store, const std::string& word)
 {
     auto key = find_run(store, word);
     if (key || key.error().kind != Error::Kind::missing || word == "last") {
         return key ? Result<Target>(*std::move(key)) : key.error();
     }
-    auto found = plain_jobs_meant(doors, store, word);
+    auto found = plain_jobs_meant(services, store, word);
     if (!found) {
         // If no job has this name, the error for runs is better, as it suggests similar names; it
         // is also the only one without Slurm.
@@ -188,10 +189,10 @@ Result<Target> find_target(Doors& doors, Store& store, const std::string& word)
     return found->size() == 1 ? Result<Target>(std::move(found->front())) : which_of(*found);
 }
 
-Result<RunKey> find_supervised(Doors& doors, Store& store, const std::string& word,
+Result<RunKey> find_supervised(Services& services, Store& store, const std::string& word,
                                std::string_view verb, std::string_view instead)
 {
-    TRY_ASSIGN(Target target, find_target(doors, store, word));
+    TRY_ASSIGN(Target target, find_target(services, store, word));
     if (auto* key = std::get_if<RunKey>(&target)) {
         return std::move(*key);
     }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/base/verb.h"
-#include "runs/look.h"
+#include "runs/query_status.h"
 
 #include <optional>
 #include <string>
@@ -20,13 +20,13 @@ struct PlainJobs {
     std::string silent;          ///< why they are unknown or out of date; empty: no problem
 };
 
-/// At most one RPC, and none if `looked` has already queried the jobs (own_jobs_now). Gives the
-/// waiting runs of `looked` the cached estimates of their start.
-PlainJobs find_plain_jobs(Doors& doors, Store& store, Looked& looked, Time now);
+/// At most one RPC, and none if `statuses` has already queried the jobs (own_jobs_now). Gives the
+/// waiting runs of `statuses` the cached estimates of their start.
+PlainJobs find_plain_jobs(Services& services, Store& store, RunStatuses& statuses, Time now);
 
 /// `plain Slurm jobs unknown: Slurm does not answer`, `plain Slurm jobs as they were 8 s
 /// ago`; empty if they are current.
-std::string age_in_words(const PlainJobs& plain, Time now);
+std::string age_text(const PlainJobs& plain, Time now);
 
 /// Runs and plain jobs in one list, newest first.
 std::vector<RunStatus> merged(std::vector<RunStatus> runs, const std::vector<RunStatus>& plain);
@@ -35,17 +35,17 @@ std::vector<RunStatus> merged(std::vector<RunStatus> runs, const std::vector<Run
 /// matches several, those that have not ended, else the newest. One RPC, and one query to
 /// accounting for an old job. `missing` if there is none or accounting does not respond,
 /// `unreachable` if Slurm does not respond.
-Result<std::vector<RunStatus>> plain_jobs_meant(Doors& doors, Store& store,
+Result<std::vector<RunStatus>> plain_jobs_meant(Services& services, Store& store,
                                                 const std::string& word);
 
 /// The target of an argument: a run on disk, whose name and id take precedence, or one plain job.
 /// `usage` if several jobs match.
 using Target = std::variant<RunKey, RunStatus>;
-Result<Target> find_target(Doors& doors, Store& store, const std::string& word);
+Result<Target> find_target(Services& services, Store& store, const std::string& word);
 
 /// The run that is the target of an argument, for a verb that needs its supervisor. `usage` for a
 /// plain job, with an alternative: `instead`, in which `{0}` is replaced by the job's id.
-Result<RunKey> find_supervised(Doors& doors, Store& store, const std::string& word,
+Result<RunKey> find_supervised(Services& services, Store& store, const std::string& word,
                                std::string_view verb, std::string_view instead);
 
 /// The error `which of 3 jobs? Name one: 20_1 (train), ...`.

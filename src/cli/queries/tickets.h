@@ -20,13 +20,14 @@ struct LoginTicket {
     std::string token_problem; ///< the same for the bearer token
 };
 /// `known`: the bearer token, if already found: the first call removes it from the environment.
-LoginTicket login_ticket(Doors& doors, const RunKey& key, const std::string& known = {});
+LoginTicket login_ticket(Services& services, const RunKey& key, const std::string& known = {});
 
 /// Makes the run's tickets come from a keytab when renewals end, and the first one too if the login
 /// has none. Stores only its path, resolved against the run's working directory. `denied`,
 /// `missing` or `usage` if the keytab can't be used: it does not belong to the user alone, or has
 /// no keys for the ticket's principal.
-Result<void> add_keytab(Doors& doors, const Run& run, const std::string& path, LoginTicket& ticket);
+Result<void> add_keytab(Services& services, const Run& run, const std::string& path,
+                        LoginTicket& ticket);
 
 /// Overwrites the secrets in it.
 void forget(LoginTicket& ticket);
@@ -36,10 +37,10 @@ Result<void> store_ticket(SecretFiles& files, const LoginTicket& ticket);
 
 /// Starts a gpuq in the background that refreshes the credentials of this user's runs on this
 /// machine while there are active ones (`gpuq keepalive --stay`).
-void leave_keeper(Doors& doors);
+void leave_keeper(Services& services);
 /// The work of that process. Returns when there is nothing more to refresh. If another process is
 /// doing it, refreshes once: this process may know another token command.
-void keep_refreshing(Doors& doors);
+void keep_refreshing(Services& services);
 /// The name of the lock that it holds: it only knows the runs in its own state directory.
 std::string refreshes_as(Store& store);
 
@@ -51,7 +52,7 @@ enum class TokenCommand {
     here,      ///< executed and waited for
     nowhere,   ///< not executed
 };
-void refresh_tickets(Doors& doors, TokenCommand where = TokenCommand::elsewhere);
+void refresh_tickets(Services& services, TokenCommand where = TokenCommand::elsewhere);
 /// Whether the verb of this name does this.
 bool refreshes_tickets(std::string_view verb);
 

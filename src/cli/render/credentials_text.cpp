@@ -2,7 +2,7 @@
 #include "cli/render/credentials_text.h"
 
 #include "cli/render/run_table.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/chain.h"
 
 #include <fmt/format.h>
@@ -76,7 +76,8 @@ std::optional<credentials::Forecast> forecast_of(const std::optional<Ticket>& ti
 
 std::string ticket_trouble(const CredentialRecords& records)
 {
-    return records.state ? credentials::in_words(records.state->trouble, records.state->words) : "";
+    return records.state ? credentials::describe(records.state->trouble, records.state->message)
+                         : "";
 }
 
 } // namespace
@@ -117,7 +118,7 @@ std::string forecast_text(const Ticket& ticket, const credentials::Need& need, T
         return "the ticket has expired: kinit, then any gpuq command";
     }
     const auto found = credentials::forecast(ticket, need);
-    return found ? credentials::in_words(*found, need,
+    return found ? credentials::describe(*found, need,
                                          [now](Time time) { return clock_text(time, now); })
                  : "";
 }
@@ -275,7 +276,7 @@ Json credentials_json(const std::optional<CredentialRecords>& records, const Run
          {"next_action", word(plan.next)},
          {"next_at", plan.at},
          {"trouble", state ? Json(credentials::word(state->trouble)) : Json()},
-         {"last_error", state && !state->words.empty() ? Json(state->words) : Json()},
+         {"last_error", state && !state->message.empty() ? Json(state->message) : Json()},
          {"token_error", records->token_trouble.empty() ? Json() : Json(records->token_trouble)},
          {"renewals", state ? Json(state->renewals) : Json()},
          {"afs", state ? Json(state->has_afs) : Json()},

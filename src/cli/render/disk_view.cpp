@@ -10,8 +10,8 @@ constexpr auto k_ask_again = 10s;
 
 } // namespace
 
-DiskView::DiskView(Doors& doors, const Run& run, LinkNumber link, Printer& printer, What what)
-    : m_doors(doors)
+DiskView::DiskView(Services& services, const Run& run, LinkNumber link, Printer& printer, What what)
+    : m_services(services)
     , m_run(run)
     , m_link(link)
     , m_printer(printer)
@@ -19,26 +19,26 @@ DiskView::DiskView(Doors& doors, const Run& run, LinkNumber link, Printer& print
 {
 }
 
-std::optional<wire::Ended> DiskView::look(Store& store)
+std::optional<wire::Ended> DiskView::poll(Store& store)
 {
     if (!m_ending) {
-        look_for_end(store);
+        find_end(store);
     }
     const bool all_read = m_what == What::end || print(store);
     return all_read ? m_ending : std::nullopt;
 }
 
-void DiskView::look_for_end(Store& store)
+void DiskView::find_end(Store& store)
 {
     const bool may_ask = Clock::now() >= m_ask_at;
     if (may_ask) {
         m_ask_at = Clock::now() + k_ask_again;
     }
-    const RunStatus found = status(store, may_ask ? Ask::if_needed : Ask::never);
+    const RunStatus found = status(store, may_ask ? SlurmQuery::if_needed : SlurmQuery::never);
     if (found.state == RunState::ended && found.ending) {
         m_ending = wire::Ended{*found.ending, 0, 0, found.last_lines};
     } else if (found.link > m_link) {
-        Ending ending{0, Cause::lost, "", m_doors.clock().now(), true};
+        Ending ending{0, Cause::lost, "", m_services.clock().now(), true};
         for (const LinkPast& link : found.links) {
             if (link.link == m_link && link.ending) {
                 ending = *link.ending;
@@ -49,11 +49,11 @@ void DiskView::look_for_end(Store& store)
     }
 }
 
-RunStatus DiskView::status(Store& store, Ask ask) const
+RunStatus DiskView::status(Store& store, SlurmQuery query) const
 {
-    const LookDoors doors{store, m_doors.clock(), [this] { return m_doors.cluster(); },
-                          [this] { return m_doors.accounting(); }};
-    return look_at(doors, m_run.key, ask);
+    const StatusSources services{store, m_services.clock(), [this] { return m_services.cluster(); },
+                                 [this] { return m_services.accounting(); }};
+    return query_run(services, m_run.key, query);
 }
 
 /// True if the log is complete and all of it has been passed on.

@@ -4,7 +4,7 @@
 #include "cli/base/printer.h"
 #include "cli/base/verb.h"
 #include "core/run.h"
-#include "runs/look.h"
+#include "runs/query_status.h"
 #include "runs/records/link_log.h"
 
 #include <array>
@@ -20,15 +20,15 @@ class DiskView {
 public:
     /// `end` is for a client that shows a screen from now on, which can't be rebuilt from a log.
     enum class What { log_and_end, end };
-    DiskView(Doors& doors, const Run& run, LinkNumber link, Printer& printer, What what);
+    DiskView(Services& services, const Run& run, LinkNumber link, Printer& printer, What what);
 
     /// Passes new output in the log to the printer, as far as it accepts it. Returns the end of
     /// this link (not necessarily of the run) once it is known and the whole log has been read.
-    std::optional<wire::Ended> look(Store& store);
+    std::optional<wire::Ended> poll(Store& store);
     /// True if the records show that the run or this link has ended. Never queries Slurm.
     bool has_ended(Store& store) const
     {
-        const RunStatus now = status(store, Ask::never);
+        const RunStatus now = status(store, SlurmQuery::never);
         return now.state == RunState::ended || now.link > m_link;
     }
     /// True if the end is known and only the rest of the log is still to be read.
@@ -36,11 +36,11 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
-    RunStatus status(Store& store, Ask ask) const;
-    void look_for_end(Store& store);
+    RunStatus status(Store& store, SlurmQuery query) const;
+    void find_end(Store& store);
     bool print(Store& store);
 
-    Doors& m_doors;
+    Services& m_services;
     const Run& m_run;
     LinkNumber m_link;
     Printer& m_printer;

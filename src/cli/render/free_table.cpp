@@ -2,7 +2,7 @@
 #include "cli/render/free_table.h"
 
 #include "core/walltime.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -63,7 +63,7 @@ std::string no_text(const std::vector<GpuPool>& pools)
 
 std::string time_left(Time at, Time now)
 {
-    return at <= now ? "now" : in_words(std::chrono::ceil<std::chrono::seconds>(at - now));
+    return at <= now ? "now" : describe(std::chrono::ceil<std::chrono::seconds>(at - now));
 }
 
 std::string next_text(const FreeGpus& found, Time now)
@@ -231,7 +231,7 @@ std::vector<std::string> own_lines(const FreeGpus& found, Time now)
                                       clock_text(*own.planned, now))
             : own.estimate.at
                 ? fmt::format("starts by {} at the latest, when {}",
-                              clock_text(*own.estimate.at, now), basis_in_words(own.estimate))
+                              clock_text(*own.estimate.at, now), basis_text(own.estimate))
                 : fmt::format("start not known: {}", own.estimate.unknown);
         lines.push_back(fmt::format("your job {} ({}): {}", own.job.value, own.name, when));
     }

@@ -8,7 +8,7 @@
 #include "core/quote.h"
 #include "core/size.h"
 #include "core/walltime.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/insight/plain_jobs.h"
 
 #include <fmt/format.h>
@@ -31,15 +31,16 @@ void field(Lines& lines, std::string_view name, const std::string& text)
 std::string state_text(const RunStatus& job, Time now)
 {
     if (job.state == RunState::waiting) {
-        std::string text = fmt::format("waits: {}", waiting_in_words(job.reason, gpus_asked(job)));
+        std::string text =
+            fmt::format("waits: {}", pending_reason_text(job.reason, gpu_totals(job)));
         if (!job.reason.empty() && text.find(job.reason) == text.npos) {
             text += fmt::format(" ({})", job.reason);
         }
-        const std::string start = start_in_words(job, now);
+        const std::string start = start_text(job, now);
         return start.empty() ? text : text + "; " + start;
     }
     if (job.state == RunState::ended) {
-        return job.ending ? ending_in_words(*job.ending, job.run->request)
+        return job.ending ? ending_text(*job.ending, job.run->request)
                           : "has ended; exit status unknown";
     }
     return job.suspended ? "suspended" : std::string(word(job.state));
@@ -116,11 +117,11 @@ Json::Members plain_document(const RunStatus& job, Time now)
 
 Result<int> show_plain(Invocation& invocation, const RunStatus& job)
 {
-    Doors& doors = invocation.doors;
-    const Time now = doors.clock().now();
+    Services& services = invocation.services;
+    const Time now = services.clock().now();
     RunStatus whole = job;
     if (!job.plain->partition.empty()) { // otherwise it is from accounting
-        TRY_ASSIGN(Cluster* const cluster, doors.cluster());
+        TRY_ASSIGN(Cluster* const cluster, services.cluster());
         auto asked = cluster->job(job.job->job);
         if (asked && asked->id == job.job->job) {
             whole = plain_status({*std::move(asked), {}, job.estimate}, job.job->cluster, now);

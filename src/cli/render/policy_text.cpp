@@ -17,9 +17,9 @@
 namespace gpuq::cli {
 namespace {
 
-using policy::Door;
 using policy::Finding;
 using policy::Maybe;
+using policy::QueuePartition;
 using policy::Rules;
 using policy::Submission;
 using policy::Verdict;
@@ -33,10 +33,10 @@ std::size_t count_of(const std::vector<Finding>& findings, Finding::Weight weigh
                       [&](const Finding& finding) { return finding.weight == weight; }));
 }
 
-std::string_view word_of(Finding::Weight weight)
+std::string_view escape_argument(Finding::Weight weight)
 {
-    constexpr std::array<std::string_view, 3> k_words{"error", "warning", "note"};
-    return k_words.at(static_cast<std::size_t>(weight));
+    constexpr std::array<std::string_view, 3> k_keywords{"error", "warning", "note"};
+    return k_keywords.at(static_cast<std::size_t>(weight));
 }
 
 /// Adds a line `name: value (policy.yaml:12)`.
@@ -61,10 +61,10 @@ void add_share(std::vector<LimitText>& limits, std::string_view whose, const pol
          {&share.jobs, "{} jobs running"},
          {&share.queued, "{} jobs running and waiting"},
          {&share.gpu_hours_ahead, "{} GPU-hours ahead of the running jobs"}}};
-    for (const auto& [rule, words] : rows) {
+    for (const auto& [rule, messages] : rows) {
         if (*rule) {
-            limits.push_back({std::string(whose), fmt::format(fmt::runtime(words), (*rule)->value),
-                              (*rule)->line});
+            limits.push_back({std::string(whose),
+                              fmt::format(fmt::runtime(messages), (*rule)->value), (*rule)->line});
         }
     }
 }
@@ -117,37 +117,39 @@ const Rules::QueueRules* rules_named(const Rules& rules, const std::string& name
     return found == queues.end() ? nullptr : &*found;
 }
 
-std::string_view kind_of(const Door& door)
+std::string_view kind_of(const QueuePartition& queue_partition)
 {
-    switch (door.kind) {
-    case Door::Kind::own:
-        return door.guest ? "as a guest" : "";
-    case Door::Kind::more:
+    switch (queue_partition.kind) {
+    case QueuePartition::Kind::own:
+        return queue_partition.guest ? "as a guest" : "";
+    case QueuePartition::Kind::more:
         return "beyond the soft limit";
-    case Door::Kind::overflow:
+    case QueuePartition::Kind::overflow:
         break;
     }
     return "when idle";
 }
 
 /// The pools to which a verdict leads, in order, each once with its best partition.
-std::vector<const Door*> pools_of(const Rules::QueueRules& queue, const Verdict& verdict)
+std::vector<const QueuePartition*> pools_of(const Rules::QueueRules& queue, const Verdict& verdict)
 {
-    std::vector<const Door*> doors;
-    for (const Door& door : queue.doors) {
+    std::vector<const QueuePartition*> queue_partitions;
+    for (const QueuePartition& queue_partition : queue.queue_partitions) {
         const auto& names = verdict.partitions;
-        const bool given = std::find(names.begin(), names.end(), door.partition) != names.end();
-        if (given && door.kind != Door::Kind::more) {
-            doors.push_back(&door);
+        const bool given =
+            std::find(names.begin(), names.end(), queue_partition.partition) != names.end();
+        if (given && queue_partition.kind != QueuePartition::Kind::more) {
+            queue_partitions.push_back(&queue_partition);
         }
     }
-    return doors;
+    return queue_partitions;
 }
 
-std::string pool_text(const Door& door)
+std::string pool_text(const QueuePartition& queue_partition)
 {
-    const std::string_view kind = kind_of(door);
-    return kind.empty() ? door.pool->name : fmt::format("{} ({})", door.pool->name, kind);
+    const std::string_view kind = kind_of(queue_partition);
+    return kind.empty() ? queue_partition.pool->name
+                        : fmt::format("{} ({})", queue_partition.pool->name, kind);
 }
 
 std::string accepted_text(const Rules& rules, const Explanation& explanation)
@@ -157,8 +159,8 @@ std::string accepted_text(const Rules& rules, const Explanation& explanation)
     std::string text;
     add(text, "queue", queue.queue->name, place_of(policy, queue.queue->line));
     std::vector<std::string> pools;
-    for (const Door* door : pools_of(queue, explanation.verdict)) {
-        pools.push_back(pool_text(*door));
+    for (const QueuePartition* queue_partition : pools_of(queue, explanation.verdict)) {
+        pools.push_back(pool_text(*queue_partition));
     }
     add(text, "pools", fmt::format("{}", fmt::join(pools, ", then ")),
         place_of(policy, queue.queue->pools.line));
@@ -182,19 +184,19 @@ std::string accepted_text(const Rules& rules, const Explanation& explanation)
     return text;
 }
 
-Json::Elements texts(const std::vector<std::string>& words)
+Json::Elements texts(const std::vector<std::string>& messages)
 {
     Json::Elements elements;
-    for (const std::string& word : words) {
+    for (const std::string& word : messages) {
         elements.emplace_back(word);
     }
     return elements;
 }
 
-std::string_view word_of(Verdict::Outcome outcome)
+std::string_view escape_argument(Verdict::Outcome outcome)
 {
-    constexpr std::array<std::string_view, 3> k_words{"accepted", "refused", "outside"};
-    return k_words.at(static_cast<std::size_t>(outcome));
+    constexpr std::array<std::string_view, 3> k_keywords{"accepted", "refused", "outside"};
+    return k_keywords.at(static_cast<std::size_t>(outcome));
 }
 
 std::string expected_text(const policy::Case& test)
@@ -230,7 +232,7 @@ Json::Members check_document(const std::vector<Finding>& findings, const std::st
 {
     Json::Elements rows;
     for (const Finding& finding : findings) {
-        rows.push_back(Json::object({{"level", word_of(finding.weight)},
+        rows.push_back(Json::object({{"level", escape_argument(finding.weight)},
                                      {"code", finding.code},
                                      {"line", finding.line > 0 ? Json(finding.line) : Json()},
                                      {"column", finding.column > 0 ? Json(finding.column) : Json()},
@@ -243,9 +245,9 @@ Json::Members check_document(const std::vector<Finding>& findings, const std::st
             {"findings", Json::array(std::move(rows))}};
 }
 
-std::vector<std::string> what_would_help(const Rules& rules, const Submission& job)
+std::vector<std::string> policy_remedies(const Rules& rules, const Submission& job)
 {
-    std::vector<std::string> helps;
+    std::vector<std::string> remedies;
     Submission other = job;
     std::set<std::uint32_t, std::greater<>> limits;
     for (const Rules::QueueRules& queue : rules.queues()) {
@@ -254,7 +256,7 @@ std::vector<std::string> what_would_help(const Rules& rules, const Submission& j
     for (const std::uint32_t limit : limits) {
         other.time_limit = limit;
         if (job.time_limit && *job.time_limit > limit && takes(rules, other)) {
-            helps.push_back(
+            remedies.push_back(
                 fmt::format("-t {}{}: queue {} takes it", limit % 60 == 0 ? limit / 60 : limit,
                             limit % 60 == 0 ? "h" : "m", decide(rules, other, {}).queue));
             break;
@@ -263,15 +265,15 @@ std::vector<std::string> what_would_help(const Rules& rules, const Submission& j
     other = job;
     other.partition.reset();
     if (job.partition && takes(rules, other)) {
-        helps.push_back(
+        remedies.push_back(
             fmt::format("without -p: queue {} takes it", decide(rules, other, {}).queue));
     }
-    const policy::GpusAsked asked = gpus_asked(job);
+    const policy::GpuTotals asked = gpu_totals(job);
     for (std::uint64_t gpus = asked.per_node; gpus > 1; --gpus) {
         other = job;
         other.tres_per_node = fmt::format("gres:gpu:{}", gpus - 1);
         if (takes(rules, other)) {
-            helps.push_back(
+            remedies.push_back(
                 fmt::format("-g {}: queue {} takes it", gpus - 1, decide(rules, other, {}).queue));
             break;
         }
@@ -280,7 +282,7 @@ std::vector<std::string> what_would_help(const Rules& rules, const Submission& j
     other.min_cpus = other.cpus_per_task = other.pn_min_cpus = std::nullopt;
     other.min_mem_per_node.reset();
     if (takes(rules, other)) {
-        helps.push_back(
+        remedies.push_back(
             fmt::format("without -c and --mem: queue {} takes it, with the CPUs and the memory of "
                         "its GPUs",
                         decide(rules, other, {}).queue));
@@ -288,10 +290,11 @@ std::vector<std::string> what_would_help(const Rules& rules, const Submission& j
     other = job;
     other.tres_per_node = fmt::format("gres:gpu:{}", asked.per_node);
     if (!asked.models.empty() && takes(rules, other)) {
-        helps.push_back(fmt::format("any model instead of {}: queue {} takes it",
-                                    fmt::join(asked.models, ", "), decide(rules, other, {}).queue));
+        remedies.push_back(fmt::format("any model instead of {}: queue {} takes it",
+                                       fmt::join(asked.models, ", "),
+                                       decide(rules, other, {}).queue));
     }
-    return helps;
+    return remedies;
 }
 
 std::string explain_text(const Rules& rules, const Explanation& explanation)
@@ -308,13 +311,13 @@ std::string explain_text(const Rules& rules, const Explanation& explanation)
         text = "refused\n";
         break;
     }
-    for (const std::string& word : verdict.words) {
+    for (const std::string& word : verdict.messages) {
         text += sanitised("- " + word) + "\n";
     }
     for (const std::string& why : verdict.declined) {
         text += sanitised("- not before: " + why) + "\n";
     }
-    for (const std::string& help : explanation.helps) {
+    for (const std::string& help : explanation.remedies) {
         text += sanitised("- suggestion: " + help) + "\n";
     }
     return text;
@@ -324,7 +327,7 @@ Json::Members explain_document(const Rules& rules, const Explanation& explanatio
 {
     const Verdict& verdict = explanation.verdict;
     Json::Members members{
-        {"outcome", word_of(verdict.outcome)},
+        {"outcome", escape_argument(verdict.outcome)},
         {"queue", verdict.queue.empty() ? Json() : Json(verdict.queue)},
         {"partitions", Json::array(texts(verdict.partitions))},
         {"course", verdict.reservation.empty() ? Json() : Json(verdict.reservation)},
@@ -338,9 +341,9 @@ Json::Members explain_document(const Rules& rules, const Explanation& explanatio
         }
     }
     members.emplace_back("limits", Json::array(std::move(limits)));
-    members.emplace_back("words", Json::array(texts(verdict.words)));
+    members.emplace_back("words", Json::array(texts(verdict.messages)));
     members.emplace_back("declined", Json::array(texts(verdict.declined)));
-    members.emplace_back("helps", Json::array(texts(explanation.helps)));
+    members.emplace_back("helps", Json::array(texts(explanation.remedies)));
     return members;
 }
 

@@ -25,14 +25,14 @@ struct Explanation {
     policy::Submission job;
     policy::Verdict verdict;
     std::optional<int> held;
-    std::vector<std::string> helps;
+    std::vector<std::string> remedies;
 };
 std::string explain_text(const policy::Rules& rules, const Explanation& explanation);
 report::Json::Members explain_document(const policy::Rules& rules, const Explanation& explanation);
 
 /// Changes with which the policy would accept a job that it refuses: less time, no partition, fewer
 /// GPUs, no CPUs and memory, no model.
-std::vector<std::string> what_would_help(const policy::Rules& rules, const policy::Submission& job);
+std::vector<std::string> policy_remedies(const policy::Rules& rules, const policy::Submission& job);
 
 /// `lua`: the tests that the generated script decides differently, with its results.
 struct TestReport {

@@ -4,8 +4,8 @@
 #include "cli/render/run_table.h"
 #include "core/quote.h"
 #include "report/chart.h"
+#include "report/ending_text.h"
 #include "report/html.h"
-#include "report/words.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -111,9 +111,9 @@ std::string gap_text(const WholeProfile& whole, Measure measure)
     }
     // Time in which measuring failed, compared with time in which it was not attempted.
     const double in_vain = values.known / values.known_share() - values.known;
-    const double not_looked = values.known / known - values.known - in_vain;
+    const double not_measured = values.known / known - values.known - in_vain;
     return fmt::format("Gaps: unknown {:.0f} % of the time ({}).", 100 * (1 - known),
-                       in_vain >= not_looked ? in_words(values.why()) : "no samples");
+                       in_vain >= not_measured ? describe(values.why()) : "no samples");
 }
 
 std::string in_figures(const WholeProfile& whole, Measure measure)
@@ -335,15 +335,15 @@ std::string phases_figure(const WholeProfile& whole)
         return fmt::format("{}: {:.1f} %", telemetry::row(phase).title,
                            100.0 * double(part.count()) / double(time.all.count()));
     };
-    std::vector<std::string> told;
+    std::vector<std::string> reported;
     for (const Phase phase : k_stacked) {
         const bool any = time.phases[static_cast<std::size_t>(phase)].count() > 0;
         names.push_back(any ? name(phase) : "");
     }
     names.push_back(name(Phase::unknown));
-    std::copy_if(names.begin(), names.end(), std::back_inserter(told),
+    std::copy_if(names.begin(), names.end(), std::back_inserter(reported),
                  [](const std::string& one) { return !one.empty(); });
-    chart.description = fmt::format("{}", fmt::join(told, "; "));
+    chart.description = fmt::format("{}", fmt::join(reported, "; "));
     return figure(chart, names, "Blank is unknown. " + saves_text(profile));
 }
 
@@ -484,10 +484,10 @@ std::string key_figures(const WholeProfile& whole)
     const Profile& profile = *whole.profile;
     if (time.all.count() > 0 && known.count() == 0) {
         figures += key_figure("how busy the GPU was", "unknown",
-                              std::string(in_words(profile[Measure::busy].why())));
+                              std::string(describe(profile[Measure::busy].why())));
     } else if (time.all.count() > 0) {
         figures += key_figure("of the known GPU time the GPU was busy", percent(time.busy, known),
-                              fmt::format("of {} GPU time {} is unknown", in_words(time.all),
+                              fmt::format("of {} GPU time {} is unknown", describe(time.all),
                                           percent(time.unknown, time.all)));
         const auto waiting = time.phases[static_cast<std::size_t>(Phase::waiting)];
         figures += key_figure("of it the GPU waited for data", percent(waiting, known),
@@ -517,7 +517,7 @@ std::string head(const WholeProfile& whole, Time now)
                             html_text(shell_command(status.run->request.program)));
     }
     const std::string state = status.state == RunState::ended && status.ending && status.run
-                                  ? ending_in_words(*status.ending, status.run->request)
+                                  ? ending_text(*status.ending, status.run->request)
                                   : std::string(word(status.state));
     return text + fmt::format("<p class=\"soft\">{}; {}</p>\n", html_text(life_text(whole, now)),
                               html_text(state));

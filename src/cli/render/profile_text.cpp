@@ -3,7 +3,7 @@
 
 #include "cli/render/run_table.h"
 #include "cli/render/sample_text.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -92,10 +92,10 @@ std::string counted_of(std::size_t count, const std::string& what)
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string state_words(const RunStatus& status)
+std::string state_text(const RunStatus& status)
 {
     if (status.state == RunState::ended && status.ending && status.run) {
-        return ending_in_words(*status.ending, status.run->request);
+        return ending_text(*status.ending, status.run->request);
     }
     return std::string(word(status.state));
 }
@@ -375,7 +375,7 @@ std::vector<std::string> unknown_lines(const WholeProfile& whole)
             }
         }
         if (!titles.empty()) {
-            lines.push_back(fmt::format("unknown ({}): {}", in_words(static_cast<Unknown>(reason)),
+            lines.push_back(fmt::format("unknown ({}): {}", describe(static_cast<Unknown>(reason)),
                                         fmt::join(titles, ", ")));
         }
     }
@@ -400,7 +400,7 @@ std::vector<std::string> profile_head(const WholeProfile& whole, Time now)
             add_wrapped(lines, fmt::format("  {:<12}", name), text);
         }
     };
-    field("state", state_words(whole.status));
+    field("state", state_text(whole.status));
     field("ran", whole.profile ? life_text(whole, now) : "");
     for (const auto& [name, text] : training_fields(whole.training, whole.status, now)) {
         field(name, text);

@@ -2,7 +2,7 @@
 #include "cli/render/run_table.h"
 
 #include "core/pending_reason.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/chain.h"
 #include "runs/find.h"
 
@@ -70,8 +70,8 @@ std::string time_text(const RunStatus& status, Time now)
 {
     const auto used = time_used(status, now);
     const auto limit = time_limit(status);
-    const std::string used_text = used ? in_words(*used) : "-";
-    return limit ? fmt::format("{} / {}", used_text, in_words(*limit)) : used_text;
+    const std::string used_text = used ? describe(*used) : "-";
+    return limit ? fmt::format("{} / {}", used_text, describe(*limit)) : used_text;
 }
 
 Cell ended_cell(const RunStatus& status)
@@ -113,7 +113,7 @@ Cell ended_cell(const RunStatus& status)
 std::string waiting_text(const RunStatus& status, Time now)
 {
     std::string text =
-        fmt::format("waiting: {}", waiting_in_words(status.reason, gpus_asked(status)));
+        fmt::format("waiting: {}", pending_reason_text(status.reason, gpu_totals(status)));
     if (const auto start = start_of(status); start && *start > now) {
         text +=
             fmt::format("; {} {}", status.expected_start ? "from" : "by", clock_text(*start, now));
@@ -283,17 +283,18 @@ report::Table run_table(const std::vector<RunStatus>& runs, Time now)
     return table;
 }
 
-report::Json::Members run_list(const Looked& looked, const std::vector<std::string>& shortages,
-                               Time now, const std::string& plain_unknown)
+report::Json::Members run_list(const RunStatuses& statuses,
+                               const std::vector<std::string>& shortages, Time now,
+                               const std::string& plain_unknown)
 {
     Json::Elements runs;
-    for (const RunStatus& status : looked.runs) {
+    for (const RunStatus& status : statuses.runs) {
         runs.push_back(run_json(status, now));
     }
     Json::Elements warnings;
-    if (!looked.slurm_silent.empty()) {
+    if (!statuses.slurm_silent.empty()) {
         warnings.push_back(
-            Json::object({{"code", "slurm_unreachable"}, {"text", looked.slurm_silent}}));
+            Json::object({{"code", "slurm_unreachable"}, {"text", statuses.slurm_silent}}));
     }
     if (!plain_unknown.empty()) {
         warnings.push_back(Json::object({{"code", "plain_jobs_unknown"}, {"text", plain_unknown}}));
@@ -340,7 +341,7 @@ std::optional<std::string> basis_of_start(const RunStatus& status)
     return kind_of_reason(status.reason) == PendingReason::Kind::later ? "begin_time" : "backfill";
 }
 
-std::string start_in_words(const RunStatus& status, Time now)
+std::string start_text(const RunStatus& status, Time now)
 {
     const auto start = start_of(status);
     if (!start || (!status.expected_start && *start < now)) { // an old estimate that was not met
@@ -349,7 +350,7 @@ std::string start_in_words(const RunStatus& status, Time now)
     return status.expected_start
                ? fmt::format("expected start {}", clock_text(*start, now))
                : fmt::format("starts by {} at the latest, when {}", clock_text(*start, now),
-                             basis_in_words(*status.estimate));
+                             basis_text(*status.estimate));
 }
 
 std::string run_title(const RunStatus& status)

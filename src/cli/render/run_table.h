@@ -3,7 +3,7 @@
 
 #include "report/json.h"
 #include "report/table.h"
-#include "runs/look.h"
+#include "runs/query_status.h"
 
 #include <optional>
 #include <string>
@@ -22,8 +22,9 @@ report::Json run_json(const RunStatus& status, Time now);
 
 /// For --json: `runs` and `warnings`, which also have the `shortages` of tickets. `plain_unknown`:
 /// why plain jobs are unknown or out of date; empty: they are current.
-report::Json::Members run_list(const Looked& looked, const std::vector<std::string>& shortages,
-                               Time now, const std::string& plain_unknown = {});
+report::Json::Members run_list(const RunStatuses& statuses,
+                               const std::vector<std::string>& shortages, Time now,
+                               const std::string& plain_unknown = {});
 
 /// `12 (train)`: the job id, or the short key before there is one, and the name. Not sanitised.
 std::string run_title(const RunStatus& status);
@@ -45,6 +46,6 @@ std::optional<std::string> basis_of_start(const RunStatus& status);
 
 /// `expected start 14:30`, `starts by 14:30 at the latest, when job 12 reaches its time limit`;
 /// empty if unknown.
-std::string start_in_words(const RunStatus& status, Time now);
+std::string start_text(const RunStatus& status, Time now);
 
 } // namespace gpuq::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/sample_text.h"
 
-#include "report/words.h"
+#include "report/ending_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -40,7 +40,7 @@ std::string busy_text(const GpuSample& gpu)
 {
     const Reading& busy = gpu[GpuMetric::busy];
     return busy.known() ? fmt::format("{:.0f} % busy", value_of(gpu, GpuMetric::busy))
-                        : fmt::format("busy unknown ({})", in_words(busy.why()));
+                        : fmt::format("busy unknown ({})", describe(busy.why()));
 }
 
 std::string run_text(const RunSample& run)
@@ -48,7 +48,7 @@ std::string run_text(const RunSample& run)
     std::vector<std::string> parts;
     if (const Reading& cpu = run[RunMetric::cpu]; cpu.known()) {
         const std::chrono::milliseconds time(*cpu.value());
-        parts.push_back("CPU time " + in_words(std::chrono::floor<std::chrono::seconds>(time)));
+        parts.push_back("CPU time " + describe(std::chrono::floor<std::chrono::seconds>(time)));
     }
     if (const Reading& memory = run[RunMetric::memory]; memory.known()) {
         parts.push_back(fmt::format("memory {:.1f} GiB",
@@ -87,11 +87,12 @@ Json node_json(const NodeSample& node)
     Json::Elements gpus;
     for (std::size_t i = 0; node.newest && i < node.newest->gpus.size(); ++i) {
         const GpuName& name = node.header.gpus[i];
-        const auto told = [](const std::string& text) {
+        const auto reported = [](const std::string& text) {
             return text.empty() ? Json() : Json(text);
         };
-        Json::Members members = {
-            {"uuid", told(name.uuid)}, {"model", told(name.model)}, {"pci", told(name.pci)}};
+        Json::Members members = {{"uuid", reported(name.uuid)},
+                                 {"model", reported(name.model)},
+                                 {"pci", reported(name.pci)}};
         for (auto& member : readings_json<GpuMetric>(node.newest->gpus[i].readings)) {
             members.push_back(std::move(member));
         }
@@ -107,10 +108,10 @@ Json node_json(const NodeSample& node)
 
 } // namespace
 
-std::string gpu_in_words(const GpuSample& gpu)
+std::string gpu_text(const GpuSample& gpu)
 {
     if (const auto why = nothing_but(gpu)) {
-        return fmt::format("unknown ({})", in_words(*why));
+        return fmt::format("unknown ({})", describe(*why));
     }
     std::vector<std::string> parts = {busy_text(gpu)};
     if (gpu[GpuMetric::memory_used].known() && gpu[GpuMetric::memory_total].known()) {
@@ -127,7 +128,7 @@ std::string gpu_in_words(const GpuSample& gpu)
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string gpu_time_in_words(const GpuTime& time)
+std::string gpu_time_text(const GpuTime& time)
 {
     const double all = static_cast<double>(time.allocated().count());
     const auto percent = [&](std::chrono::milliseconds part) {
@@ -148,12 +149,12 @@ sample_lines(const std::vector<NodeSample>& samples, Time now)
             continue;
         }
         const auto age = age_of(*node.newest, now);
-        const std::string when = age > k_fresh ? in_words(age) + " ago: " : "";
+        const std::string when = age > k_fresh ? describe(age) + " ago: " : "";
         for (std::size_t i = 0; i < node.newest->gpus.size(); ++i) {
-            lines.emplace_back(fmt::format("GPU {}", i), when + gpu_in_words(node.newest->gpus[i]));
+            lines.emplace_back(fmt::format("GPU {}", i), when + gpu_text(node.newest->gpus[i]));
         }
         const std::string use = run_text(node.newest->run);
-        lines.emplace_back("measured", fmt::format("{} ago on {}{}{}", in_words(age),
+        lines.emplace_back("measured", fmt::format("{} ago on {}{}{}", describe(age),
                                                    node.header.node, use.empty() ? "" : "; ", use));
     }
     return lines;

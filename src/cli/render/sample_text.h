@@ -12,10 +12,10 @@
 namespace gpuq::cli {
 
 /// `87 % busy, 10.2 of 11.4 GiB, 143 W, 61 C`; `unknown (no NVIDIA driver on the node)`.
-std::string gpu_in_words(const GpuSample& gpu);
+std::string gpu_text(const GpuSample& gpu);
 
 /// `1.50 GPU-hours: 71.0 % busy, 22.0 % idle, 7.0 % unknown`.
-std::string gpu_time_in_words(const GpuTime& time);
+std::string gpu_time_text(const GpuTime& time);
 
 /// Names and texts of lines for users; not sanitised.
 std::vector<std::pair<std::string, std::string>>

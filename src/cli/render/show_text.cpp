@@ -8,7 +8,7 @@
 #include "core/quote.h"
 #include "core/size.h"
 #include "core/walltime.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/chain.h"
 
 #include <fmt/format.h>
@@ -52,14 +52,14 @@ std::vector<std::string> names_of(const std::vector<std::pair<std::string, std::
     return names;
 }
 
-std::string joined(const std::vector<std::string>& words)
+std::string joined(const std::vector<std::string>& arguments)
 {
-    return fmt::format("{}", fmt::join(words, ", "));
+    return fmt::format("{}", fmt::join(arguments, ", "));
 }
 
 std::string waiting_state(const RunStatus& status, Time now)
 {
-    std::string text = "waiting: " + waiting_in_words(status.reason, gpus_asked(status));
+    std::string text = "waiting: " + pending_reason_text(status.reason, gpu_totals(status));
     if (status.expected_start && *status.expected_start > now) {
         text += fmt::format("; expected start {}", clock_text(*status.expected_start, now));
     }
@@ -72,9 +72,9 @@ std::string ended_state(const RunStatus& status)
         return "ended; exit status unknown";
     }
     const Ending& ending = *status.ending;
-    const std::string how = ending_in_words(ending, status.run->request);
-    const bool said = ending.cause == Cause::finished || ending.cause == Cause::gpu_memory;
-    return said ? how : fmt::format("{} (exit status {})", how, ending.status);
+    const std::string how = ending_text(ending, status.run->request);
+    const bool is_explained = ending.cause == Cause::finished || ending.cause == Cause::gpu_memory;
+    return is_explained ? how : fmt::format("{} (exit status {})", how, ending.status);
 }
 
 std::string state_text(const RunStatus& status, Time now)
@@ -188,7 +188,7 @@ void add_life(Lines& lines, const RunStatus& status, Time now)
     if (status.state == RunState::running && status.ends_at) {
         field(lines, "ends",
               fmt::format("{} at the latest (in {})", moment_text(*status.ends_at, now),
-                          in_words(std::max(
+                          describe(std::max(
                               std::chrono::seconds(0),
                               std::chrono::floor<std::chrono::seconds>(*status.ends_at - now)))));
     }
@@ -205,11 +205,11 @@ std::string past_text(const LinkPast& link, const Request& request, Time now)
     if (link.started_at) {
         const Time end = link.ending ? link.ending->at : now;
         text += fmt::format(
-            ", {}", in_words(std::chrono::floor<std::chrono::seconds>(end - *link.started_at)));
+            ", {}", describe(std::chrono::floor<std::chrono::seconds>(end - *link.started_at)));
     }
     text += link.host.empty() ? "" : " on " + link.host;
     if (link.ending) {
-        text += fmt::format("; {}", ending_in_words(*link.ending, request));
+        text += fmt::format("; {}", ending_text(*link.ending, request));
     }
     return text + (link.saved() ? "; saved " + link.checkpoint : "");
 }
@@ -227,9 +227,9 @@ void add_chain(Lines& lines, const RunStatus& status, Time now)
     const std::string count = status.state == RunState::ended || !expected
                                   ? fmt::format("{}", status.link.value)
                                   : fmt::format("{} of about {}", status.link.value, *expected);
-    field(lines, "link", fmt::format("{}, of {} each", count, in_words(chain.link)));
+    field(lines, "link", fmt::format("{}, of {} each", count, describe(chain.link)));
     field(lines, "used",
-          fmt::format("{} of {}, {:.1f} GPU-hours", in_words(used), to_text(request.walltime),
+          fmt::format("{} of {}, {:.1f} GPU-hours", describe(used), to_text(request.walltime),
                       gpu_hours_of(request, used)));
     field(lines, "checkpoints",
           chain.checkpoint.empty() ? "in GPUQ_CHECKPOINT_DIR" : chain.checkpoint);
@@ -248,7 +248,7 @@ void add_samples(Lines& lines, const WholeRun& whole, Time now)
         }
     }
     const bool measured = !whole.samples.empty() && whole.gpu_time.allocated().count() > 0;
-    field(lines, "GPU time", measured ? gpu_time_in_words(whole.gpu_time) : "");
+    field(lines, "GPU time", measured ? gpu_time_text(whole.gpu_time) : "");
 }
 
 std::string memory_kills_text(const std::optional<std::uint64_t>& kills)
@@ -260,8 +260,8 @@ std::string memory_kills_text(const std::optional<std::uint64_t>& kills)
 
 void add_idle(Lines& lines, const IdleRecords& idle, std::optional<Time> now)
 {
-    field(lines, "idle", idle.finding ? in_words(*idle.finding, now) : "");
-    field(lines, "exempt", idle.exemption ? in_words(*idle.exemption) : "");
+    field(lines, "idle", idle.finding ? describe(*idle.finding, now) : "");
+    field(lines, "exempt", idle.exemption ? describe(*idle.exemption) : "");
 }
 
 Json since(const telemetry::IdleEvidence& evidence,
@@ -314,7 +314,7 @@ std::string stream_name(const Event& event)
 Json json_of(const Event& event, const RunStatus& status)
 {
     return Json::object({{"at", event.at},
-                         {"text", event_in_words(event, status)},
+                         {"text", event_text(event, status)},
                          {"status", event.status},
                          {"cause", event.cause ? Json(word(*event.cause)) : Json()},
                          {"detail", event.detail}});
@@ -363,7 +363,7 @@ Json request_json(const Run& run)
 
 } // namespace
 
-std::string event_in_words(const Event& event, const RunStatus& status)
+std::string event_text(const Event& event, const RunStatus& status)
 {
     const std::string detail = event.detail.value_or("");
     switch (event.kind) {
@@ -410,10 +410,9 @@ std::string event_in_words(const Event& event, const RunStatus& status)
         const Ending ending{event.status.value_or(0), event.cause.value_or(Cause::lost), detail,
                             event.at};
         if (event.continues) {
-            return "the link " +
-                   ending_in_words(ending, status.run ? status.run->request : Request{});
+            return "the link " + ending_text(ending, status.run ? status.run->request : Request{});
         }
-        return "it " + ending_in_words(ending, status.run ? status.run->request : Request{});
+        return "it " + ending_text(ending, status.run ? status.run->request : Request{});
     }
     default: // from a later version
         return detail;
@@ -445,13 +444,13 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
     field(lines, "output",
           fmt::format("standard output {}, standard error {}", bytes_text(whole.out_bytes),
                       bytes_text(whole.err_bytes)));
-    field(lines, "records", whole.folder);
+    field(lines, "records", whole.directory);
     if (!whole.journal.empty()) {
         lines.emplace_back("events:");
     }
     for (const Event& event : whole.journal) {
         lines.push_back(
-            fmt::format("  {}  {}", moment_text(event.at, now), event_in_words(event, status)));
+            fmt::format("  {}  {}", moment_text(event.at, now), event_text(event, status)));
     }
     return lines;
 }
@@ -468,7 +467,7 @@ Json::Members show_document(const WholeRun& whole, Time now)
     }
     return {{"run", run_json(whole.status, now)},
             {"request", whole.status.run ? request_json(*whole.status.run) : Json()},
-            {"folder", whole.folder},
+            {"folder", whole.directory},
             {"out_bytes", whole.out_bytes},
             {"err_bytes", whole.err_bytes},
             {"progress", progress_json(whole.training, whole.status, now)},

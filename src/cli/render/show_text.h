@@ -21,7 +21,7 @@ namespace gpuq::cli {
 struct WholeRun {
     RunStatus status;
     std::vector<Event> journal;
-    std::string folder; ///< the run's, absolute
+    std::string directory; ///< the run's, absolute
     std::optional<std::uint64_t> out_bytes;
     std::optional<std::uint64_t> err_bytes;
     std::vector<std::string> warnings; ///< data that could not be obtained, and why
@@ -33,7 +33,7 @@ struct WholeRun {
 };
 
 /// An event in words: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.
-std::string event_in_words(const Event& event, const RunStatus& status);
+std::string event_text(const Event& event, const RunStatus& status);
 
 /// Lines for users, not sanitised. Only the names of environment variables: values may be secrets.
 std::vector<std::string> show_lines(const WholeRun& whole, Time now);

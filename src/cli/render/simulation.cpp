@@ -3,7 +3,7 @@
 
 #include "core/number.h"
 #include "core/walltime.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "sim/simulate.h"
 #include "term/sanitise.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using sim::Declared;
 
-Result<sim::People> people_in(const Options& options)
+Result<sim::UserModel> user_model_of(const Options& options)
 {
     const std::string word = options.value("declared").value_or("honestly");
     if (word != "honestly" && word != "rarely") {
@@ -26,33 +26,33 @@ Result<sim::People> people_in(const Options& options)
     if (!percent || *percent > 100) {
         return fail(Error::Kind::usage, "--checkpointed: a number from 0 to 100");
     }
-    return sim::People{word == "honestly" ? Declared::honestly : Declared::rarely,
-                       static_cast<int>(*percent)};
+    return sim::UserModel{word == "honestly" ? Declared::honestly : Declared::rarely,
+                          static_cast<int>(*percent)};
 }
 
 /// A duration as for `-t`, or in weeks: `8w`.
-Result<std::chrono::seconds> span_of(const std::string& words)
+Result<std::chrono::seconds> span_of(const std::string& typed)
 {
-    const bool in_weeks = words.ends_with('w');
-    if (words.find_first_not_of("0123456789") == std::string::npos) {
-        return fail(Error::Kind::usage, fmt::format("'{}' has no unit: 14d, 8w, 12h", words));
+    const bool in_weeks = typed.ends_with('w');
+    if (typed.find_first_not_of("0123456789") == std::string::npos) {
+        return fail(Error::Kind::usage, fmt::format("'{}' has no unit: 14d, 8w, 12h", typed));
     }
     TRY_ASSIGN(const std::chrono::seconds span,
-               parse_duration(in_weeks ? words.substr(0, words.size() - 1) + "d" : words));
+               parse_duration(in_weeks ? typed.substr(0, typed.size() - 1) + "d" : typed));
     return in_weeks ? span * 7 : span;
 }
 
-/// Jobs submitted within the duration `words` before now.
-Result<Workload> of_accounting(Doors& doors, const std::string& words)
+/// Jobs submitted within the duration `typed` before now.
+Result<Workload> of_accounting(Services& services, const std::string& typed)
 {
-    const auto span = span_of(words);
+    const auto span = span_of(typed);
     if (!span || *span <= std::chrono::seconds{0}) {
         return fail(Error::Kind::usage,
                     fmt::format("--from-accounting: {}",
                                 span ? "expected a time longer than 0" : span.error().text));
     }
-    const std::string last = "the last " + in_words(*span);
-    const auto text = doors.jobs_since(doors.clock().now() - *span);
+    const std::string last = "the last " + describe(*span);
+    const auto text = services.jobs_since(services.clock().now() - *span);
     if (!text) {
         return text.error().kind != Error::Kind::unreachable
                    ? text.error()
@@ -117,12 +117,12 @@ Result<Workload> workload_in(Invocation& invocation)
         return fail(Error::Kind::usage,
                     fmt::format("{} needs {}: --trace FILE, jobs as CSV, SWF or the output of "
                                 "sacct -P, or --from-accounting SPAN, those of the last 14d",
-                                invocation.words.front(), file ? "one of these" : "jobs"));
+                                invocation.arguments.front(), file ? "one of these" : "jobs"));
     }
-    TRY_ASSIGN(const sim::People people, people_in(invocation.options));
+    TRY_ASSIGN(const sim::UserModel user_model, user_model_of(invocation.options));
     Workload workload;
     if (span) {
-        TRY_ASSIGN(workload, of_accounting(invocation.doors, *span));
+        TRY_ASSIGN(workload, of_accounting(invocation.services, *span));
     } else {
         workload.name = *file;
         TRY_ASSIGN(workload.trace, sim::read_trace(*file));
@@ -130,7 +130,7 @@ Result<Workload> workload_in(Invocation& invocation)
             return nothing_in(workload);
         }
     }
-    workload.people = people;
+    workload.user_model = user_model;
     return workload;
 }
 
@@ -138,14 +138,14 @@ Result<Simulated> simulated_under(const policy::Rules& rules, const std::string&
                                   const Workload& workload)
 {
     TRY_ASSIGN(const sim::Scenario scenario,
-               sim::under_policy(rules, workload.trace, workload.people));
+               sim::under_policy(rules, workload.trace, workload.user_model));
     return simulated({name, {}, {}, {}, {}}, &rules, scenario, workload);
 }
 
 Result<Simulated> simulated_plain(const policy::Rules& rules, const Workload& workload)
 {
     TRY_ASSIGN(const sim::Scenario scenario,
-               sim::as_plain_queue(rules, workload.trace, workload.people));
+               sim::as_plain_queue(rules, workload.trace, workload.user_model));
     return simulated({"plain queue", {}, {}, {}, {}}, nullptr, scenario, workload);
 }
 

@@ -24,7 +24,7 @@ struct LeftOut {
 struct Workload {
     std::string name; ///< the file, or `accounting of the last 14 days`
     sim::Trace trace;
-    sim::People people;
+    sim::UserModel user_model;
 
     sim::Seconds span() const; ///< from the first submission to the last
     LeftOut left_out() const { return {trace.without_gpus, trace.never_started}; }

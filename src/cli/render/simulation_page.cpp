@@ -3,8 +3,8 @@
 
 #include "cli/render/simulation_text.h"
 #include "report/chart.h"
+#include "report/ending_text.h"
 #include "report/html.h"
-#include "report/words.h"
 
 #include <fmt/format.h>
 
@@ -27,9 +27,9 @@ std::string percent(double part)
     return fmt::format("{:.1f} %", 100 * part);
 }
 
-std::string wait_in_words(Seconds wait)
+std::string wait_text(Seconds wait)
 {
-    return wait == Seconds{0} ? "no time" : in_words(wait);
+    return wait == Seconds{0} ? "no time" : describe(wait);
 }
 
 /// One of the most important figures, new and old.
@@ -44,13 +44,12 @@ std::string key_figure(const std::string& what, const std::string& now, const st
 std::string key_figures(const Simulated& old, const Simulated& made)
 {
     const auto long_wait = [](const Simulated& one) {
-        return wait_in_words(
-            Seconds{static_cast<std::int64_t>(one.measures.long_runs.mean_in_all)});
+        return wait_text(Seconds{static_cast<std::int64_t>(one.measures.long_runs.mean_in_all)});
     };
     return "<dl class=\"key\">\n" +
            key_figure("95th percentile of the wait of short runs",
-                      wait_in_words(made.measures.short_runs.p95),
-                      wait_in_words(old.measures.short_runs.p95), old.name) +
+                      wait_text(made.measures.short_runs.p95),
+                      wait_text(old.measures.short_runs.p95), old.name) +
            key_figure("the average wait of a longer run", long_wait(made), long_wait(old),
                       old.name) +
            key_figure("of the GPU time is used", percent(made.measures.use),
@@ -143,8 +142,8 @@ Chart waits_chart(const std::vector<Simulated>& all)
                    ? std::string("no short run starts")
                    : fmt::format("half of the short runs start within {}, 95 % within {}, the last "
                                  "after {}; {} start within 2 h",
-                                 wait_in_words(waits.p50), wait_in_words(waits.p95),
-                                 wait_in_words(waits.max), percent(*waits.within_target));
+                                 wait_text(waits.p50), wait_text(waits.p95), wait_text(waits.max),
+                                 percent(*waits.within_target));
     });
     chart.x = wait_axis(longest);
     for (const Simulated& one : all) {
@@ -264,7 +263,7 @@ std::string figure(const Chart& chart, const std::vector<Simulated>& all,
 
 std::string caption_over_time(const std::string& what, Seconds part)
 {
-    return fmt::format("{}, each point the average of {}.", what, in_words(part));
+    return fmt::format("{}, each point the average of {}.", what, describe(part));
 }
 
 std::string head(const std::vector<Simulated>& all, const Workload& workload)
@@ -275,7 +274,7 @@ std::string head(const std::vector<Simulated>& all, const Workload& workload)
         "<p class=\"soft\">Simulated outcome of {} runs in {} ({}), on {} GPUs, in a "
         "simulation of Slurm&#39;s scheduling.{}</p>\n",
         html_text(all[1].name), html_text(all[0].name), workload.trace.jobs.size(),
-        html_text(in_words(workload.span())), html_text(workload.name), all[1].curves.gpus,
+        html_text(describe(workload.span())), html_text(workload.name), all[1].curves.gpus,
         left_out.empty() ? "" : " " + html_text(left_out));
 }
 
@@ -286,7 +285,7 @@ std::string foot(const Workload& workload)
         "runs take at most 2 h. Times that the trace does not state are taken to be stated {}. "
         "Curves end with the last submission.</p>\n"
         "<p>Made by gpuq {} policy simulate; see man gpuq-policy.</p>\n</footer>\n",
-        workload.people.declared == sim::Declared::honestly
+        workload.user_model.declared == sim::Declared::honestly
             ? "honestly: the time the run needs, rounded up to ten minutes"
             : "rarely: by 1.4 % of the short runs",
         GPUQ_VERSION);

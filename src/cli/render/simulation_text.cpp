@@ -2,7 +2,7 @@
 #include "cli/render/simulation_text.h"
 
 #include "core/number.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ std::string text_of(const Waits& waits, const std::function<std::string()>& text
 std::vector<Row> rows()
 {
     const auto wait = [](const Waits& waits, sim::Seconds seconds) {
-        return text_of(waits, [&] { return in_words(seconds); });
+        return text_of(waits, [&] { return describe(seconds); });
     };
     return {
         {"runs of at most 2 h",
@@ -187,8 +187,8 @@ report::Table partitions_table(const std::vector<Simulated>& all)
                      {"max", "LONGEST", Align::right}};
     for (const NamedWaits& one : all.back().measures.partitions) {
         table.rows.push_back({sanitised(one.name), std::to_string(one.waits.runs),
-                              in_words(one.waits.p50), in_words(one.waits.p95),
-                              in_words(one.waits.max)});
+                              describe(one.waits.p50), describe(one.waits.p95),
+                              describe(one.waits.max)});
     }
     return table;
 }
@@ -215,7 +215,7 @@ report::Table users_table(const std::vector<Simulated>& all)
                 std::find_if(there.begin(), there.end(),
                              [&](const NamedWaits& other) { return other.name == user.name; });
             const bool known = found != there.end() && found->waits.within_target;
-            cells.emplace_back(known ? in_words(found->waits.p95) : "-");
+            cells.emplace_back(known ? describe(found->waits.p95) : "-");
         }
         table.rows.push_back(std::move(cells));
     }
@@ -269,10 +269,10 @@ std::string broken_text(const Simulated& one)
         const std::string whose = broken.percent == 100
                                       ? std::string("no run should wait longer than")
                                       : fmt::format("{} % should wait at most", broken.percent);
-        const std::string wait = broken.wait ? fmt::format("it would be {}", in_words(*broken.wait))
+        const std::string wait = broken.wait ? fmt::format("it would be {}", describe(*broken.wait))
                                              : std::string("runs would never start");
         text += fmt::format("{}:{}: queue {}: {} {}; {}\n", sanitised(one.name), broken.line,
-                            sanitised(broken.queue), whose, in_words(broken.target), wait);
+                            sanitised(broken.queue), whose, describe(broken.target), wait);
     }
     return text;
 }

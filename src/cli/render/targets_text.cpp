@@ -2,7 +2,7 @@
 #include "cli/render/targets_text.h"
 
 #include "report/csv.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ const KeptTarget* target_of(const QueueWaits& queue, const FigureRow& figure)
 
 std::string figure_text(const std::optional<Seconds>& wait, const WaitFigures& figures)
 {
-    return wait ? (figures.waiting > 0 ? ">= " : "") + in_words(*wait) : "?";
+    return wait ? (figures.waiting > 0 ? ">= " : "") + describe(*wait) : "?";
 }
 
 std::string_view verdict(const KeptTarget& target)
@@ -53,13 +53,13 @@ std::string_view verdict(const KeptTarget& target)
     return !target.met() ? "unknown" : *target.met() ? "met" : "MISSED";
 }
 
-std::string targets_in_words(const QueueWaits& queue)
+std::string targets_text(const QueueWaits& queue)
 {
     std::string text;
     for (const FigureRow& figure : k_figures) {
         if (const KeptTarget* const target = target_of(queue, figure)) {
             text += fmt::format("{}{} {}: {}", text.empty() ? "" : ", ", figure.name,
-                                in_words(target->target), verdict(*target));
+                                describe(target->target), verdict(*target));
         }
     }
     return text.empty() ? "none" : text;
@@ -140,10 +140,10 @@ private:
 
 } // namespace
 
-std::size_t missed(const TargetsLook& look)
+std::size_t missed(const TargetResults& results)
 {
     std::size_t count = 0;
-    for (const QueueWaits& queue : look.queues) {
+    for (const QueueWaits& queue : results.queues) {
         for (const KeptTarget& target : queue.targets) {
             count += target.met() == false ? 1 : 0;
         }
@@ -151,7 +151,7 @@ std::size_t missed(const TargetsLook& look)
     return count;
 }
 
-report::Table targets_table(const TargetsLook& look)
+report::Table targets_table(const TargetResults& results)
 {
     report::Table table;
     table.columns = {{"queue", "QUEUE"},
@@ -177,8 +177,8 @@ report::Table targets_table(const TargetsLook& look)
         cells.emplace_back(targets);
         table.rows.push_back(std::move(cells));
     };
-    for (const QueueWaits& queue : look.queues) {
-        add(queue.queue, "all", queue.all, targets_in_words(queue));
+    for (const QueueWaits& queue : results.queues) {
+        add(queue.queue, "all", queue.all, targets_text(queue));
         for (const auto& [model, figures] : queue.models) {
             if (queue.models.size() > 1) {
                 add(queue.queue, model.empty() ? "any" : model, figures, "");
@@ -188,7 +188,7 @@ report::Table targets_table(const TargetsLook& look)
     return table;
 }
 
-std::string targets_csv(const TargetsLook& look)
+std::string targets_csv(const TargetResults& results)
 {
     std::string text = "queue,model,jobs,waiting";
     for (const FigureRow& figure : k_figures) {
@@ -211,7 +211,7 @@ std::string targets_csv(const TargetsLook& look)
         }
         text += "\r\n";
     };
-    for (const QueueWaits& queue : look.queues) {
+    for (const QueueWaits& queue : results.queues) {
         add(queue, "all", queue.all, true);
         for (const auto& [model, figures] : queue.models) {
             add(queue, model, figures, false);
@@ -220,24 +220,24 @@ std::string targets_csv(const TargetsLook& look)
     return text;
 }
 
-Json::Members targets_document(const TargetsLook& look)
+Json::Members targets_document(const TargetResults& results)
 {
     Json::Elements queues;
-    for (const QueueWaits& queue : look.queues) {
+    for (const QueueWaits& queue : results.queues) {
         queues.push_back(queue_json(queue));
     }
-    return {{"since", look.since},         {"to", look.to},
-            {"policy", look.policy},       {"queues", Json::array(std::move(queues))},
-            {"withdrawn", look.withdrawn}, {"missed", missed(look)}};
+    return {{"since", results.since},         {"to", results.to},
+            {"policy", results.policy},       {"queues", Json::array(std::move(queues))},
+            {"withdrawn", results.withdrawn}, {"missed", missed(results)}};
 }
 
-std::string targets_metrics(const TargetsLook& look)
+std::string targets_metrics(const TargetResults& results)
 {
     std::string text;
     const auto of_queues = [&](const std::string& name, std::string_view help,
                                const std::function<std::int64_t(const QueueWaits&)>& value) {
         Metric metric(text, name, help);
-        for (const QueueWaits& queue : look.queues) {
+        for (const QueueWaits& queue : results.queues) {
             metric.add({label("queue", queue.queue)}, value(queue));
         }
     };
@@ -246,7 +246,7 @@ std::string targets_metrics(const TargetsLook& look)
             const std::function<std::optional<std::int64_t>(const QueueWaits&, const FigureRow&)>&
                 value) {
             Metric metric(text, name, help);
-            for (const QueueWaits& queue : look.queues) {
+            for (const QueueWaits& queue : results.queues) {
                 for (const FigureRow& figure : k_figures) {
                     if (const auto found = value(queue, figure)) {
                         metric.add({label("queue", queue.queue),
@@ -268,7 +268,7 @@ std::string targets_metrics(const TargetsLook& look)
         Metric metric(
             text, "gpuq_queue_model_wait_seconds",
             "The same by GPU model; an empty model stands for jobs without a recorded model.");
-        for (const QueueWaits& queue : look.queues) {
+        for (const QueueWaits& queue : results.queues) {
             for (const auto& [model, figures] : queue.models) {
                 for (const FigureRow& figure : k_figures) {
                     if (const auto& wait = figures.*figure.wait) {
@@ -300,9 +300,9 @@ std::string targets_metrics(const TargetsLook& look)
         return std::int64_t{std::chrono::floor<Seconds>(duration).count()};
     };
     Metric(text, "gpuq_wait_window_seconds", "Length of the time in which the jobs were submitted.")
-        .add({}, seconds(look.to - look.since));
+        .add({}, seconds(results.to - results.since));
     Metric(text, "gpuq_wait_timestamp_seconds", "Time of this measurement, in Unix time.")
-        .add({}, seconds(look.to.time_since_epoch()));
+        .add({}, seconds(results.to.time_since_epoch()));
     return text;
 }
 

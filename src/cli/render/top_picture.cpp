@@ -8,7 +8,7 @@
 #include "core/number.h"
 #include "core/pending_reason.h"
 #include "core/walltime.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 #include "runs/chain.h"
 
 #include <fmt/format.h>
@@ -98,7 +98,7 @@ const OwnJob* job_of(const RunStatus& status, const Overview& overview)
 std::string waiting_text(const RunStatus& status, const Overview& overview, Time now)
 {
     std::string text =
-        fmt::format("waits: {}", waiting_in_words(status.reason, gpus_asked(status)));
+        fmt::format("waits: {}", pending_reason_text(status.reason, gpu_totals(status)));
     const OwnJob* job = job_of(status, overview);
     if (job != nullptr && job->ahead) {
         text += *job->ahead == 0
@@ -110,12 +110,12 @@ std::string waiting_text(const RunStatus& status, const Overview& overview, Time
         return text + fmt::format("; Slurm expects it to start {}",
                                   clock_text(*status.expected_start, now));
     }
-    if (const std::string start = start_in_words(status, now); !start.empty()) {
+    if (const std::string start = start_text(status, now); !start.empty()) {
         return text + "; " + start;
     }
-    const bool is_told = status.estimate && !status.estimate->unknown.empty();
+    const bool is_reported = status.estimate && !status.estimate->unknown.empty();
     return text + "; when it starts is not known" +
-           (is_told ? ": " + status.estimate->unknown : "");
+           (is_reported ? ": " + status.estimate->unknown : "");
 }
 
 std::string running_text(const RunStatus& status, Time now)
@@ -127,7 +127,7 @@ std::string running_text(const RunStatus& status, Time now)
     if (status.ends_at) {
         const auto left = std::max(seconds(0), std::chrono::floor<seconds>(*status.ends_at - now));
         text +=
-            fmt::format(", until {} ({} left)", clock_text(*status.ends_at, now), in_words(left));
+            fmt::format(", until {} ({} left)", clock_text(*status.ends_at, now), describe(left));
     }
     return text;
 }
@@ -143,7 +143,7 @@ std::string state_text(const RunStatus& status, const Overview& overview, Time n
         return running_text(status, now);
     case RunState::ended:
         return status.ending && status.run
-                   ? fmt::format("{}, {}", ending_in_words(*status.ending, status.run->request),
+                   ? fmt::format("{}, {}", ending_text(*status.ending, status.run->request),
                                  clock_text(status.ending->at, now))
                    : "has ended; exit status unknown";
     case RunState::unknown:
@@ -172,7 +172,7 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
         row.saves = row.running && !row.plain; // if it can't save, stop --checkpoint reports it
         if (row.running && status.started_at) {
             const auto time = std::chrono::floor<seconds>(now - *status.started_at);
-            row.since = fmt::format("running for {}", in_words(std::max(seconds(0), time)));
+            row.since = fmt::format("running for {}", describe(std::max(seconds(0), time)));
         }
         row.facts.push_back(
             fmt::format("{}  (in {})", fmt::join(request.program, " "), request.work_dir));
@@ -297,10 +297,10 @@ std::optional<double> main_memory(const Sample& sample)
 
 /// The first measure of the training whose name contains one of these words.
 const std::pair<const std::string, telemetry::Series>*
-named(const telemetry::Curves& curves, std::initializer_list<std::string_view> words)
+named(const telemetry::Curves& curves, std::initializer_list<std::string_view> arguments)
 {
     for (const auto& curve : curves.by_tag()) {
-        if (std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+        if (std::any_of(arguments.begin(), arguments.end(), [&](std::string_view word) {
                 return curve.first.find(word) != std::string::npos;
             })) {
             return &curve;
@@ -324,7 +324,7 @@ std::string chain_text(const TopCloser& closer, Time now)
     if (expected && status.state != RunState::ended) {
         text += fmt::format(" of about {}", *expected);
     }
-    text += fmt::format(", {} of {} used, {:.1f} GPU-hours", in_words(used),
+    text += fmt::format(", {} of {} used, {:.1f} GPU-hours", describe(used),
                         to_text(request.walltime), gpu_hours_of(request, used));
     std::string checkpoint;
     for (const LinkPast& link : status.links) {
@@ -335,7 +335,7 @@ std::string chain_text(const TopCloser& closer, Time now)
                                              checkpoint.substr(checkpoint.find_last_of('/') + 1));
     if (!checkpoint.empty() && closer.saved_at) {
         const auto age = std::chrono::floor<seconds>(now - *closer.saved_at);
-        text += fmt::format(", {} ago", in_words(std::max(seconds(0), age)));
+        text += fmt::format(", {} ago", describe(std::max(seconds(0), age)));
     }
     return text + (status.next_job
                        ? fmt::format("; job {} waits for its end", status.next_job->value)
@@ -369,11 +369,11 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
     if (closer.idle.finding) {
         const bool has_ended = closer.run.state == RunState::ended;
         detail.facts.push_back(
-            fmt::format("idle: {}", in_words(*closer.idle.finding,
+            fmt::format("idle: {}", describe(*closer.idle.finding,
                                              has_ended ? std::nullopt : std::optional(now))));
     }
     if (closer.idle.exemption && closer.run.state != RunState::ended) {
-        detail.facts.push_back(fmt::format("exempt: {}", in_words(*closer.idle.exemption)));
+        detail.facts.push_back(fmt::format("exempt: {}", describe(*closer.idle.exemption)));
     }
     for (const auto& [name, text] : training_fields(closer.training, closer.run, now)) {
         if (!text.empty()) {

@@ -2,7 +2,7 @@
 #include "cli/render/training_text.h"
 
 #include "core/number.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ std::string rate_text(double per_second)
     if (per_second >= 0.1) {
         return fmt::format("{:.3g} steps/s", per_second);
     }
-    return fmt::format("a step in {}", in_words(seconds(std::llround(1 / per_second))));
+    return fmt::format("a step in {}", describe(seconds(std::llround(1 / per_second))));
 }
 
 std::string progress_text(const Training& training)
@@ -46,12 +46,12 @@ std::string progress_text(const Training& training)
 std::string age_text(std::optional<Time> at, Time now)
 {
     return at ? fmt::format(", {} ago",
-                            in_words(std::max(seconds(0), std::chrono::floor<seconds>(now - *at))))
+                            describe(std::max(seconds(0), std::chrono::floor<seconds>(now - *at))))
               : "";
 }
 
 /// When the newest point was measured, else when its file was written.
-std::optional<Time> told_at(const telemetry::Point& point, const Training& training)
+std::optional<Time> printed_at(const telemetry::Point& point, const Training& training)
 {
     return point.at ? point.at : training.written_at;
 }
@@ -65,7 +65,7 @@ std::string loss_text(const Training& training, Time now)
     const telemetry::Point& last = *loss->second.last();
     const std::string tag = loss->first == "loss" ? "" : fmt::format(" ({})", loss->first);
     return fmt::format("{:.4g}{} at step {}{}, in {}", last.value, tag, last.step,
-                       age_text(told_at(last, training), now), source_text(training));
+                       age_text(printed_at(last, training), now), source_text(training));
 }
 
 /// `ends 3 h after its limit: 2 links more`.
@@ -74,12 +74,12 @@ std::string limit_text(const Finish& finish, const RunStatus& status)
     if (finish.beyond_run > seconds(0)) {
         const bool is_chain = status.run && status.run->request.chain;
         return fmt::format(", {} after {}: gpuq extend gives it more time",
-                           in_words(finish.beyond_run),
+                           describe(finish.beyond_run),
                            is_chain ? "the run's time is used up" : "its limit");
     }
     if (finish.more_links > 0) {
         return fmt::format(", {} after the limit of this link: {} more",
-                           in_words(finish.beyond_limit),
+                           describe(finish.beyond_limit),
                            counted(static_cast<std::uint64_t>(finish.more_links), "link"));
     }
     return "";
@@ -113,8 +113,8 @@ std::string alarm_text(const TrainingAlarm& alarm, Time now)
     }
     const seconds silence =
         alarm.since ? std::chrono::floor<seconds>(now - *alarm.since) : seconds(0);
-    return fmt::format("no step for {}; usually one every {}", in_words(silence),
-                       in_words(std::chrono::ceil<seconds>(alarm.usual)));
+    return fmt::format("no step for {}; usually one every {}", describe(silence),
+                       describe(std::chrono::ceil<seconds>(alarm.usual)));
 }
 
 } // namespace
@@ -177,7 +177,7 @@ Json training_json(const WholeTraining& whole, Time now)
         curves.push_back(Json::object({{"tag", tag},
                                        {"step", last.step},
                                        {"value", last.value},
-                                       {"measured_at", told_at(last, training)},
+                                       {"measured_at", printed_at(last, training)},
                                        {"points", series.points()}}));
     }
     Json::Elements alarms;

@@ -3,7 +3,7 @@
 
 #include "cli/render/run_table.h"
 #include "core/pending_reason.h"
-#include "report/words.h"
+#include "report/ending_text.h"
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ bool is_ours(const std::string& text, const std::string& word)
 /// `others are before you (Priority)`: includes Slurm's keyword, which users may search for.
 std::string reason_text(const std::string& word, int gpus)
 {
-    const std::string text = waiting_in_words(word, gpus);
+    const std::string text = pending_reason_text(word, gpus);
     return is_ours(text, word) ? text : fmt::format("{} ({})", text, word);
 }
 
@@ -61,11 +61,11 @@ std::string start_line(const RunStatus& run, Time now)
     }
     const Time start = *start_of(run);
     const std::string in =
-        start > now ? in_words(std::chrono::ceil<std::chrono::seconds>(start - now)) : "a moment";
+        start > now ? describe(std::chrono::ceil<std::chrono::seconds>(start - now)) : "a moment";
     if (*basis == "limits") {
         return fmt::format("expected start: by {} (in {}) at the latest, when {}; later only if "
                            "other jobs are put before it",
-                           clock_text(start, now), in, basis_in_words(*run.estimate));
+                           clock_text(start, now), in, basis_text(*run.estimate));
     }
     return fmt::format("expected start: {} (in {}), {}", clock_text(start, now), in,
                        *basis == "backfill" ? "by Slurm's backfill plan, or sooner"
@@ -90,7 +90,7 @@ void add_advice(Lines& lines, const std::vector<Advice>& advice)
 Lines waiting_lines(const Why& why, Time now)
 {
     Lines lines = {fmt::format("{} {} waits: {}", noun(why.run), run_title(why.run),
-                               reason_text(why.run.reason, gpus_asked(why.run))),
+                               reason_text(why.run.reason, gpu_totals(why.run))),
                    position_line(why), start_line(why.run, now)};
     add_advice(lines, why.advice);
     if (!why.policy.empty()) {
@@ -123,7 +123,7 @@ Lines running_lines(const RunStatus& run, Time now)
 Lines ended_lines(const RunStatus& run)
 {
     const std::string how = run.ending && run.run
-                                ? "it " + ending_in_words(*run.ending, run.run->request)
+                                ? "it " + ending_text(*run.ending, run.run->request)
                                 : std::string("exit status unknown");
     return {fmt::format("{} {} does not wait: it has ended; {}", noun(run), run_title(run), how),
             fmt::format("everything about it: gpuq show {}", run_id(run))};
@@ -176,7 +176,7 @@ Json::Members why_document(const Why& why, Time now)
     return {{"run", run_json(why.run, now)},
             {"waits", why.run.state == RunState::unknown ? Json() : Json(waits)},
             {"reason_text",
-             waits ? Json(waiting_in_words(why.run.reason, gpus_asked(why.run))) : Json()},
+             waits ? Json(pending_reason_text(why.run.reason, gpu_totals(why.run))) : Json()},
             {"ahead", why.ahead},
             {"position", why.ahead ? Json(*why.ahead + 1) : Json()},
             {"expected_start_basis", waits ? Json(basis_of_start(why.run)) : Json()},

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "report/json.h"
-#include "runs/insight/what_helps.h"
+#include "runs/insight/remedies.h"
 #include "runs/status.h"
 
 #include <optional>

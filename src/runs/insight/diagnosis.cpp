@@ -64,7 +64,7 @@ std::optional<std::size_t> release_of(std::string_view version)
                : std::optional(static_cast<std::size_t>(found - k_releases.begin()));
 }
 
-Finding judge_version(const Controller& controller)
+Finding assess_version(const Controller& controller)
 {
     const auto server = release_of(controller.version);
     const auto client = release_of(controller.library);
@@ -101,8 +101,8 @@ seconds skew_of(Time other, const Answered& answered)
     return other > late ? std::chrono::ceil<seconds>(other - late) : 0s;
 }
 
-Finding judge_clock(const std::string& check, const std::string& whose,
-                    const std::optional<Time>& now, const Answered& answered)
+Finding assess_clock(const std::string& check, const std::string& whose,
+                     const std::optional<Time>& now, const Answered& answered)
 {
     if (!now) {
         return {check, Level::unknown, fmt::format("{} did not report its time", whose), ""};
@@ -134,17 +134,17 @@ std::optional<std::int64_t> parameter(const std::string& parameters, std::string
     return std::nullopt;
 }
 
-bool has_word(const std::string& parameters, std::string_view name)
+bool has_argument(const std::string& parameters, std::string_view name)
 {
-    const auto words = split(parameters, ',');
-    return std::find(words.begin(), words.end(), name) != words.end();
+    const auto items = split(parameters, ',');
+    return std::find(items.begin(), items.end(), name) != items.end();
 }
 
-std::vector<Finding> judge_scheduler(const Controller& controller)
+std::vector<Finding> assess_scheduler(const Controller& controller)
 {
     const std::string& parameters = controller.scheduler_parameters;
     std::vector<Finding> findings;
-    if (has_word(parameters, "defer")) {
+    if (has_argument(parameters, "defer")) {
         findings.push_back({"defer", Level::warning,
                             "SchedulerParameters has defer: no GPU is given at once, every run "
                             "goes through the queue",
@@ -173,7 +173,7 @@ std::vector<Finding> judge_scheduler(const Controller& controller)
     return findings;
 }
 
-std::vector<Finding> judge_limits(const Controller& controller)
+std::vector<Finding> assess_limits(const Controller& controller)
 {
     std::vector<Finding> findings;
     const auto wait = controller.kill_wait.count();
@@ -232,7 +232,7 @@ Finding judge_privacy(const Controller& controller)
               text + (hides("jobs") ? ": why and free know no jobs of other users" : ""));
 }
 
-Finding judge_queue(const Partition& queue)
+Finding assess_queue(const Partition& queue)
 {
     const std::string name =
         fmt::format("queue {}{}", queue.name, queue.is_default ? " (default)" : "");
@@ -251,7 +251,7 @@ Finding judge_queue(const Partition& queue)
     return ok("queue", fmt::format("{}: {}, {}", name, most, usual));
 }
 
-Finding judge_nodes(const std::vector<Node>& nodes)
+Finding assess_nodes(const std::vector<Node>& nodes)
 {
     int with_gpus = 0;
     int gpus = 0;
@@ -287,7 +287,7 @@ Finding judge_nodes(const std::vector<Node>& nodes)
     return ok("nodes", there);
 }
 
-Finding judge_submission(const std::vector<Partition>& queues)
+Finding assess_submission(const std::vector<Partition>& queues)
 {
     for (const Partition& queue : queues) {
         if (!queue.submit_hosts.empty() && queue.submit_hosts != "ALL") {
@@ -303,7 +303,7 @@ Finding judge_submission(const std::vector<Partition>& queues)
             "gpuq doctor --nodes asks a node"};
 }
 
-Finding judge_space(const std::string& path, const FolderFacts& facts)
+Finding assess_space(const std::string& path, const DirectoryFacts& facts)
 {
     const std::string left = fmt::format("{} of {} left below {}", bytes_text(facts.free_bytes),
                                          bytes_text(facts.total_bytes), path);
@@ -326,14 +326,14 @@ Finding judge_space(const std::string& path, const FolderFacts& facts)
         return {"space", facts.free_bytes < k_no_space ? Level::problem : Level::warning, left,
                 remedy};
     }
-    const bool blind = !facts.quota && facts.reach != FolderFacts::Reach::local &&
-                       facts.reach != FolderFacts::Reach::memory;
+    const bool blind = !facts.quota && facts.reach != DirectoryFacts::Reach::local &&
+                       facts.reach != DirectoryFacts::Reach::memory;
     return ok("space", left + (blind ? "; your quota on it is not known" : ""));
 }
 
-Finding judge_reach(const std::string& path, const FolderFacts& facts)
+Finding assess_reach(const std::string& path, const DirectoryFacts& facts)
 {
-    using Reach = FolderFacts::Reach;
+    using Reach = DirectoryFacts::Reach;
     const std::string how = "gpuq doctor --nodes asks a node";
     switch (facts.reach) {
     case Reach::network:
@@ -358,7 +358,7 @@ Finding judge_reach(const std::string& path, const FolderFacts& facts)
             how};
 }
 
-Finding judge_owner(const std::string& path, const FolderFacts& facts, std::uint32_t uid)
+Finding assess_owner(const std::string& path, const DirectoryFacts& facts, std::uint32_t uid)
 {
     constexpr std::uint32_t k_write_for_others = 0022;
     constexpr std::uint32_t k_anything_for_others = 0077;
@@ -430,7 +430,7 @@ std::vector<Finding> unpacked(std::string_view text)
     return findings;
 }
 
-std::vector<Finding> judge_controller(const Controller& controller, const Answered& answered)
+std::vector<Finding> assess_controller(const Controller& controller, const Answered& answered)
 {
     const auto took = answered.took.count();
     std::vector<Finding> findings;
@@ -441,9 +441,9 @@ std::vector<Finding> judge_controller(const Controller& controller, const Answer
     } else {
         findings.push_back(ok("slurm", text));
     }
-    findings.push_back(judge_version(controller));
-    findings.push_back(judge_clock("clock", "slurmctld's host", controller.now, answered));
-    for (auto& part : {judge_scheduler(controller), judge_limits(controller)}) {
+    findings.push_back(assess_version(controller));
+    findings.push_back(assess_clock("clock", "slurmctld's host", controller.now, answered));
+    for (auto& part : {assess_scheduler(controller), assess_limits(controller)}) {
         findings.insert(findings.end(), part.begin(), part.end());
     }
     findings.push_back(judge_memory(controller));
@@ -451,7 +451,7 @@ std::vector<Finding> judge_controller(const Controller& controller, const Answer
     return findings;
 }
 
-std::vector<Finding> judge_silence(const Error& error)
+std::vector<Finding> assess_silence(const Error& error)
 {
     std::vector<Finding> findings = {
         {"slurm", Level::problem, error.text,
@@ -465,24 +465,24 @@ std::vector<Finding> judge_silence(const Error& error)
     return findings;
 }
 
-std::vector<Finding> judge_queues(const std::vector<Partition>& queues,
-                                  const std::vector<Node>& nodes)
+std::vector<Finding> assess_queues(const std::vector<Partition>& queues,
+                                   const std::vector<Node>& nodes)
 {
     std::vector<Finding> findings;
     for (const Partition& queue : queues) {
-        findings.push_back(judge_queue(queue));
+        findings.push_back(assess_queue(queue));
     }
     if (queues.empty()) {
         findings.push_back({"queue", Level::problem, "Slurm shows you no queue",
                             "ask the cluster's operators for access to one"});
     }
-    findings.push_back(judge_nodes(nodes));
-    findings.push_back(judge_submission(queues));
+    findings.push_back(assess_nodes(nodes));
+    findings.push_back(assess_submission(queues));
     return findings;
 }
 
-Finding judge_accounting(bool configured, const Result<PastJob>& asked,
-                         const std::optional<std::string>& failure)
+Finding assess_accounting(bool configured, const Result<PastJob>& asked,
+                          const std::optional<std::string>& failure)
 {
     const bool answers = asked || asked.error().kind == Error::Kind::missing;
     if (failure && !answers) {
@@ -503,8 +503,8 @@ Finding judge_accounting(bool configured, const Result<PastJob>& asked,
             "try sacctmgr ping or ask the cluster's operators; runs start regardless"};
 }
 
-std::vector<Finding> judge_folder(const std::string& path, const Result<FolderFacts>& facts,
-                                  std::uint32_t uid)
+std::vector<Finding> assess_directory(const std::string& path, const Result<DirectoryFacts>& facts,
+                                      std::uint32_t uid)
 {
     if (!facts) {
         return {{"state-folder", Level::problem, facts.error().text,
@@ -512,7 +512,8 @@ std::vector<Finding> judge_folder(const std::string& path, const Result<FolderFa
                 {"space", Level::unknown, "the state directory can't be examined", ""},
                 {"nodes-see-folder", Level::unknown, "the state directory can't be examined", ""}};
     }
-    return {judge_owner(path, *facts, uid), judge_space(path, *facts), judge_reach(path, *facts)};
+    return {assess_owner(path, *facts, uid), assess_space(path, *facts),
+            assess_reach(path, *facts)};
 }
 
 NodeView node_view_in(std::string_view lines)
@@ -529,7 +530,7 @@ NodeView node_view_in(std::string_view lines)
                 view.clock = Time(seconds(static_cast<std::int64_t>(*number)));
             }
         } else if (name == "folder") {
-            view.sees_folder = value == "yes";
+            view.sees_directory = value == "yes";
         } else if (name == "supervisor") {
             view.sees_supervisor = value == "yes";
         } else if (name == "submit" && (value == "yes" || value == "no")) {
@@ -539,19 +540,19 @@ NodeView node_view_in(std::string_view lines)
     return view;
 }
 
-std::vector<Finding> judge_node(const NodeView& view, const std::string& folder,
-                                const std::string& supervisor, const Answered& answered)
+std::vector<Finding> assess_node(const NodeView& view, const std::string& directory,
+                                 const std::string& supervisor, const Answered& answered)
 {
     std::vector<Finding> findings;
     const std::string& host = view.host;
-    if (view.sees_folder && view.writes_folder) {
+    if (view.sees_directory && view.writes_directory) {
         findings.push_back(
-            ok("nodes-see-folder", fmt::format("{} reads and writes {}", host, folder)));
+            ok("nodes-see-folder", fmt::format("{} reads and writes {}", host, directory)));
     } else {
         findings.push_back(
             {"nodes-see-folder", Level::problem,
              fmt::format("{} {} {}", host,
-                         view.sees_folder ? "reads but can't write" : "does not see", folder),
+                         view.sees_directory ? "reads but can't write" : "does not see", directory),
              "set state_dir to a directory that all nodes share: a run without it "
              "has no log"});
     }
@@ -571,7 +572,7 @@ std::vector<Finding> judge_node(const NodeView& view, const std::string& folder,
                             "a run that continues in another job needs it: ask the cluster's "
                             "operators"});
     }
-    findings.push_back(judge_clock("node-clock", host, view.clock, answered));
+    findings.push_back(assess_clock("node-clock", host, view.clock, answered));
     return findings;
 }
 

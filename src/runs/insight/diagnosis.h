@@ -42,36 +42,36 @@ struct Answered {
 
 /// slurm, version, clock, defer, batch-sched-delay, max-rpc-cnt if set, kill-wait, inactive-limit,
 /// memory-limit, private-data.
-std::vector<Finding> judge_controller(const Controller& controller, const Answered& answered);
+std::vector<Finding> assess_controller(const Controller& controller, const Answered& answered);
 /// The same checks if Slurm did not respond.
-std::vector<Finding> judge_silence(const Error& error);
+std::vector<Finding> assess_silence(const Error& error);
 
 /// One line for each queue, one about the nodes, one about submission from nodes.
-std::vector<Finding> judge_queues(const std::vector<Partition>& queues,
-                                  const std::vector<Node>& nodes);
+std::vector<Finding> assess_queues(const std::vector<Partition>& queues,
+                                   const std::vector<Node>& nodes);
 
 /// `asked`: the result of a query for some job. `failure`: why a cluster of `gpuq cluster up` runs
 /// without accounting.
-Finding judge_accounting(bool configured, const Result<PastJob>& asked,
-                         const std::optional<std::string>& failure = {});
+Finding assess_accounting(bool configured, const Result<PastJob>& asked,
+                          const std::optional<std::string>& failure = {});
 
 /// state-folder, space and nodes-see-folder. `uid`: the calling user.
-std::vector<Finding> judge_folder(const std::string& path, const Result<FolderFacts>& facts,
-                                  std::uint32_t uid);
+std::vector<Finding> assess_directory(const std::string& path, const Result<DirectoryFacts>& facts,
+                                      std::uint32_t uid);
 
 /// The observations of a step on a node.
 struct NodeView {
     std::string host;
-    bool sees_folder = false;   ///< reads a file that this host has just written
-    bool writes_folder = false; ///< and this host reads the file that the node wrote
+    bool sees_directory = false;   ///< reads a file that this host has just written
+    bool writes_directory = false; ///< and this host reads the file that the node wrote
     bool sees_supervisor = false;
     std::optional<bool> may_submit;
     std::optional<Time> clock; ///< in whole seconds, when the step began
 };
-/// Parses the step's output, one line each: `host NAME`, `clock SECONDS`, `folder yes`, ...
+/// Parses the step's output, one line each: `host NAME`, `clock SECONDS`, `directory yes`, ...
 NodeView node_view_in(std::string_view lines);
 /// nodes-see-folder, nodes-see-supervisor, nodes-submit, node-clock.
-std::vector<Finding> judge_node(const NodeView& view, const std::string& folder,
-                                const std::string& supervisor, const Answered& answered);
+std::vector<Finding> assess_node(const NodeView& view, const std::string& directory,
+                                 const std::string& supervisor, const Answered& answered);
 
 } // namespace gpuq

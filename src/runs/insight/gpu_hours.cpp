@@ -14,10 +14,10 @@
 namespace gpuq {
 namespace {
 
-constexpr std::pair<UseBy, std::string_view> k_words[] = {{UseBy::user, "user"},
-                                                          {UseBy::account, "account"},
-                                                          {UseBy::queue, "queue"},
-                                                          {UseBy::model, "model"}};
+constexpr std::pair<UseBy, std::string_view> k_keywords[] = {{UseBy::user, "user"},
+                                                             {UseBy::account, "account"},
+                                                             {UseBy::queue, "queue"},
+                                                             {UseBy::model, "model"}};
 
 std::string name_of(const JobUse& use, const std::string& model, UseBy by)
 {
@@ -66,7 +66,7 @@ std::int64_t whole_seconds(std::chrono::milliseconds time)
 
 std::string_view word(UseBy by)
 {
-    for (const auto& [value, text] : k_words) {
+    for (const auto& [value, text] : k_keywords) {
         if (value == by) {
             return text;
         }
@@ -74,14 +74,14 @@ std::string_view word(UseBy by)
     return {};
 }
 
-Result<std::vector<UseBy>> parse_use_by(std::string_view words)
+Result<std::vector<UseBy>> parse_use_by(std::string_view typed)
 {
     std::vector<UseBy> list;
     while (true) {
-        const std::string_view name = words.substr(0, words.find(','));
-        const auto* const found = std::find_if(std::begin(k_words), std::end(k_words),
+        const std::string_view name = typed.substr(0, typed.find(','));
+        const auto* const found = std::find_if(std::begin(k_keywords), std::end(k_keywords),
                                                [&](const auto& row) { return row.second == name; });
-        if (found == std::end(k_words) ||
+        if (found == std::end(k_keywords) ||
             std::find(list.begin(), list.end(), found->first) != list.end()) {
             return fail(
                 Error::Kind::usage,
@@ -89,10 +89,10 @@ Result<std::vector<UseBy>> parse_use_by(std::string_view words)
                             name));
         }
         list.push_back(found->first);
-        if (name.size() == words.size()) {
+        if (name.size() == typed.size()) {
             return list;
         }
-        words.remove_prefix(name.size() + 1);
+        typed.remove_prefix(name.size() + 1);
     }
 }
 

@@ -18,7 +18,7 @@ enum class UseBy { user, account, queue, model };
 std::string_view word(UseBy by);
 
 /// Parses `user,model`. `usage` names the invalid keyword and lists the valid ones.
-Result<std::vector<UseBy>> parse_use_by(std::string_view words);
+Result<std::vector<UseBy>> parse_use_by(std::string_view typed);
 
 /// The sum of all jobs with the same names.
 struct UseRow {

@@ -104,7 +104,7 @@ void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
     overview.jobs_at = now;
 }
 
-void ask_for_jobs(Overview& overview, Cluster& cluster, Time now)
+void query_jobs(Overview& overview, Cluster& cluster, Time now)
 {
     const auto jobs = cluster.own_jobs();
     if (!jobs) {
@@ -118,7 +118,7 @@ void ask_for_jobs(Overview& overview, Cluster& cluster, Time now)
 /// Queries the nodes together with the user's own jobs: the GPUs of others are those in use minus
 /// the user's own, which would be wrong if one were older than the other. The next free times are
 /// kept from the last full query.
-void ask_for_nodes(Overview& overview, Cluster& cluster, Time now)
+void query_nodes(Overview& overview, Cluster& cluster, Time now)
 {
     const auto inventory = cluster.inventory();
     const auto jobs = inventory ? cluster.own_jobs() : Result<std::vector<Job>>(inventory.error());
@@ -142,13 +142,13 @@ void ask_for_nodes(Overview& overview, Cluster& cluster, Time now)
 }
 
 /// The old data about other users' jobs is too old to keep.
-void ask_first(Overview& overview, Cluster& cluster, Time now)
+void query_first(Overview& overview, Cluster& cluster, Time now)
 {
     Overview first;
     first.cluster = overview.cluster;
     first.asked_at = overview.asked_at;
     first.allowance_used = overview.allowance_used;
-    ask_for_nodes(first, cluster, now);
+    query_nodes(first, cluster, now);
     if (!first.silent.empty()) {
         overview.silent = first.silent;
         return;
@@ -156,7 +156,7 @@ void ask_first(Overview& overview, Cluster& cluster, Time now)
     overview = std::move(first);
 }
 
-void ask_for_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t uid, Time now)
+void query_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t uid, Time now)
 {
     const auto begin = clock.steady();
     const auto inventory = cluster.inventory();
@@ -328,13 +328,13 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
     }
     overview.asked_at = now;
     if (what == Due::own_jobs) {
-        ask_for_jobs(overview, cluster, now);
+        query_jobs(overview, cluster, now);
     } else if (what == Due::nodes) {
-        ask_for_nodes(overview, cluster, now);
+        query_nodes(overview, cluster, now);
     } else if (what == Due::first) {
-        ask_first(overview, cluster, now);
+        query_first(overview, cluster, now);
     } else {
-        ask_for_all(overview, cluster, clock, uid, now);
+        query_all(overview, cluster, clock, uid, now);
     }
     // A process that can't write the cache has only its own result, and queries again next time.
     (void)store.write(layout::overview(*name), to_json(overview));

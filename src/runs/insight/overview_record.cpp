@@ -100,7 +100,7 @@ json of(const OwnJob& own)
         held.push_back({gpus.node, gpus.model, gpus.count});
     }
     json asked = json::array();
-    for (const AskedGpus& gpus : job.size.gpus) {
+    for (const RequestedGpus& gpus : job.size.gpus) {
         asked.push_back({gpus.model, gpus.count});
     }
     return {{"id", job.id.value},

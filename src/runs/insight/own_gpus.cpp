@@ -20,12 +20,12 @@ PoolUse* pool_of(const RunStatus& run, std::vector<PoolUse>& pools)
     const auto& model = run.run->request.gpus.model;
     std::vector<PoolUse*> fitting;
     for (PoolUse& use : pools) {
-        const bool is_there =
+        const bool exists =
             run.host.empty()
                 ? std::find(use.pool.queues.begin(), use.pool.queues.end(), run.queue) !=
                       use.pool.queues.end()
                 : std::find(use.nodes.begin(), use.nodes.end(), run.host) != use.nodes.end();
-        if (is_there && (!model || *model == use.pool.model)) {
+        if (exists && (!model || *model == use.pool.model)) {
             fitting.push_back(&use);
         }
     }

@@ -40,7 +40,7 @@ std::string model_of(const Job& job)
 int gpus_of(const Job& job)
 {
     int count = 0;
-    for (const AskedGpus& gpus : job.size.gpus) {
+    for (const RequestedGpus& gpus : job.size.gpus) {
         count += gpus.count;
     }
     return job.gpus > 0 ? job.gpus : count;

@@ -59,7 +59,7 @@ const RehearsedLink* link_at(const Links& links, std::size_t index)
 }
 
 /// The first checkpoint made after the notice.
-const RehearsedLink::Save* saved_when_told(const RehearsedLink& link)
+const RehearsedLink::Save* saved_when_notified(const RehearsedLink& link)
 {
     const auto found =
         std::find_if(link.saves.begin(), link.saves.end(), [&](const RehearsedLink::Save& save) {
@@ -81,9 +81,9 @@ const RehearsedLink::Save* save_at(const Links& links, const std::string& path)
 }
 
 /// True if some process handled the signal, or the program checks the stop file.
-bool was_told(const Request& request, const RehearsedLink& link)
+bool was_notified(const Request& request, const RehearsedLink& link)
 {
-    return link.told > 0 || (request.chain && request.chain->aware);
+    return link.notified > 0 || (request.chain && request.chain->aware);
 }
 
 std::optional<milliseconds> usual_interval(const Links& links)
@@ -112,32 +112,32 @@ std::optional<milliseconds> usual_interval(const Links& links)
     return all[all.size() / 2];
 }
 
-enum class WentOn { yes, no, unknown };
+enum class Continued { yes, no, unknown };
 
 /// Whether a link continued where the previous one stopped: according to the numbers of its
 /// checkpoints if they have any, else according to its output.
-WentOn went_on(const Links& links, std::size_t index, std::string& words)
+Continued has_continued(const Links& links, std::size_t index, std::string& text)
 {
     const RehearsedLink& link = links[index];
     const auto* const from = save_at(links, link.resumed_from);
     const auto* const first = link.saves.empty() ? nullptr : &link.saves.front();
     if (from != nullptr && first != nullptr && from->step && first->step) {
-        words = fmt::format("it resumed at step {}, and its first checkpoint is of step {}",
-                            *from->step, *first->step);
-        return *first->step > *from->step ? WentOn::yes : WentOn::no;
+        text = fmt::format("it resumed at step {}, and its first checkpoint is of step {}",
+                           *from->step, *first->step);
+        return *first->step > *from->step ? Continued::yes : Continued::no;
     }
     const auto& begin = links.front().first;
     const auto& before = links[index - 1].last;
     if (!begin || !before || !link.first || link.first->unit != before->unit ||
         begin->unit != before->unit) {
-        return WentOn::unknown;
+        return Continued::unknown;
     }
-    words = fmt::format("the output before it ended with {} {}, and continued with {} {}",
-                        before->unit, before->done, link.first->unit, link.first->done);
+    text = fmt::format("the output before it ended with {} {}, and continued with {} {}",
+                       before->unit, before->done, link.first->unit, link.first->done);
     if (link.first->done > begin->done) {
-        return WentOn::yes;
+        return Continued::yes;
     }
-    return before->done > begin->done + 1 ? WentOn::no : WentOn::unknown;
+    return before->done > begin->done + 1 ? Continued::no : Continued::unknown;
 }
 
 Finding how_it_starts(const RehearsedLink* first)
@@ -157,21 +157,22 @@ Finding how_it_starts(const RehearsedLink* first)
     return {"start", Level::ok, "the program started", ""};
 }
 
-Finding how_it_is_told(const Request& request, const RehearsedLink& link)
+Finding notification_finding(const Request& request, const RehearsedLink& link)
 {
-    const auto* const save = saved_when_told(link);
-    const bool told = was_told(request, link);
+    const auto* const save = saved_when_notified(link);
+    const bool notified = was_notified(request, link);
     if (save == nullptr) {
         return {"notice", Level::problem,
-                told ? "the program was notified to save, but wrote no complete checkpoint"
-                     : "no process handles the notice to save, and the program wrote no complete "
-                       "checkpoint on its own",
+                notified
+                    ? "the program was notified to save, but wrote no complete checkpoint"
+                    : "no process handles the notice to save, and the program wrote no complete "
+                      "checkpoint on its own",
                 fmt::format("Save on SIGUSR1, or when the file GPUQ_STOP_FILE appears; {}. If the "
                             "checkpoints are elsewhere: --checkpoint 'PATTERN'",
                             k_see)};
     }
     const std::string took = text_of(between(*link.noticed_at, save->at));
-    if (!told) {
+    if (!notified) {
         return {
             "notice", Level::warning,
             fmt::format("no process handles the notice to save: the program was ended after "
@@ -193,7 +194,7 @@ Finding how_it_is_told(const Request& request, const RehearsedLink& link)
             fmt::format("the program saved {} after the notice and exited", took), ""};
 }
 
-Finding what_it_saves(const Links& links)
+Finding saves_finding(const Links& links)
 {
     const RehearsedLink::Save* newest = nullptr;
     for (const RehearsedLink& link : links) {
@@ -229,20 +230,20 @@ Finding how_it_resumes(const Links& links, std::size_t index, const std::string&
                         text_of(between(*link->started_at, link->ending->at))),
             "Its output shows why: gpuq logs last"};
     }
-    std::string words;
-    switch (went_on(links, index, words)) {
-    case WentOn::yes:
+    std::string text;
+    switch (has_continued(links, index, text)) {
+    case Continued::yes:
         return {check, Level::ok,
                 fmt::format("{}link {} continued from {}: {}", after, index + 1, link->resumed_from,
-                            words),
+                            text),
                 ""};
-    case WentOn::no:
+    case Continued::no:
         return {check, Level::problem,
                 fmt::format("{}link {} was given {} and started from the beginning: {}", after,
-                            index + 1, link->resumed_from, words),
+                            index + 1, link->resumed_from, text),
                 "Load the checkpoint named in GPUQ_RESUME_FROM, or pass it as an argument: "
                 "--resume-args '--resume {}'"};
-    case WentOn::unknown:
+    case Continued::unknown:
         break;
     }
     return {
@@ -254,7 +255,7 @@ Finding how_it_resumes(const Links& links, std::size_t index, const std::string&
 }
 
 /// Judges the work lost by failures, and how often to save.
-void judge_interval(const Request& request, const std::optional<FailureRate>& rate,
+void check_interval(const Request& request, const std::optional<FailureRate>& rate,
                     const std::string& silence, RehearsalReport& report)
 {
     if (report.lost) {
@@ -337,7 +338,7 @@ RehearsedLink rehearsed_link(const std::vector<Event>& journal)
             link.started_at = link.started_at.value_or(event.at);
             break;
         case Event::Kind::noticed:
-            link.told = std::max(link.told, event.to.value_or(0));
+            link.notified = std::max(link.notified, event.to.value_or(0));
             break;
         case Event::Kind::signalled:
             if (event.detail && event.detail->starts_with("KILL")) {
@@ -412,8 +413,9 @@ seconds best_interval(milliseconds save, seconds between_failures)
     return seconds(static_cast<std::int64_t>(std::lround(std::sqrt(2 * cost * mean))));
 }
 
-RehearsalReport judge_rehearsal(const Request& request, const Links& links,
-                                const std::optional<FailureRate>& rate, const std::string& silence)
+RehearsalReport evaluate_rehearsal(const Request& request, const Links& links,
+                                   const std::optional<FailureRate>& rate,
+                                   const std::string& silence)
 {
     RehearsalReport report;
     report.findings.push_back(how_it_starts(link_at(links, 0)));
@@ -421,16 +423,16 @@ RehearsalReport judge_rehearsal(const Request& request, const Links& links,
         return report;
     }
     const RehearsedLink& first = links.front();
-    report.findings.push_back(how_it_is_told(request, first));
-    if (const auto* const save = saved_when_told(first);
-        save != nullptr && was_told(request, first)) {
+    report.findings.push_back(notification_finding(request, first));
+    if (const auto* const save = saved_when_notified(first);
+        save != nullptr && was_notified(request, first)) {
         report.save = between(*first.noticed_at, save->at);
     }
     report.interval = usual_interval(links);
-    if (!first.ending || !first.ending->continues || saved_when_told(first) == nullptr) {
+    if (!first.ending || !first.ending->continues || saved_when_notified(first) == nullptr) {
         return report;
     }
-    report.findings.push_back(what_it_saves(links));
+    report.findings.push_back(saves_finding(links));
     report.findings.push_back(how_it_resumes(links, 1, "resume"));
     const RehearsedLink* const second = link_at(links, 1);
     if (second == nullptr || !second->started_at) {
@@ -454,7 +456,7 @@ RehearsalReport judge_rehearsal(const Request& request, const Links& links,
         report.findings.push_back(
             {"kill", Level::unknown, "the program exited before it could be killed", ""});
     }
-    judge_interval(request, rate, silence, report);
+    check_interval(request, rate, silence, report);
     return report;
 }
 

@@ -42,7 +42,7 @@ struct RehearsedLink {
     };
     std::optional<Time> started_at; ///< the program's start
     std::optional<Time> noticed_at;
-    std::uint64_t told = 0; ///< processes that got the notice's signal
+    std::uint64_t notified = 0; ///< processes that got the notice's signal
     std::optional<Time> killed_at;
     std::optional<Ending> ending;
     std::string resumed_from;
@@ -84,7 +84,8 @@ struct RehearsalReport {
 };
 /// The findings start, notice, checkpoint, resume, kill, loss and interval. `silence`: why there is
 /// no failure rate.
-RehearsalReport judge_rehearsal(const Request& request, const std::vector<RehearsedLink>& links,
-                                const std::optional<FailureRate>& rate, const std::string& silence);
+RehearsalReport evaluate_rehearsal(const Request& request, const std::vector<RehearsedLink>& links,
+                                   const std::optional<FailureRate>& rate,
+                                   const std::string& silence);
 
 } // namespace gpuq

@@ -25,9 +25,9 @@ std::vector<Span> spans_of(const RunStatus& status, Time now)
             spans.push_back({link.link, *link.started_at, link.ending ? link.ending->at : now});
         }
     }
-    const bool told = std::any_of(spans.begin(), spans.end(),
-                                  [&](const Span& span) { return span.link == status.link; });
-    if (!told && status.started_at) {
+    const bool reported = std::any_of(spans.begin(), spans.end(),
+                                      [&](const Span& span) { return span.link == status.link; });
+    if (!reported && status.started_at) {
         spans.push_back({status.link, *status.started_at, status.ending ? status.ending->at : now});
     }
     return spans;
@@ -36,13 +36,13 @@ std::vector<Span> spans_of(const RunStatus& status, Time now)
 /// The sample files in a link's directory, in the order of their nodes.
 std::vector<std::string> sample_files(Store& store, const RunKey& key, LinkNumber link)
 {
-    const std::string folder = layout::link_dir(key, link);
+    const std::string directory = layout::link_dir(key, link);
     std::vector<std::string> files;
-    if (auto names = store.list(folder)) {
+    if (auto names = store.list(directory)) {
         std::sort(names->begin(), names->end());
         for (const std::string& name : *names) {
             if (name.starts_with(k_samples_prefix)) {
-                files.push_back(folder + "/" + name);
+                files.push_back(directory + "/" + name);
             }
         }
     }

@@ -35,7 +35,7 @@ std::string_view name_in(std::string_view path)
     return path.substr(path.rfind('/') + 1);
 }
 
-std::string_view folder_of(std::string_view path)
+std::string_view directory_of(std::string_view path)
 {
     const auto slash = path.rfind('/');
     return slash == path.npos ? std::string_view() : path.substr(0, slash);
@@ -113,32 +113,33 @@ struct Group {
 
 std::vector<Group> groups_of(const std::vector<TrainingFile>& files)
 {
-    std::map<std::string_view, std::vector<const TrainingFile*>> by_folder;
+    std::map<std::string_view, std::vector<const TrainingFile*>> by_directory;
     for (const TrainingFile& file : files) {
         if (file.kind == Kind::events) {
-            by_folder[folder_of(file.path)].push_back(&file);
+            by_directory[directory_of(file.path)].push_back(&file);
         }
     }
     const auto by_begin = [](const TrainingFile* left, const TrainingFile* right) {
         return std::tuple(begun(*left), left->path) < std::tuple(begun(*right), right->path);
     };
-    std::vector<std::vector<const TrainingFile*>> folders;
-    for (auto& [path, in_it] : by_folder) {
+    std::vector<std::vector<const TrainingFile*>> directories;
+    for (auto& [path, in_it] : by_directory) {
         std::ranges::sort(in_it, by_begin);
-        folders.push_back(std::move(in_it));
+        directories.push_back(std::move(in_it));
     }
-    std::ranges::stable_sort(folders, by_begin, [](const auto& in_it) { return in_it.front(); });
+    std::ranges::stable_sort(directories, by_begin,
+                             [](const auto& in_it) { return in_it.front(); });
     std::vector<Group> groups;
-    for (const auto& folder : folders) {
+    for (const auto& directory : directories) {
         auto before = groups.end();
         for (auto group = groups.begin(); group != groups.end(); ++group) {
-            const bool goes_on = group->end <= begun(*folder.front());
-            if (goes_on && (before == groups.end() || group->end > before->end)) {
+            const bool continues = group->end <= begun(*directory.front());
+            if (continues && (before == groups.end() || group->end > before->end)) {
                 before = group;
             }
         }
         Group& group = before == groups.end() ? groups.emplace_back() : *before;
-        for (const TrainingFile* file : folder) {
+        for (const TrainingFile* file : directory) {
             group.end = std::max(group.end, file->modified);
             group.files.push_back(file);
         }
@@ -193,7 +194,7 @@ bool take_events(const std::vector<TrainingFile>& files, Training& training)
     add_all(main->curves, "", training.curves);
     for (const Group& group : groups) {
         if (&group != &*main) {
-            add_all(group.curves, fmt::format("{}/", folder_of(group.files.back()->path)),
+            add_all(group.curves, fmt::format("{}/", directory_of(group.files.back()->path)),
                     training.curves);
         }
     }
@@ -273,8 +274,8 @@ Progress steps(std::int64_t step, std::optional<std::uint64_t> total)
     return {"step", done, total && *total >= done ? total : std::nullopt};
 }
 
-void say_progress(const std::optional<States>& states, const LinkProgress& output,
-                  Training& training)
+void report_progress(const std::optional<States>& states, const LinkProgress& output,
+                     Training& training)
 {
     const Tagged* const main = main_curve(training.curves);
     const bool has_file = !training.source.empty() && main != nullptr;
@@ -290,7 +291,7 @@ void say_progress(const std::optional<States>& states, const LinkProgress& outpu
     }
 }
 
-void say_pace(const LinkProgress& output, Training& training)
+void report_pace(const LinkProgress& output, Training& training)
 {
     const Tagged* const main = main_curve(training.curves);
     if (!training.source.empty() && main != nullptr) {
@@ -343,10 +344,11 @@ std::optional<std::string> take_bytes(std::string_view& text)
 
 } // namespace
 
-std::vector<TrainingFile> read_training_files(Files& files, const std::string& folder, Time since)
+std::vector<TrainingFile> read_training_files(Files& files, const std::string& directory,
+                                              Time since)
 {
     const auto found = files.changed_since(
-        folder, since, [](std::string_view name) { return kind_of(name).has_value(); });
+        directory, since, [](std::string_view name) { return kind_of(name).has_value(); });
     std::vector<TrainingFile> read;
     std::uint64_t left = k_most_bytes;
     for (const Files::File& file : found ? *found : std::vector<Files::File>{}) {
@@ -361,8 +363,8 @@ std::vector<TrainingFile> read_training_files(Files& files, const std::string& f
             continue;
         }
         left -= head + tail;
-        auto first = files.read_at(folder, file.path, 0, head);
-        auto last = tail > 0 ? files.read_at(folder, file.path, file.bytes - tail, tail)
+        auto first = files.read_at(directory, file.path, 0, head);
+        auto last = tail > 0 ? files.read_at(directory, file.path, file.bytes - tail, tail)
                              : Result<std::string>(std::string());
         // A file that has become shorter in the meantime is read at the next poll.
         if (first && last && last->size() == tail) {
@@ -423,8 +425,8 @@ Training training_of(const std::vector<TrainingFile>& files, const LinkProgress&
             training.written_at = output.written_at;
         }
     }
-    say_progress(states, output, training);
-    say_pace(output, training);
+    report_progress(states, output, training);
+    report_pace(output, training);
     return training;
 }
 
@@ -440,13 +442,14 @@ std::optional<Finish> finish_of(const Training& training, const LinkProgress& ou
     } else if (output.began && output.last && status.started_at) {
         // The output reports progress when it is made: the silence since then does not lower the
         // pace.
-        const Time told = std::min(now, output.written_at.value_or(now));
-        const auto left = telemetry::time_left(
-            *output.began, *output.last, std::chrono::floor<seconds>(told - *status.started_at));
+        const Time reported_at = std::min(now, output.written_at.value_or(now));
+        const auto left =
+            telemetry::time_left(*output.began, *output.last,
+                                 std::chrono::floor<seconds>(reported_at - *status.started_at));
         if (!left) {
             return std::nullopt;
         }
-        finish.at = std::max(now, told + *left);
+        finish.at = std::max(now, reported_at + *left);
         finish.is_pace_of_link = true;
     } else {
         return std::nullopt;

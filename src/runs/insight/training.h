@@ -30,7 +30,8 @@ struct TrainingFile {
 
 /// Reads TensorBoard's event files, Lightning's metrics.csv and Hugging Face's trainer_state.json
 /// that have changed since the run began; at most 32 MiB in total. May block on the file system.
-std::vector<TrainingFile> read_training_files(Files& files, const std::string& folder, Time since);
+std::vector<TrainingFile> read_training_files(Files& files, const std::string& directory,
+                                              Time since);
 
 /// Serialises the files, for a process other than the one that reads them. Parsing stops at the
 /// first invalid entry.

@@ -18,7 +18,7 @@ constexpr double k_used_memory = 25;
 /// Less unused memory than this harms no other job.
 constexpr std::uint64_t k_small_memory_mib = 4096;
 
-std::string jobs_in_words(int jobs)
+std::string jobs_text(int jobs)
 {
     return jobs == 1 ? "1 job" : fmt::format("{} jobs", jobs);
 }
@@ -50,7 +50,7 @@ void on_idle_gpus(const std::vector<UseRecord>& records, std::vector<UseAdvice>&
     advice.push_back({UseAdvice::Code::idle_gpus, jobs, percent,
                       fmt::format("the GPUs of {} were idle for {:.0f} % of the measured time; "
                                   "gpuq show RUN shows details of each",
-                                  jobs_in_words(jobs), std::floor(percent))});
+                                  jobs_text(jobs), std::floor(percent))});
 }
 
 void on_memory(const std::vector<UseRecord>& records, std::vector<UseAdvice>& advice)
@@ -79,7 +79,7 @@ void on_memory(const std::vector<UseRecord>& records, std::vector<UseAdvice>& ad
         {UseAdvice::Code::unused_memory, jobs, percent,
          fmt::format("{} used {:.0f} % of the memory that {} had, as far as Slurm saw; with less "
                      "(--mem) jobs can start sooner",
-                     jobs_in_words(jobs), std::ceil(percent), jobs == 1 ? "it" : "they")});
+                     jobs_text(jobs), std::ceil(percent), jobs == 1 ? "it" : "they")});
 }
 
 } // namespace

@@ -153,7 +153,7 @@ Result<bool> LinkLog::next_segment()
         m_order_used = end + 1;
         if (const auto segment = parse_segment(line)) {
             Source& from = source(segment->stream);
-            from.told = sum(from.told, segment->bytes);
+            from.reported = sum(from.reported, segment->bytes);
             m_segment = segment->stream;
             return true;
         }
@@ -164,7 +164,7 @@ Result<bool> LinkLog::next_segment()
 Result<std::optional<log::Item>> LinkLog::known(Writer writer, Steady now)
 {
     while (true) {
-        if (m_segment && source(*m_segment).position >= source(*m_segment).told) {
+        if (m_segment && source(*m_segment).position >= source(*m_segment).reported) {
             m_segment.reset();
         }
         if (!m_segment) {
@@ -175,11 +175,11 @@ Result<std::optional<log::Item>> LinkLog::known(Writer writer, Steady now)
             continue;
         }
         Source& from = source(*m_segment);
-        TRY_ASSIGN(auto item, take(*m_segment, from.told, writer, now));
+        TRY_ASSIGN(auto item, take(*m_segment, from.reported, writer, now));
         if (item || m_held_back) {
             return item;
         }
-        if (from.position >= from.told) {
+        if (from.position >= from.reported) {
             continue; // skipped
         }
         // `order` describes bytes that are missing from the log and not recorded as lost. A
@@ -188,8 +188,8 @@ Result<std::optional<log::Item>> LinkLog::known(Writer writer, Steady now)
         if (m_held_back) {
             return std::optional<log::Item>();
         }
-        const std::uint64_t missing = from.told - from.position;
-        from.position = from.told;
+        const std::uint64_t missing = from.reported - from.position;
+        from.position = from.reported;
         from.was_cut = true; // or never grew: this gap reports it
         return std::optional<log::Item>(log::Gap{*m_segment, missing});
     }

@@ -89,7 +89,7 @@ private:
         std::string path;
         std::uint64_t position = 0; ///< offset of the next byte to return
         std::uint64_t size = 0;     ///< of the file, as last seen
-        std::uint64_t told = 0;     ///< sum of this stream's segments in `order`
+        std::uint64_t reported = 0; ///< sum of this stream's segments in `order`
         std::uint64_t trusted = 0;  ///< zeros before this offset are the program's own
         std::uint64_t buffer_at = 0;
         std::string buffer;

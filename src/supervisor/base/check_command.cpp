@@ -16,10 +16,11 @@ constexpr auto k_patience = 600s;
 
 } // namespace
 
-std::vector<std::string> with_path(const std::vector<std::string>& words, const std::string& path)
+std::vector<std::string> with_path(const std::vector<std::string>& arguments,
+                                   const std::string& path)
 {
     std::vector<std::string> result;
-    for (std::string word : words) {
+    for (std::string word : arguments) {
         for (std::size_t at = 0; (at = word.find("{}", at)) != std::string::npos;
              at += path.size()) {
             word.replace(at, 2, path);

@@ -13,7 +13,8 @@ namespace gpuq::supervisor {
 /// discarded. True if the command exits with 0 within ten minutes. No shell is involved. Blocks.
 bool passes_check(const std::vector<std::string>& command, const std::string& path, const Run& run);
 
-/// Returns `words` with every `{}` replaced by `path`.
-std::vector<std::string> with_path(const std::vector<std::string>& words, const std::string& path);
+/// Returns `arguments` with every `{}` replaced by `path`.
+std::vector<std::string> with_path(const std::vector<std::string>& arguments,
+                                   const std::string& path);
 
 } // namespace gpuq::supervisor

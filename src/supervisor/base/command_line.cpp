@@ -42,24 +42,24 @@ std::optional<Number> number_in(const std::optional<std::string>& text)
 
 } // namespace
 
-Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
+Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments,
                                        const Variables& variables, const std::string& host)
 {
-    const std::optional<Task> task = task_of(words.empty() ? "" : words[0]);
-    const auto link = words.size() > 3 ? number_in<int>(words[3]) : std::nullopt;
-    const std::string fifth = words.size() == 5 ? words[4] : "";
+    const std::optional<Task> task = task_of(arguments.empty() ? "" : arguments[0]);
+    const auto link = arguments.size() > 3 ? number_in<int>(arguments[3]) : std::nullopt;
+    const std::string fifth = arguments.size() == 5 ? arguments[4] : "";
     const bool is_notice = task.has_value() && *task == Task::notice;
     const auto notice = is_notice ? notice_from_word(fifth) : std::nullopt;
     const bool first = !is_notice && fifth == "--first";
     const bool is_forward = task.has_value() && *task == Task::forward;
-    const bool complete = is_forward  ? words.size() > 4
+    const bool complete = is_forward  ? arguments.size() > 4
                           : is_notice ? notice.has_value()
-                                      : first || words.size() == 4;
-    if (!task || !link || !complete || !words[1].starts_with('/')) {
+                                      : first || arguments.size() == 4;
+    if (!task || !link || !complete || !arguments[1].starts_with('/')) {
         return fail(Error::Kind::usage, k_usage);
     }
-    TRY_ASSIGN(RunKey key, RunKey::parse(words[2]));
-    Options options{.state_dir = words[1], .key = std::move(key), .link = LinkNumber{*link}};
+    TRY_ASSIGN(RunKey key, RunKey::parse(arguments[2]));
+    Options options{.state_dir = arguments[1], .key = std::move(key), .link = LinkNumber{*link}};
     options.first = first;
     if (const auto job = number_in<std::uint32_t>(variables("SLURM_JOB_ID"))) {
         options.job = JobId{*job};
@@ -71,7 +71,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
     }
     std::vector<std::string> destinations;
     if (is_forward) {
-        destinations.assign(words.begin() + 4, words.end());
+        destinations.assign(arguments.begin() + 4, arguments.end());
     }
     return CommandLine{*task, std::move(options), notice.value_or(Notice::none),
                        std::move(destinations)};

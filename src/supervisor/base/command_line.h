@@ -27,7 +27,7 @@ using Variables = std::function<std::optional<std::string>(const char* name)>;
 /// Parses `run|relay|guard|connect|keep|helper STATE_DIR KEY LINK [--first]`, `forward STATE_DIR
 /// KEY LINK HOST:PORT...` or `notice STATE_DIR KEY LINK auto|USR1|USR2|TERM`. Job and node come
 /// from Slurm's variables. `usage` for anything else.
-Result<CommandLine> parse_command_line(const std::vector<std::string>& words,
+Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments,
                                        const Variables& variables, const std::string& host);
 
 } // namespace gpuq::supervisor

@@ -26,7 +26,7 @@ enum class JobEnd { to_come, over };
 
 /// Interfaces to the outside. `cluster` is opened only in short-lived child processes, because
 /// libslurm may block for ten seconds or call exit().
-struct Doors {
+struct Services {
     Clock& clock;
     std::function<Result<std::unique_ptr<Cluster>>()> cluster;
     /// The command line to execute for a request (runs/environment.h).
@@ -60,12 +60,12 @@ struct Patience {
     std::chrono::milliseconds log_retry{5'000};     ///< until a broken log is retried
     std::chrono::milliseconds unclaimed_shell{600'000}; ///< for a shell that no client attaches to
     std::chrono::milliseconds idle_shell{1'800'000};    ///< for a shell without clients and work
-    std::chrono::milliseconds first_look{10'000}; ///< until the first query for the time limit
-    std::chrono::milliseconds sampling{1'000};    ///< from the start of the program to sampling
-    std::chrono::milliseconds noted_from{2'000};  ///< the use of shorter links is not noted
-    std::chrono::milliseconds noting{5'000};      ///< for Slurm to accept the note
-    std::chrono::milliseconds memory{5'000};      ///< between checks for kills for memory
-    std::chrono::milliseconds next_look{60'000};  ///< between further queries in a chain
+    std::chrono::milliseconds first_query{10'000}; ///< until the first query for the time limit
+    std::chrono::milliseconds sampling{1'000};     ///< from the start of the program to sampling
+    std::chrono::milliseconds noted_from{2'000};   ///< the use of shorter links is not noted
+    std::chrono::milliseconds noting{5'000};       ///< for Slurm to accept the note
+    std::chrono::milliseconds memory{5'000};       ///< between checks for kills for memory
+    std::chrono::milliseconds next_check{60'000};  ///< between further queries in a chain
 };
 
 struct Options {

@@ -23,8 +23,8 @@ std::string_view trimmed(std::string_view text)
 
 } // namespace
 
-Deadline::Deadline(Time started, minutes walltime, std::optional<Time> as_slurm_says)
-    : m_at(as_slurm_says.value_or(started + walltime))
+Deadline::Deadline(Time started, minutes walltime, std::optional<Time> end_by_slurm)
+    : m_at(end_by_slurm.value_or(started + walltime))
     , m_walltime(walltime)
 {
 }

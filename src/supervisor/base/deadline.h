@@ -14,7 +14,7 @@ namespace gpuq::supervisor {
 /// time limit is not longer than its lead time.
 class Deadline {
 public:
-    Deadline(Time started, std::chrono::minutes walltime, std::optional<Time> as_slurm_says);
+    Deadline(Time started, std::chrono::minutes walltime, std::optional<Time> end_by_slurm);
 
     Time at() const { return m_at; }
     /// Sets Slurm's answer, which takes precedence over the computed time.

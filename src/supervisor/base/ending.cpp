@@ -84,9 +84,10 @@ Ending decide(const Observed& observed, Time at)
     const int wait_status = observed.wait_status.value_or(0);
     const bool signalled = observed.wait_status && WIFSIGNALED(wait_status);
     const int own = status_of(wait_status);
-    if (observed.killing) {
-        const Killing& killing = *observed.killing;
-        return {status_when(killing.cause, own, signalled), killing.cause, killing.detail, at};
+    if (observed.termination) {
+        const Termination& termination = *observed.termination;
+        return {status_when(termination.cause, own, signalled), termination.cause,
+                termination.detail, at};
     }
     if (!observed.wait_status) {
         return {static_cast<int>(ExitStatus::lost), Cause::lost,
@@ -116,19 +117,19 @@ Ending decide(const Observed& observed, Time at)
     return {own, Cause::finished, joined(first, to_sentence(observed.memory)), at};
 }
 
-std::optional<Killing> why_terminated(JobState state)
+std::optional<Termination> why_terminated(JobState state)
 {
     switch (state) {
     case JobState::timeout:
     case JobState::deadline:
-        return Killing{Cause::time_limit, ""};
+        return Termination{Cause::time_limit, ""};
     case JobState::node_fail:
     case JobState::boot_fail:
-        return Killing{Cause::node_failed, "Slurm took the node out of service"};
+        return Termination{Cause::node_failed, "Slurm took the node out of service"};
     case JobState::preempted:
-        return Killing{Cause::preempted, "a job of higher priority took its place"};
+        return Termination{Cause::preempted, "a job of higher priority took its place"};
     case JobState::out_of_memory:
-        return Killing{Cause::memory, "Slurm ended the job: its memory was used up"};
+        return Termination{Cause::memory, "Slurm ended the job: its memory was used up"};
     case JobState::pending:
     case JobState::running:
     case JobState::suspended:
@@ -140,7 +141,7 @@ std::optional<Killing> why_terminated(JobState state)
     case JobState::unknown:
         break;
     }
-    return Killing{Cause::cancelled, "the job was cancelled in Slurm"};
+    return Termination{Cause::cancelled, "the job was cancelled in Slurm"};
 }
 
 } // namespace gpuq::supervisor

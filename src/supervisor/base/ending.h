@@ -19,7 +19,7 @@ struct NotStarted {
 };
 
 /// Why the supervisor or Slurm is ending a program that still runs.
-struct Killing {
+struct Termination {
     Cause cause = Cause::stopped;
     std::string detail;
 };
@@ -28,13 +28,13 @@ struct Killing {
 struct Observed {
     std::optional<int> wait_status; ///< as returned by waitpid
     std::optional<NotStarted> not_started;
-    std::optional<Killing> killing;
-    std::optional<Killing> grace;   ///< grace period before preemption: the program may die from
-                                    ///< the TERM that announces it
-    std::bitset<65> asked_signals;  ///< sent to it on behalf of a client
-    std::string rank;               ///< the rank that the wait status belongs to; empty: no ranks
-    MemoryKills memory;             ///< processes killed by the kernel in the meantime
-    bool gpu_out_of_memory = false; ///< according to the last output
+    std::optional<Termination> termination;
+    std::optional<Termination> grace; ///< grace period before preemption: the program may die from
+                                      ///< the TERM that announces it
+    std::bitset<65> asked_signals;    ///< sent to it on behalf of a client
+    std::string rank;                 ///< the rank that the wait status belongs to; empty: no ranks
+    MemoryKills memory;               ///< processes killed by the kernel in the meantime
+    bool gpu_out_of_memory = false;   ///< according to the last output
 };
 
 /// The sentence about kills that the program survived, or may have survived; empty without any.
@@ -45,6 +45,6 @@ Ending decide(const Observed& observed, Time at);
 
 /// Derives from the job's current state why Slurm sent TERM; nullopt if the job simply continues
 /// (the signal was sent with `scancel -s`).
-std::optional<Killing> why_terminated(JobState state);
+std::optional<Termination> why_terminated(JobState state);
 
 } // namespace gpuq::supervisor

@@ -15,7 +15,7 @@
 namespace gpuq::supervisor {
 namespace {
 
-constexpr std::size_t k_most_words = 2000;
+constexpr std::size_t k_most_output = 2000;
 constexpr const char* k_usual_path = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 } // namespace
@@ -24,9 +24,9 @@ std::string found_in_path(const std::string& path, const std::string& program)
 {
     for (std::size_t begin = 0; begin <= path.size();) {
         const std::size_t end = std::min(path.find(':', begin), path.size());
-        const std::string folder = path.substr(begin, end - begin);
-        const std::string file = folder + "/" + program;
-        if (folder.starts_with('/') && ::access(file.c_str(), X_OK) == 0) {
+        const std::string directory = path.substr(begin, end - begin);
+        const std::string file = directory + "/" + program;
+        if (directory.starts_with('/') && ::access(file.c_str(), X_OK) == 0) {
             return file;
         }
         begin = end + 1;
@@ -56,11 +56,11 @@ std::vector<std::string> in_english(const std::string& cache)
     return texts;
 }
 
-std::string one_line(std::string words)
+std::string one_line(std::string message)
 {
-    std::replace(words.begin(), words.end(), '\n', ' ');
-    words.erase(words.find_last_not_of(' ') + 1);
-    return sanitised(words);
+    std::replace(message.begin(), message.end(), '\n', ' ');
+    message.erase(message.find_last_not_of(' ') + 1);
+    return sanitised(message);
 }
 
 std::optional<External> External::start(const Plan& plan)
@@ -69,10 +69,10 @@ std::optional<External> External::start(const Plan& plan)
     if (!pipe || plan.argv.empty()) {
         return std::nullopt;
     }
-    const int said = pipe->write.get();
+    const int output = pipe->write.get();
     const auto process = spawn({.argv = plan.argv,
                                 .environment = plan.environment,
-                                .descriptors = {Subprocess::k_null, said, said},
+                                .descriptors = {Subprocess::k_null, output, output},
                                 .death_signal = SIGKILL});
     if (!process) {
         return std::nullopt;
@@ -80,26 +80,26 @@ std::optional<External> External::start(const Plan& plan)
     External external;
     external.m_pid = process->pid;
     external.m_until = std::chrono::steady_clock::now() + plan.limit;
-    external.m_said = std::move(pipe->read);
-    set_nonblocking(external.m_said.get());
+    external.m_output = std::move(pipe->read);
+    set_nonblocking(external.m_output.get());
     return external;
 }
 
 External::~External()
 {
     // A moved-from object has no pipe.
-    if (m_said && m_pid > 0) {
+    if (m_output && m_pid > 0) {
         kill_and_reap(m_pid);
     }
 }
 
-std::optional<External::Ended> External::look()
+std::optional<External::Ended> External::try_finish()
 {
     char piece[1024];
     ssize_t size = 0;
-    while (!m_silent && (size = ::read(m_said.get(), piece, sizeof piece)) > 0) {
-        m_words.append(piece, static_cast<std::size_t>(size));
-        m_words.erase(0, m_words.size() - std::min(m_words.size(), k_most_words));
+    while (!m_silent && (size = ::read(m_output.get(), piece, sizeof piece)) > 0) {
+        m_message.append(piece, static_cast<std::size_t>(size));
+        m_message.erase(0, m_message.size() - std::min(m_message.size(), k_most_output));
     }
     m_silent = m_silent || size == 0;
     if (!m_killed && std::chrono::steady_clock::now() >= m_until) {
@@ -111,14 +111,14 @@ std::optional<External::Ended> External::look()
         return std::nullopt;
     }
     m_pid = -1;
-    return Ended{*status, !m_killed, std::move(m_words)};
+    return Ended{*status, !m_killed, std::move(m_message)};
 }
 
 std::optional<External::Ended> finished(const External::Plan& plan)
 {
     auto running = External::start(plan);
     while (running) {
-        if (auto ended = running->look()) {
+        if (auto ended = running->try_finish()) {
             return ended;
         }
         pollfd wait{running->fd(), POLLIN, 0};

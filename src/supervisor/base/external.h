@@ -21,7 +21,7 @@ constexpr const char* k_no_kinit = "there is no kinit on this node";
 /// credential cache.
 std::vector<std::string> in_english(const std::string& cache);
 /// Converts a program's output to one line for users, without control characters.
-std::string one_line(std::string words);
+std::string one_line(std::string message);
 
 /// A program that runs in the background: executed by its absolute path, without a shell or input,
 /// and killed when its time limit expires or this process ends. Its output is kept, up to a limit.
@@ -39,23 +39,23 @@ public:
     ~External();
 
     /// Readable when there is output to read.
-    int fd() const { return m_said.get(); }
+    int fd() const { return m_output.get(); }
     std::chrono::steady_clock::time_point until() const { return m_until; }
 
     struct Ended {
         int status = 0; ///< 128+N for signal N
         bool in_time = true;
-        std::string words;
+        std::string message;
     };
     /// Reads available output. Nullopt while the program runs.
-    std::optional<Ended> look();
+    std::optional<Ended> try_finish();
 
 private:
     External() = default;
     pid_t m_pid = -1;
-    Descriptor m_said;
+    Descriptor m_output;
     std::chrono::steady_clock::time_point m_until;
-    std::string m_words;
+    std::string m_message;
     bool m_silent = false, m_killed = false;
 };
 

@@ -140,7 +140,7 @@ bool Helper::read_more()
     char piece[4096];
     ssize_t size = 0;
     while ((size = ::read(m_answer.get(), piece, sizeof piece)) > 0) {
-        m_said.append(piece, static_cast<std::size_t>(size));
+        m_output.append(piece, static_cast<std::size_t>(size));
     }
     return size == 0;
 }
@@ -154,12 +154,12 @@ std::string Helper::finish()
     while (::waitpid(m_pid, nullptr, WNOHANG) == 0 && std::chrono::steady_clock::now() < until) {
         ::poll(nullptr, 0, 1);
     }
-    return std::move(m_said);
+    return std::move(m_output);
 }
 
-std::string ask_job(Doors& doors, JobId job, const std::string& queues)
+std::string query_job(Services& services, JobId job, const std::string& queues)
 {
-    auto cluster = doors.cluster();
+    auto cluster = services.cluster();
     const auto found = cluster ? (*cluster)->job(job) : Result<Job>(cluster.error());
     if (!found) {
         return "";
@@ -194,16 +194,16 @@ std::optional<JobNews> job_news_in(const std::string& answer)
     return news;
 }
 
-std::string complete_job(Doors& doors, JobId job, int status)
+std::string complete_job(Services& services, JobId job, int status)
 {
-    auto cluster = doors.cluster();
+    auto cluster = services.cluster();
     return cluster && (*cluster)->complete(job, status) ? "done" : "";
 }
 
-StartCompletion completion_by_fork(Doors& doors, JobId job, int status)
+StartCompletion completion_by_fork(Services& services, JobId job, int status)
 {
-    return [&doors, job, status] {
-        return Helper::fork([&] { return complete_job(doors, job, status); });
+    return [&services, job, status] {
+        return Helper::fork([&] { return complete_job(services, job, status); });
     };
 }
 

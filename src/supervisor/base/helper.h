@@ -16,8 +16,8 @@ namespace gpuq::supervisor {
 
 /// What an executed helper does, and with which inputs: see supervisor/helper_work.cpp.
 struct HelperWork {
-    enum class Kind { ask_job, complete, notice, note, submit, look, settle, withdraw };
-    Kind kind = Kind::ask_job;
+    enum class Kind { query_job, complete, notice, note, submit, find_checkpoints, conclude, withdraw };
+    Kind kind = Kind::query_job;
     std::vector<std::string> inputs = {};
 };
 /// The text passed to the helper's stdin, which also names the job.
@@ -53,7 +53,7 @@ private:
     Helper(pid_t pid, Descriptor answer);
     pid_t m_pid;
     Descriptor m_answer;
-    std::string m_said;
+    std::string m_output;
 };
 
 /// The descriptor of an executed helper that takes its answer.
@@ -70,15 +70,15 @@ struct JobNews {
 };
 /// `queues`: the job's partitions, if `may_get_grace` is wanted, which needs another call; else
 /// empty.
-std::string ask_job(Doors& doors, JobId job, const std::string& queues);
+std::string query_job(Services& services, JobId job, const std::string& queues);
 std::optional<JobNews> job_news_in(const std::string& answer);
 
 /// Ends the allocation with `status`. Returns `done` if Slurm has confirmed it.
-std::string complete_job(Doors& doors, JobId job, int status);
+std::string complete_job(Services& services, JobId job, int status);
 
 /// Starts a helper that calls `complete_job`.
 using StartCompletion = std::function<std::optional<Helper>()>;
-StartCompletion completion_by_fork(Doors& doors, JobId job, int status);
+StartCompletion completion_by_fork(Services& services, JobId job, int status);
 StartCompletion completion_by_exec(const Options& options, int status);
 /// Ends the allocation in a helper process that gets `patience`. True if Slurm has confirmed it.
 bool complete_once(const StartCompletion& start, std::chrono::milliseconds patience);

@@ -11,8 +11,8 @@ namespace gpuq::supervisor {
 
 /// The kinit command line for a login with the plan's keytab; the ticket is stored in `cache`
 /// (FILE:...).
-std::vector<std::string> login_words(const std::string& kinit, const CredentialPlan& plan,
-                                     const std::string& cache, bool forwardable);
+std::vector<std::string> login_arguments(const std::string& kinit, const CredentialPlan& plan,
+                                         const std::string& cache, bool forwardable);
 
 /// If the plan has a keytab and the ticket in the run's store has expired or nearly so, stores a
 /// new one. Waits for at most 5 s. Returns an error message, or an empty string.

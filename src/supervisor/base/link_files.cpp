@@ -25,7 +25,7 @@ namespace {
 constexpr const char* k_claim = "claim";
 constexpr const char* k_connect = "connect";
 constexpr std::size_t k_max_file = 4 << 20;
-constexpr int k_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int k_directory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int k_written = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
 
 Error open_error(const std::string& path)
@@ -35,18 +35,19 @@ Error open_error(const std::string& path)
                 fmt::format("{}: {}", path, error_text(error)));
 }
 
-void open_if_closed(Descriptor& file, int folder, const char* name)
+void open_if_closed(Descriptor& file, int directory, const char* name)
 {
-    if (!file && folder >= 0) {
-        file.reset(::openat(folder, name, k_written, 0600));
+    if (!file && directory >= 0) {
+        file.reset(::openat(directory, name, k_written, 0600));
     }
 }
 
 } // namespace
 
-Result<std::string> read_file(int folder, const char* name)
+Result<std::string> read_file(int directory, const char* name)
 {
-    const Descriptor file(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    const Descriptor file(
+        ::openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!file) {
         return open_error(name);
     }
@@ -85,11 +86,11 @@ void make_secret(int root, const std::string& name)
     ::unlinkat(root, part.c_str(), 0);
 }
 
-/// Counts the files in `folder` whose time is not before `since` or cannot be read, and removes
+/// Counts the files in `directory` whose time is not before `since` or cannot be read, and removes
 /// older ones. Nullopt if the directory cannot be read.
-std::optional<int> releases_since(int folder, Time since)
+std::optional<int> releases_since(int directory, Time since)
 {
-    const int copy = ::openat(folder, ".", k_folder);
+    const int copy = ::openat(directory, ".", k_directory);
     const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy),
                                                       &::closedir);
     if (!listing) {
@@ -100,10 +101,10 @@ std::optional<int> releases_since(int folder, Time since)
         if (entry->d_name[0] == '.') {
             continue;
         }
-        const auto text = read_file(folder, entry->d_name);
+        const auto text = read_file(directory, entry->d_name);
         const auto at = text ? time_from_iso8601(*text) : std::nullopt;
         if (at && *at < since) {
-            ::unlinkat(folder, entry->d_name, 0);
+            ::unlinkat(directory, entry->d_name, 0);
         } else {
             ++count;
         }
@@ -128,28 +129,28 @@ NodeNames node_names(const std::string& state_dir)
     return NodeNames(secret ? *secret : "");
 }
 
-Result<RunFolder> RunFolder::open(const std::string& state_dir, const RunKey& key)
+Result<RunDirectory> RunDirectory::open(const std::string& state_dir, const RunKey& key)
 {
     // Only the path to the state directory may contain symbolic links; home directories often do.
     // On this node the path may lead to another place than where the run was recorded, one that
     // others can write.
     TRY_ASSIGN(const Descriptor root, open_trusted_directory(state_dir));
-    const Descriptor runs(::openat(root.get(), layout::runs().c_str(), k_folder));
+    const Descriptor runs(::openat(root.get(), layout::runs().c_str(), k_directory));
     if (!runs) {
         return open_error(fmt::format("{}/{}", state_dir, layout::runs()));
     }
-    Descriptor run(::openat(runs.get(), key.text().c_str(), k_folder));
+    Descriptor run(::openat(runs.get(), key.text().c_str(), k_directory));
     if (!run) {
         return open_error(fmt::format("{}/{}", state_dir, layout::run_dir(key)));
     }
-    return RunFolder(std::move(run));
+    return RunDirectory(std::move(run));
 }
 
-Result<Run> RunFolder::read_run() const
+Result<Run> RunDirectory::read_run() const
 {
-    TRY_ASSIGN(const std::string text, read_file(m_folder.get(), "run.json"));
+    TRY_ASSIGN(const std::string text, read_file(m_directory.get(), "run.json"));
     TRY_ASSIGN(Run run, run_from_json(text));
-    const auto changed = read_file(m_folder.get(), "walltime.json");
+    const auto changed = read_file(m_directory.get(), "walltime.json");
     if (const auto change = changed ? walltime_change_from_json(*changed)
                                     : Result<WalltimeChange>(changed.error())) {
         apply(*change, run.request);
@@ -157,94 +158,94 @@ Result<Run> RunFolder::read_run() const
     return run;
 }
 
-std::optional<std::string> RunFolder::stop_request() const
+std::optional<std::string> RunDirectory::stop_request() const
 {
     return request(layout::k_stop_request);
 }
 
-std::optional<std::string> RunFolder::save_request() const
+std::optional<std::string> RunDirectory::save_request() const
 {
     return request(layout::k_save_and_stop_request);
 }
 
-std::optional<std::string> RunFolder::rehearsal_request() const
+std::optional<std::string> RunDirectory::rehearsal_request() const
 {
     return request(layout::k_rehearsal_request);
 }
 
-std::optional<std::string> RunFolder::exemption() const
+std::optional<std::string> RunDirectory::exemption() const
 {
     return request(k_exempt_request);
 }
 
-std::optional<std::string> RunFolder::idle_rules() const
+std::optional<std::string> RunDirectory::idle_rules() const
 {
-    auto text = read_file(m_folder.get(), k_idle_rules);
+    auto text = read_file(m_directory.get(), k_idle_rules);
     return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 
-std::optional<std::string> RunFolder::credential_plan() const
+std::optional<std::string> RunDirectory::credential_plan() const
 {
-    auto text = read_file(m_folder.get(), k_credential_plan);
+    auto text = read_file(m_directory.get(), k_credential_plan);
     return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 
-bool RunFolder::take_release(const std::string& name, int most, Time now) const
+bool RunDirectory::take_release(const std::string& name, int most, Time now) const
 {
     // No symbolic link was followed on the way here: runs/KEY is inside the state directory.
-    const Descriptor index(::openat(m_folder.get(), "../../index", k_folder));
+    const Descriptor index(::openat(m_directory.get(), "../../index", k_directory));
     if (!index || (::mkdirat(index.get(), "released", 0700) != 0 && errno != EEXIST)) {
         return false;
     }
-    const Descriptor folder(::openat(index.get(), "released", k_folder));
-    const Descriptor place(folder ? ::openat(folder.get(), name.c_str(),
-                                             O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                                             0600)
-                                  : -1);
+    const Descriptor directory(::openat(index.get(), "released", k_directory));
+    const Descriptor place(
+        directory ? ::openat(directory.get(), name.c_str(),
+                             O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600)
+                  : -1);
     if (!place || !write_all(place.get(), to_iso8601(now)) || ::fsync(place.get()) != 0) {
         return false;
     }
-    const auto taken = releases_since(folder.get(), now - std::chrono::hours(1));
+    const auto taken = releases_since(directory.get(), now - std::chrono::hours(1));
     if (!taken || *taken > most) {
-        ::unlinkat(folder.get(), name.c_str(), 0);
+        ::unlinkat(directory.get(), name.c_str(), 0);
         return false;
     }
     return true;
 }
 
-std::optional<std::string> RunFolder::request(const char* name) const
+std::optional<std::string> RunDirectory::request(const char* name) const
 {
     // Opened anew each time: on NFS only opening asks the server.
-    const Descriptor inbox(::openat(m_folder.get(), "inbox", k_folder));
+    const Descriptor inbox(::openat(m_directory.get(), "inbox", k_directory));
     auto text =
         inbox ? read_file(inbox.get(), name) : Result<std::string>(fail(Error::Kind::missing, ""));
     return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 
-bool RunFolder::is_claimed(LinkNumber link) const
+bool RunDirectory::is_claimed(LinkNumber link) const
 {
-    const Descriptor folder(
-        ::openat(m_folder.get(), fmt::format("link-{}", link.value).c_str(), k_folder));
-    return folder && ::faccessat(folder.get(), k_claim, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    const Descriptor directory(
+        ::openat(m_directory.get(), fmt::format("link-{}", link.value).c_str(), k_directory));
+    return directory && ::faccessat(directory.get(), k_claim, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-Result<Descriptor> RunFolder::link(LinkNumber link) const
+Result<Descriptor> RunDirectory::link(LinkNumber link) const
 {
     const std::string name = fmt::format("link-{}", link.value);
-    ::mkdirat(m_folder.get(), name.c_str(), 0700);
-    Descriptor folder(::openat(m_folder.get(), name.c_str(), k_folder));
-    if (!folder) {
+    ::mkdirat(m_directory.get(), name.c_str(), 0700);
+    Descriptor directory(::openat(m_directory.get(), name.c_str(), k_directory));
+    if (!directory) {
         return open_error(name);
     }
-    return folder;
+    return directory;
 }
 
-Result<bool> RunFolder::claim(LinkNumber link, JobId job) const
+Result<bool> RunDirectory::claim(LinkNumber link, JobId job) const
 {
-    TRY_ASSIGN(const Descriptor folder, this->link(link));
+    TRY_ASSIGN(const Descriptor directory, this->link(link));
     const std::string text = fmt::format("{}\n", job.value);
     constexpr int k_new = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    const Descriptor file(::openat(folder.get(), k_claim, k_new, 0600));
+    const Descriptor file(::openat(directory.get(), k_claim, k_new, 0600));
     if (file) {
         // The file itself is the claim: on a full disk it stays empty and only shows that the link
         // is taken.
@@ -254,44 +255,45 @@ Result<bool> RunFolder::claim(LinkNumber link, JobId job) const
     if (errno != EEXIST) {
         return open_error(k_claim);
     }
-    TRY_ASSIGN(const std::string owner, read_file(folder.get(), k_claim));
+    TRY_ASSIGN(const std::string owner, read_file(directory.get(), k_claim));
     return owner == text;
 }
 
-Result<Descriptor> RunFolder::connect() const
+Result<Descriptor> RunDirectory::connect() const
 {
-    Descriptor folder(::openat(m_folder.get(), k_connect, k_folder));
-    if (!folder) {
+    Descriptor directory(::openat(m_directory.get(), k_connect, k_directory));
+    if (!directory) {
         return open_error(k_connect);
     }
-    return folder;
+    return directory;
 }
 
-void RunFolder::forget_keys() const
+void RunDirectory::forget_keys() const
 {
-    const auto folder = connect();
-    if (!folder) {
+    const auto directory = connect();
+    if (!directory) {
         return;
     }
-    const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(::dup(folder->get())), ::closedir);
+    const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(::dup(directory->get())),
+                                                   ::closedir);
     while (const dirent* entry = list ? ::readdir(list.get()) : nullptr) {
-        ::unlinkat(folder->get(), entry->d_name, 0);
+        ::unlinkat(directory->get(), entry->d_name, 0);
     }
-    ::unlinkat(m_folder.get(), k_connect, AT_REMOVEDIR);
+    ::unlinkat(m_directory.get(), k_connect, AT_REMOVEDIR);
 }
 
-void RunFolder::make(const char* name) const
+void RunDirectory::make(const char* name) const
 {
-    ::mkdirat(m_folder.get(), name, 0700);
+    ::mkdirat(m_directory.get(), name, 0700);
 }
 
 bool LinkFiles::open()
 {
-    open_if_closed(logs[0], folder.get(), "out.log");
-    open_if_closed(logs[1], folder.get(), "err.log");
-    open_if_closed(order, folder.get(), "order");
-    open_if_closed(journal, folder.get(), "journal.jsonl");
-    open_if_closed(heartbeat, folder.get(), "heartbeat");
+    open_if_closed(logs[0], directory.get(), "out.log");
+    open_if_closed(logs[1], directory.get(), "err.log");
+    open_if_closed(order, directory.get(), "order");
+    open_if_closed(journal, directory.get(), "journal.jsonl");
+    open_if_closed(heartbeat, directory.get(), "heartbeat");
     return all_open();
 }
 

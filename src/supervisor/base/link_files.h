@@ -19,10 +19,10 @@ namespace gpuq::supervisor {
 
 /// The directory of a run, held open by a descriptor: no symbolic link below the state directory is
 /// followed. Blocking; the owner calls it from one thread at a time.
-class RunFolder {
+class RunDirectory {
 public:
     /// `missing` if this node does not see the state directory or the run in it.
-    static Result<RunFolder> open(const std::string& state_dir, const RunKey& key);
+    static Result<RunDirectory> open(const std::string& state_dir, const RunKey& key);
 
     /// Includes changes made by gpuq extend and gpuq resume.
     Result<Run> read_run() const;
@@ -58,17 +58,17 @@ public:
     void make(const char* name) const;
 
 private:
-    explicit RunFolder(Descriptor folder)
-        : m_folder(std::move(folder))
+    explicit RunDirectory(Descriptor directory)
+        : m_directory(std::move(directory))
     {
     }
     std::optional<std::string> request(const char* name) const;
-    Descriptor m_folder;
+    Descriptor m_directory;
 };
 
 /// The files of a link that are written by the supervisor.
 struct LinkFiles {
-    Descriptor folder;
+    Descriptor directory;
     std::array<Descriptor, 2> logs; ///< out.log, err.log
     Descriptor order, journal, heartbeat;
 
@@ -98,7 +98,7 @@ private:
 /// directory.
 NodeNames node_names(const std::string& state_dir);
 
-/// Reads a file of up to 4 MiB in `folder`. `missing` or `io`.
-Result<std::string> read_file(int folder, const char* name);
+/// Reads a file of up to 4 MiB in `directory`. `missing` or `io`.
+Result<std::string> read_file(int directory, const char* name);
 
 } // namespace gpuq::supervisor

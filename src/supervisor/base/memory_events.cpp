@@ -102,17 +102,17 @@ std::optional<Mount> mount_of(std::string_view mountinfo, bool hierarchical)
     while (!mountinfo.empty()) {
         // 36 25 0:31 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory
         std::string_view line = part_of(mountinfo, '\n');
-        std::vector<std::string_view> words;
+        std::vector<std::string_view> parts;
         while (!line.empty()) {
-            words.push_back(part_of(line, ' '));
+            parts.push_back(part_of(line, ' '));
         }
-        const auto dash = std::find(words.begin(), words.end(), "-");
-        if (words.size() < 5 || words.end() - dash < 4) {
+        const auto dash = std::find(parts.begin(), parts.end(), "-");
+        if (parts.size() < 5 || parts.end() - dash < 4) {
             continue;
         }
         if (hierarchical ? dash[1] == "cgroup2"
                          : dash[1] == "cgroup" && has_part(dash[3], "memory")) {
-            return Mount{std::string(words[3]), std::string(words[4])};
+            return Mount{std::string(parts[3]), std::string(parts[4])};
         }
     }
     return std::nullopt;

@@ -33,14 +33,14 @@ public:
             each.revents = 0;
         }
         if (too_many) {
-            look_one_by_one();
+            poll_one_by_one();
         }
     }
     void clear() { m_fds.clear(); }
 
 private:
     /// poll() accepts no more than RLIMIT_NOFILE descriptors, and that limit may have been lowered.
-    void look_one_by_one()
+    void poll_one_by_one()
     {
         constexpr int k_pause_ms = 10;
         ::poll(nullptr, 0, k_pause_ms);

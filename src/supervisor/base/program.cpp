@@ -149,21 +149,21 @@ std::vector<std::string> srun_of_ranks(std::vector<std::string> argv, const Requ
                                        const std::vector<std::string>& member)
 {
     const int tasks = tasks_on_node(request);
-    std::vector<std::string> words{"srun",
-                                   fmt::format("--nodes={}", request.nodes),
-                                   fmt::format("--ntasks={}", request.nodes * tasks),
-                                   fmt::format("--ntasks-per-node={}", tasks),
-                                   "--distribution=block",
-                                   "--overlap",
-                                   "--kill-on-bad-exit=1"};
+    std::vector<std::string> arguments{"srun",
+                                       fmt::format("--nodes={}", request.nodes),
+                                       fmt::format("--ntasks={}", request.nodes * tasks),
+                                       fmt::format("--ntasks-per-node={}", tasks),
+                                       "--distribution=block",
+                                       "--overlap",
+                                       "--kill-on-bad-exit=1"};
     if (request.input != Input::pipe) {
-        words.push_back(request.input == Input::none ? "--input=none" : "--input=0");
+        arguments.push_back(request.input == Input::none ? "--input=none" : "--input=0");
     }
-    words.push_back("--");
-    words.insert(words.end(), member.begin(), member.end());
-    words.insert(words.end(), std::make_move_iterator(argv.begin()),
-                 std::make_move_iterator(argv.end()));
-    return words;
+    arguments.push_back("--");
+    arguments.insert(arguments.end(), member.begin(), member.end());
+    arguments.insert(arguments.end(), std::make_move_iterator(argv.begin()),
+                     std::make_move_iterator(argv.end()));
+    return arguments;
 }
 
 Result<Program> Program::start(const Plan& plan)

@@ -28,12 +28,12 @@ struct RankNotes {
 };
 
 /// Creates the directory. Errors are not reported: then there are no notes.
-void make_rank_notes(int link_folder);
+void make_rank_notes(int link_directory);
 /// If several ranks call this, on any nodes, only the first leaves a note.
-void note_end(int link_folder, const RankEnd& end);
+void note_end(int link_directory, const RankEnd& end);
 /// Replaces this rank's note.
-void note_memory(int link_folder, int rank, const std::string& node, const MemoryKills& kills);
+void note_memory(int link_directory, int rank, const std::string& node, const MemoryKills& kills);
 /// Reads all notes. Blocks for as long as the file system does.
-RankNotes read_rank_notes(int link_folder);
+RankNotes read_rank_notes(int link_directory);
 
 } // namespace gpuq::supervisor

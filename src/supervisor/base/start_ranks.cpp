@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/base/start_ranks.h"
 
-#include "core/words.h"
+#include "core/split_arguments.h"
 #include "supervisor/base/descriptor.h"
 
 #include <fmt/format.h>
@@ -13,34 +13,35 @@
 namespace gpuq::supervisor {
 namespace {
 
-constexpr std::size_t k_own_words = 3; ///< ranks NODE --
+constexpr std::size_t k_own_arguments = 3; ///< ranks NODE --
 
 } // namespace
 
-std::vector<std::string> start_ranks_words(const std::string& executable, const std::string& node,
-                                           std::vector<std::string> srun)
+std::vector<std::string> start_ranks_arguments(const std::string& executable,
+                                               const std::string& node,
+                                               std::vector<std::string> srun)
 {
-    std::vector<std::string> words{executable, "ranks", node, "--"};
-    words.insert(words.end(), std::make_move_iterator(srun.begin()),
-                 std::make_move_iterator(srun.end()));
-    return words;
+    std::vector<std::string> arguments{executable, "ranks", node, "--"};
+    arguments.insert(arguments.end(), std::make_move_iterator(srun.begin()),
+                     std::make_move_iterator(srun.end()));
+    return arguments;
 }
 
-Result<int> start_ranks(const std::vector<std::string>& words, const std::string& host,
+Result<int> start_ranks(const std::vector<std::string>& arguments, const std::string& host,
                         const FindRankPlaces& find)
 {
-    if (words.size() <= k_own_words || words[2] != "--") {
+    if (arguments.size() <= k_own_arguments || arguments[2] != "--") {
         return fail(Error::Kind::usage, "usage: gpuq-supervisor ranks NODE -- srun [ARG...]");
     }
     const bool known = std::getenv("MASTER_ADDR") != nullptr;
-    const RankPlaces places = find(known ? "" : words[1]);
+    const RankPlaces places = find(known ? "" : arguments[1]);
     if (!known) {
         ::setenv("MASTER_ADDR", places.address.value_or(host).c_str(), 1);
     }
     if (std::getenv("PET_MASTER_PORT") != nullptr) { // for torchrun, which runs once on each node
         ::setenv("PET_MASTER_ADDR", std::getenv("MASTER_ADDR"), 0);
     }
-    std::vector<std::string> srun(words.begin() + k_own_words, words.end());
+    std::vector<std::string> srun(arguments.begin() + k_own_arguments, arguments.end());
     if (places.binds_cpus) {
         srun.insert(srun.begin() + 1, "--cpu-bind=none");
     }

@@ -20,14 +20,15 @@ using FindRankPlaces = std::function<RankPlaces(const std::string& node)>;
 
 /// The command that starts `srun`, which in turn starts the ranks of a run whose first node is
 /// `node`.
-std::vector<std::string> start_ranks_words(const std::string& executable, const std::string& node,
-                                           std::vector<std::string> srun);
+std::vector<std::string> start_ranks_arguments(const std::string& executable,
+                                               const std::string& node,
+                                               std::vector<std::string> srun);
 
 /// Becomes the srun of `ranks NODE -- srun ...`, in a child process of the supervisor, whose loop
 /// must not wait for Slurm. Sets MASTER_ADDR, where the ranks meet, unless it is already set: the
 /// first node's address according to Slurm (NodeAddr), else its host name. The tasks of a node
 /// share its CPUs. Returns only if srun cannot be executed.
-Result<int> start_ranks(const std::vector<std::string>& words, const std::string& host,
+Result<int> start_ranks(const std::vector<std::string>& arguments, const std::string& host,
                         const FindRankPlaces& find);
 
 } // namespace gpuq::supervisor

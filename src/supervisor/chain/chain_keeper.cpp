@@ -18,10 +18,10 @@ constexpr std::chrono::milliseconds k_longest_period = 10s;
 /// the checkpoint.
 constexpr auto k_noticed_period = 250ms;
 /// Allows for a hanging disk and for a slow check by the user.
-constexpr auto k_look_patience = 900s;
+constexpr auto k_search_patience = 900s;
 /// Two message timeouts of Slurm, plus the work.
 constexpr auto k_submit_patience = 45s;
-constexpr auto k_settle_patience = 60s;
+constexpr auto k_conclude_patience = 60s;
 constexpr auto k_withdraw_patience = 15s;
 /// Retry delay after a lost answer: by then Slurm either has the job or not.
 constexpr auto k_submit_again = 60s;
@@ -30,24 +30,24 @@ constexpr double k_spare = 1.1;
 
 } // namespace
 
-ChainKeeper::ChainKeeper(Clock& clock, const Options& options, const Run& run, Turn turn,
+ChainKeeper::ChainKeeper(Clock& clock, const Options& options, const Run& run, LinkStart link_start,
                          Journal journal)
     : m_clock(clock)
     , m_options(options)
     , m_run(run)
-    , m_turn(std::move(turn))
+    , m_link_start(std::move(link_start))
     , m_journal(std::move(journal))
 {
     m_self.link = options.link;
     m_self.host = options.node;
     m_self.started_at = clock.now();
-    m_period = std::clamp<std::chrono::milliseconds>(m_turn.length / 100, k_shortest_period,
+    m_period = std::clamp<std::chrono::milliseconds>(m_link_start.length / 100, k_shortest_period,
                                                      k_longest_period);
 }
 
 ChainKeeper::~ChainKeeper()
 {
-    for (Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
+    for (Running* running : {&m_submission, &m_search, &m_settling, &m_withdrawal}) {
         drop(*running);
     }
 }
@@ -56,12 +56,12 @@ void ChainKeeper::begin(Steady now)
 {
     m_began = true;
     m_submit_at = now;
-    m_look_at = now + m_period;
+    m_check_at = now + m_period;
 }
 
 void ChainKeeper::add_to(PollSet& polls)
 {
-    for (Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
+    for (Running* running : {&m_submission, &m_search, &m_settling, &m_withdrawal}) {
         running->polled = polls.add(running->helper ? running->helper->answer() : -1, POLLIN);
     }
 }
@@ -83,9 +83,9 @@ std::optional<std::string> ChainKeeper::answer(Running& running, const PollSet& 
     if (!(ready && running.helper->read_more()) && now < running.until) {
         return std::nullopt;
     }
-    std::string said = running.helper->finish();
+    std::string output = running.helper->finish();
     running.helper.reset();
-    return said;
+    return output;
 }
 
 void ChainKeeper::drop(Running& running)
@@ -98,17 +98,17 @@ void ChainKeeper::drop(Running& running)
 
 void ChainKeeper::handle(const PollSet& polls, Steady now)
 {
-    if (const auto said = answer(m_submission, polls, now)) {
-        submitted(*said, now);
+    if (const auto output = answer(m_submission, polls, now)) {
+        submitted(*output, now);
     }
-    if (const auto said = answer(m_looking, polls, now)) {
+    if (const auto output = answer(m_search, polls, now)) {
         // An empty answer comes from a helper that died, not from an empty directory.
-        looked(said->empty() ? m_sights : sights_in(*said), now);
+        on_checkpoints(output->empty() ? m_checkpoints : parse_checkpoints(*output), now);
     }
-    if (const auto said = answer(m_settling, polls, now)) {
-        m_settled = settled_in(*said);
-        if (m_settled) {
-            looked(m_settled->sights, now);
+    if (const auto output = answer(m_settling, polls, now)) {
+        m_outcome = parse_link_outcome(*output);
+        if (m_outcome) {
+            on_checkpoints(m_outcome->candidates, now);
         } else {
             give_up_settling();
         }
@@ -120,8 +120,8 @@ void ChainKeeper::handle(const PollSet& polls, Steady now)
     if (m_submit_at && now >= *m_submit_at && !m_submission.helper) {
         submit(now);
     }
-    if (m_look_at && now >= *m_look_at && !m_looking.helper) {
-        look(now);
+    if (m_check_at && now >= *m_check_at && !m_search.helper) {
+        check_checkpoints(now);
     }
 }
 
@@ -135,9 +135,9 @@ std::optional<ChainKeeper::Steady> ChainKeeper::next_wake() const
     };
     if (!m_ended) {
         take(m_submission.helper ? std::nullopt : m_submit_at);
-        take(m_looking.helper ? std::nullopt : m_look_at);
+        take(m_search.helper ? std::nullopt : m_check_at);
     }
-    for (const Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
+    for (const Running* running : {&m_submission, &m_search, &m_settling, &m_withdrawal}) {
         take(running->helper ? std::optional(running->until) : std::nullopt);
     }
     return next;
@@ -146,7 +146,7 @@ std::optional<ChainKeeper::Steady> ChainKeeper::next_wake() const
 std::vector<pid_t> ChainKeeper::pids() const
 {
     std::vector<pid_t> pids;
-    for (const Running* running : {&m_submission, &m_looking, &m_settling, &m_withdrawal}) {
+    for (const Running* running : {&m_submission, &m_search, &m_settling, &m_withdrawal}) {
         if (running->helper) {
             pids.push_back(running->helper->pid());
         }
@@ -158,7 +158,7 @@ void ChainKeeper::submit(Steady now)
 {
     m_submit_at.reset();
     start(m_submission, now, k_submit_patience,
-          {HelperWork::Kind::submit, {std::to_string(m_turn.length.count())}});
+          {HelperWork::Kind::submit, {std::to_string(m_link_start.length.count())}});
 }
 
 void ChainKeeper::submitted(const std::string& answer, Steady now)
@@ -171,7 +171,7 @@ void ChainKeeper::submitted(const std::string& answer, Steady now)
         m_journal(std::move(event));
     } else if (answer != "none") {
         m_submit_at = now + k_submit_again;
-        if (!std::exchange(m_told_failure, true)) {
+        if (!std::exchange(m_reported_failure, true)) {
             event.kind = Event::Kind::next_failed;
             constexpr std::string_view k_later = "later ";
             event.detail = answer.starts_with(k_later) ? answer.substr(k_later.size())
@@ -181,15 +181,16 @@ void ChainKeeper::submitted(const std::string& answer, Steady now)
     }
 }
 
-void ChainKeeper::look(Steady now)
+void ChainKeeper::check_checkpoints(Steady now)
 {
-    m_look_at.reset();
-    start(m_looking, now, k_look_patience, {HelperWork::Kind::look, {packed(m_sights)}});
+    m_check_at.reset();
+    start(m_search, now, k_search_patience,
+          {HelperWork::Kind::find_checkpoints, {packed(m_checkpoints)}});
 }
 
-void ChainKeeper::looked(Sights sights, Steady now)
+void ChainKeeper::on_checkpoints(CheckpointSet candidates, Steady now)
 {
-    const Seen* newest = newest_usable(sights, *m_run.request.chain);
+    const CheckedCheckpoint* newest = newest_usable(candidates, *m_run.request.chain);
     const bool is_of_this_link =
         newest != nullptr && newest->found.modified >= *m_self.started_at - 1s;
     if (is_of_this_link && (m_saved.empty() || newest->found.modified > m_saved.back())) {
@@ -207,8 +208,8 @@ void ChainKeeper::looked(Sights sights, Steady now)
         }
         m_journal(std::move(event));
     }
-    m_sights = std::move(sights);
-    m_look_at = now + (was_noticed() ? std::chrono::milliseconds(k_noticed_period) : m_period);
+    m_checkpoints = std::move(candidates);
+    m_check_at = now + (was_noticed() ? std::chrono::milliseconds(k_noticed_period) : m_period);
 }
 
 void ChainKeeper::noticed(Time at, bool preempted, Steady now)
@@ -218,7 +219,7 @@ void ChainKeeper::noticed(Time at, bool preempted, Steady now)
     }
     m_self.noticed_at = at;
     m_self.preempted = preempted;
-    m_look_at = now + k_noticed_period;
+    m_check_at = now + k_noticed_period;
 }
 
 bool ChainKeeper::is_last_that_fits(Time now, Time end) const
@@ -231,14 +232,15 @@ bool ChainKeeper::is_last_that_fits(Time now, Time end) const
     return now - m_saved.back() < usual && m_saved.back() + usual * k_spare > end;
 }
 
-void ChainKeeper::settle(const Ending& ending, bool by_itself, Steady now)
+void ChainKeeper::conclude(const Ending& ending, bool by_itself, Steady now)
 {
     m_ended = true;
-    drop(m_looking);
+    drop(m_search);
     drop(m_submission);
     m_self.ending = ending;
-    start(m_settling, now, k_settle_patience,
-          {HelperWork::Kind::settle, {packed(m_self), packed(m_sights), by_itself ? "1" : ""}});
+    start(m_settling, now, k_conclude_patience,
+          {HelperWork::Kind::conclude,
+           {packed(m_self), packed(m_checkpoints), by_itself ? "1" : ""}});
     if (!m_settling.helper) {
         give_up_settling();
     }
@@ -247,19 +249,19 @@ void ChainKeeper::settle(const Ending& ending, bool by_itself, Steady now)
 void ChainKeeper::give_up_settling()
 {
     drop(m_settling);
-    if (m_settled) {
+    if (m_outcome) {
         return;
     }
     // Decide with the information available here. In doubt the run continues: the next link, or the
     // next gpuq command that examines the run, judges again.
-    Settled settled;
-    settled.verdict = judge(m_run.request, {m_self}, m_clock.now());
-    if (settled.verdict.go != Verdict::Go::over || !settled.verdict.why.empty()) {
-        settled.verdict = Verdict{};
-        settled.verdict.go = Verdict::Go::on;
-        settled.verdict.why = "it was not decided in time";
+    LinkOutcome outcome;
+    outcome.verdict = decide_next(m_run.request, {m_self}, m_clock.now());
+    if (outcome.verdict.decision != Verdict::Decision::over || !outcome.verdict.why.empty()) {
+        outcome.verdict = Verdict{};
+        outcome.verdict.decision = Verdict::Decision::next_link;
+        outcome.verdict.why = "it was not decided in time";
     }
-    m_settled = std::move(settled);
+    m_outcome = std::move(outcome);
 }
 
 void ChainKeeper::withdraw(Steady now)

@@ -21,13 +21,14 @@ public:
     using Journal = std::function<void(Event)>;
 
     /// The references must outlive the object.
-    ChainKeeper(Clock& clock, const Options& options, const Run& run, Turn turn, Journal journal);
+    ChainKeeper(Clock& clock, const Options& options, const Run& run, LinkStart link_start,
+                Journal journal);
     ChainKeeper(const ChainKeeper&) = delete;
     ChainKeeper& operator=(const ChainKeeper&) = delete;
     /// Aborts any work in progress.
     ~ChainKeeper();
 
-    const Turn& turn() const { return m_turn; }
+    const LinkStart& link_start() const { return m_link_start; }
     /// Call when the program runs.
     void begin(Steady now);
 
@@ -51,9 +52,9 @@ public:
     bool is_last_that_fits(Time now, Time end) const;
 
     /// The program has ended with `ending`. Call once.
-    void settle(const Ending& ending, bool by_itself, Steady now);
-    /// The result of settle(); nullopt until it is available.
-    const std::optional<Settled>& settled() const { return m_settled; }
+    void conclude(const Ending& ending, bool by_itself, Steady now);
+    /// The result of conclude(); nullopt until it is available.
+    const std::optional<LinkOutcome>& outcome() const { return m_outcome; }
     /// Stops waiting for that answer and decides with the information at hand.
     void give_up_settling();
 
@@ -72,25 +73,25 @@ private:
     std::optional<std::string> answer(Running& running, const PollSet& polls, Steady now);
     void submit(Steady now);
     void submitted(const std::string& answer, Steady now);
-    void look(Steady now);
-    void looked(Sights sights, Steady now);
+    void check_checkpoints(Steady now);
+    void on_checkpoints(CheckpointSet candidates, Steady now);
     void drop(Running& running);
 
     Clock& m_clock;
     const Options& m_options;
     const Run& m_run;
-    Turn m_turn;
+    LinkStart m_link_start;
     Journal m_journal;
     LinkPast m_self; ///< this link, as its journal will describe it
-    Sights m_sights;
+    CheckpointSet m_checkpoints;
     std::vector<Time> m_saved; ///< completion times of checkpoints, oldest first
     std::optional<Steady> m_saved_since;
-    std::optional<Settled> m_settled;
+    std::optional<LinkOutcome> m_outcome;
     bool m_began = false, m_ended = false;
-    std::optional<Steady> m_submit_at, m_look_at;
+    std::optional<Steady> m_submit_at, m_check_at;
     std::chrono::milliseconds m_period{0};
-    bool m_told_failure = false;
-    Running m_submission, m_looking, m_settling, m_withdrawal;
+    bool m_reported_failure = false;
+    Running m_submission, m_search, m_settling, m_withdrawal;
 };
 
 } // namespace gpuq::supervisor

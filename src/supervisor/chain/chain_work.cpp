@@ -2,8 +2,8 @@
 #include "supervisor/chain/chain_work.h"
 
 #include "checkpoint/aside.h"
+#include "checkpoint/find.h"
 #include "checkpoint/keep.h"
-#include "checkpoint/look.h"
 #include "core/exit_status.h"
 #include "core/layout.h"
 #include "runs/credentials.h"
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 using std::chrono::seconds;
 
 /// Number of checkpoints considered: the run never resumes from older ones.
-constexpr std::size_t k_most_sights = 6;
+constexpr std::size_t k_most_checkpoints = 6;
 /// Files older than the run are not its own; the slack allows for differing clocks of file servers.
 constexpr seconds k_clock_slack = 2s;
 constexpr std::size_t k_most_kept = 2;
@@ -46,60 +46,63 @@ checkpoint::Place place_of(const Run& run, const std::string& root)
                            : checkpoint::Place{run.request.work_dir, pattern};
 }
 
-std::vector<checkpoint::Found> founds(const Sights& sights)
+std::vector<checkpoint::Found> founds(const CheckpointSet& candidates)
 {
     std::vector<checkpoint::Found> found;
-    for (const Seen& seen : sights) {
-        found.push_back(seen.found);
+    for (const CheckedCheckpoint& checked : candidates) {
+        found.push_back(checked.found);
     }
     return found;
 }
 
 /// The earlier result of the check for the same bytes.
-std::optional<bool> known_validity(const Sights& before, const checkpoint::Found& found)
+std::optional<bool> known_validity(const CheckpointSet& before, const checkpoint::Found& found)
 {
-    const auto same = std::find_if(before.begin(), before.end(), [&](const Seen& seen) {
-        return seen.found.path == found.path && seen.found.modified == found.modified &&
-               seen.found.bytes == found.bytes && seen.found.inode == found.inode;
-    });
+    const auto same =
+        std::find_if(before.begin(), before.end(), [&](const CheckedCheckpoint& checked) {
+            return checked.found.path == found.path && checked.found.modified == found.modified &&
+                   checked.found.bytes == found.bytes && checked.found.inode == found.inode;
+        });
     return same == before.end() ? std::nullopt : same->valid;
 }
 
 /// Scans the program's checkpoint location, without the user's check.
-Sights sights_at(const checkpoint::Place& place, const Run& run, const Sights& before)
+CheckpointSet checkpoints_at(const checkpoint::Place& place, const Run& run,
+                             const CheckpointSet& before)
 {
-    Sights sights;
-    auto found = checkpoint::look(place, founds(before));
+    CheckpointSet candidates;
+    auto found = checkpoint::find_checkpoints(place, founds(before));
     for (checkpoint::Found& each : found ? *found : std::vector<checkpoint::Found>{}) {
-        if (each.modified >= run.submitted_at - k_clock_slack && sights.size() < k_most_sights) {
+        if (each.modified >= run.submitted_at - k_clock_slack &&
+            candidates.size() < k_most_checkpoints) {
             const auto valid = known_validity(before, each);
-            sights.push_back({std::move(each), valid});
+            candidates.push_back({std::move(each), valid});
         }
     }
-    return sights;
+    return candidates;
 }
 
 /// Runs the user's check on the newest complete checkpoint that it has not rejected.
-void ask_check(Sights& sights, const Run& run)
+void run_check_command(CheckpointSet& candidates, const Run& run)
 {
     const Chain& chain = *run.request.chain;
-    for (Seen& seen : sights) {
-        if (chain.valid.empty() || seen.found.verdict != checkpoint::Verdict::whole) {
+    for (CheckedCheckpoint& checked : candidates) {
+        if (chain.valid.empty() || checked.found.verdict != checkpoint::Verdict::whole) {
             continue;
         }
-        if (!seen.valid) {
-            seen.valid = passes_check(chain.valid, seen.found.path, run);
+        if (!checked.valid) {
+            checked.valid = passes_check(chain.valid, checked.found.path, run);
         }
-        if (*seen.valid) {
+        if (*checked.valid) {
             return;
         }
     }
 }
 
 /// Adds the checkpoint of a link that could not record it in its journal.
-void take_what_it_saved(LinkPast& past, const Sights& sights, const Chain& chain)
+void take_saved(LinkPast& past, const CheckpointSet& candidates, const Chain& chain)
 {
-    const Seen* newest = newest_usable(sights, chain);
+    const CheckedCheckpoint* newest = newest_usable(candidates, chain);
     if (newest == nullptr || !past.started_at ||
         newest->found.modified + k_clock_slack < *past.started_at) {
         return;
@@ -109,42 +112,44 @@ void take_what_it_saved(LinkPast& past, const Sights& sights, const Chain& chain
         past.saved_after_notice || is_after_notice(newest->found.modified, past.noticed_at);
 }
 
-Sights kept_sights(Store& store, const Run& run)
+CheckpointSet kept_checkpoints(Store& store, const Run& run)
 {
     const checkpoint::Place place{store.root() + "/" + layout::kept(run.key), "*"};
-    Sights sights = sights_at(place, run, {});
-    return sights_at(place, run, sights); // no process writes to it: two scans settle it
+    CheckpointSet candidates = checkpoints_at(place, run, {});
+    return checkpoints_at(place, run, candidates); // no process writes to it: two scans settle it
 }
 
-bool was_usable(const Sights& before, const Seen& seen, const Chain& chain)
+bool was_usable(const CheckpointSet& before, const CheckedCheckpoint& checked, const Chain& chain)
 {
-    return std::any_of(before.begin(), before.end(), [&](const Seen& each) {
-        return each.found.path == seen.found.path && each.found.modified == seen.found.modified &&
-               each.found.bytes == seen.found.bytes && is_usable(each, chain);
+    return std::any_of(before.begin(), before.end(), [&](const CheckedCheckpoint& each) {
+        return each.found.path == checked.found.path &&
+               each.found.modified == checked.found.modified &&
+               each.found.bytes == checked.found.bytes && is_usable(each, chain);
     });
 }
 
 /// A hard link is enough for a program that writes each checkpoint under a new name, because it can
 /// only remove it. A program that overwrites its last checkpoint needs a copy; while it is not
 /// known whether it does, a small checkpoint is copied.
-void keep_newest(Store& store, const Run& run, const Sights& sights, const Seen& newest,
-                 const Sights& before)
+void keep_newest(Store& store, const Run& run, const CheckpointSet& candidates,
+                 const CheckedCheckpoint& newest, const CheckpointSet& before)
 {
-    const bool overwrites = std::any_of(before.begin(), before.end(), [&](const Seen& each) {
-        return each.found.path == newest.found.path;
-    });
-    const bool perhaps = sights.size() == 1 && newest.found.bytes <= k_small_enough_to_copy;
-    const std::string folder = layout::kept(run.key);
-    const auto kept = checkpoint::keep(newest.found, store.root() + "/" + folder,
+    const bool overwrites =
+        std::any_of(before.begin(), before.end(), [&](const CheckedCheckpoint& each) {
+            return each.found.path == newest.found.path;
+        });
+    const bool perhaps = candidates.size() == 1 && newest.found.bytes <= k_small_enough_to_copy;
+    const std::string directory = layout::kept(run.key);
+    const auto kept = checkpoint::keep(newest.found, store.root() + "/" + directory,
                                        overwrites || perhaps ? checkpoint::KeepBy::copy
                                                              : checkpoint::KeepBy::link);
     if (!kept) {
         return; // the program's own copy still exists
     }
-    const Sights all = sights_at({store.root() + "/" + folder, "*"}, run, {});
+    const CheckpointSet all = checkpoints_at({store.root() + "/" + directory, "*"}, run, {});
     for (std::size_t i = k_most_kept; i < all.size(); ++i) {
         const std::string& path = all[i].found.path;
-        const std::string name = folder + path.substr(path.rfind('/'));
+        const std::string name = directory + path.substr(path.rfind('/'));
         if (!store.remove(name)) { // a directory that is not empty
             (void)store.remove_tree(name);
         }
@@ -154,11 +159,11 @@ void keep_newest(Store& store, const Run& run, const Sights& sights, const Seen&
 /// Removes the leftovers of a scan that was killed while it kept a checkpoint.
 void forget_half_kept(Store& store, const RunKey& key)
 {
-    const std::string folder = layout::kept(key);
-    const auto names = store.list(folder);
+    const std::string directory = layout::kept(key);
+    const auto names = store.list(directory);
     for (const std::string& name : names ? *names : std::vector<std::string>{}) {
-        if (name.starts_with('.') && !store.remove(folder + "/" + name)) {
-            (void)store.remove_tree(folder + "/" + name);
+        if (name.starts_with('.') && !store.remove(directory + "/" + name)) {
+            (void)store.remove_tree(directory + "/" + name);
         }
     }
 }
@@ -201,138 +206,139 @@ Ending ended_for_its_ticket(Time now)
             "its Kerberos ticket has expired (--credentials=fail)", now};
 }
 
-std::optional<WhenShort> short_of(Doors& doors, Store& store, const Run& run, LinkNumber link)
+std::optional<WhenShort> short_of(Services& services, Store& store, const Run& run, LinkNumber link)
 {
-    return doors.secrets == nullptr
+    return services.secrets == nullptr
                ? std::nullopt
-               : short_of_ticket(store, *doors.secrets, run.key,
-                                 length_of(*run.request.chain, link), doors.clock.now());
+               : short_of_ticket(store, *services.secrets, run.key,
+                                 length_of(*run.request.chain, link), services.clock.now());
 }
 
 /// Errors are ignored here: they are reported when the program's ticket is fetched, or by the hold.
-void ask_keytab(Doors& doors, Store& store, const Run& run)
+void query_keytab(Services& services, Store& store, const Run& run)
 {
     const auto text = store.read(credential_plan_json(run.key));
     const auto plan =
         text ? credential_plan_from_json(*text) : Result<CredentialPlan>(text.error());
-    if (plan && doors.secrets != nullptr) {
-        (void)login_for_store(*doors.secrets, *plan, doors.clock.now());
+    if (plan && services.secrets != nullptr) {
+        (void)login_for_store(*services.secrets, *plan, services.clock.now());
     }
 }
 
 /// This link must not start without a ticket: it waits as another job, which holds no GPUs, or the
 /// run ends.
-Judged held(Doors& doors, Store& store, Cluster* cluster, const Run& run, const Succession& found,
-            const Options& options)
+PredecessorCheck held(Services& services, Store& store, Cluster* cluster, const Run& run,
+                      const Succession& found, const Options& options)
 {
-    Judged judged;
-    const Time now = doors.clock.now();
-    if (short_of(doors, store, run, options.link) == WhenShort::fail) {
+    PredecessorCheck predecessor;
+    const Time now = services.clock.now();
+    if (short_of(services, store, run, options.link) == WhenShort::fail) {
         (void)store.write_once(layout::ended_json(run.key), to_json(ended_for_its_ticket(now)));
-        judged.leave = true;
-        return judged;
+        predecessor.leave = true;
+        return predecessor;
     }
     NextLink next;
     next.link = options.link;
     next.length = next_length(run.request, found.links, now);
     const auto job = cluster == nullptr
                          ? Result<JobId>(fail(Error::Kind::unreachable, "Slurm does not answer"))
-                         : hold_link(store, *cluster, doors.clock, run, next);
-    judged.leave = job.has_value();
-    judged.wait = job ? "" : job.error().text;
-    return judged;
+                         : hold_link(store, *cluster, services.clock, run, next);
+    predecessor.leave = job.has_value();
+    predecessor.wait = job ? "" : job.error().text;
+    return predecessor;
 }
 
 } // namespace
 
-bool is_usable(const Seen& seen, const Chain& chain)
+bool is_usable(const CheckedCheckpoint& checked, const Chain& chain)
 {
-    return seen.found.verdict == checkpoint::Verdict::whole &&
-           (chain.valid.empty() || seen.valid == true);
+    return checked.found.verdict == checkpoint::Verdict::whole &&
+           (chain.valid.empty() || checked.valid == true);
 }
 
-const Seen* newest_usable(const Sights& sights, const Chain& chain)
+const CheckedCheckpoint* newest_usable(const CheckpointSet& candidates, const Chain& chain)
 {
-    const auto found = std::find_if(sights.begin(), sights.end(),
-                                    [&](const Seen& seen) { return is_usable(seen, chain); });
-    return found == sights.end() ? nullptr : &*found;
+    const auto found =
+        std::find_if(candidates.begin(), candidates.end(),
+                     [&](const CheckedCheckpoint& checked) { return is_usable(checked, chain); });
+    return found == candidates.end() ? nullptr : &*found;
 }
 
-Sights look_at_checkpoints(Store& store, const Run& run, const Sights& before)
+CheckpointSet find_checkpoints(Store& store, const Run& run, const CheckpointSet& before)
 {
-    Sights sights = sights_at(place_of(run, store.root()), run, before);
-    ask_check(sights, run);
-    const Seen* newest = newest_usable(sights, *run.request.chain);
+    CheckpointSet candidates = checkpoints_at(place_of(run, store.root()), run, before);
+    run_check_command(candidates, run);
+    const CheckedCheckpoint* newest = newest_usable(candidates, *run.request.chain);
     if (newest != nullptr && !was_usable(before, *newest, *run.request.chain)) {
-        keep_newest(store, run, sights, *newest, before);
+        keep_newest(store, run, candidates, *newest, before);
     }
-    return sights;
+    return candidates;
 }
 
-std::string look_again(Doors& doors, const Options& options, const Sights& before)
+std::string look_again(Services& services, const Options& options, const CheckpointSet& before)
 {
-    auto store = doors.store(options.state_dir);
+    auto store = services.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
-    return run ? packed(look_at_checkpoints(**store, *run, before)) : "";
+    return run ? packed(find_checkpoints(**store, *run, before)) : "";
 }
 
-Turn first_turn(const Request& request)
+LinkStart first_link_start(const Request& request)
 {
-    Turn turn;
-    turn.length = next_length(request, {}, Time{});
-    turn.lead = notice_lead(turn.length, {});
-    return turn;
+    LinkStart link_start;
+    link_start.length = next_length(request, {}, Time{});
+    link_start.lead = notice_lead(link_start.length, {});
+    return link_start;
 }
 
-Judged judge_predecessor(Doors& doors, const Options& options)
+PredecessorCheck check_predecessor(Services& services, const Options& options)
 {
-    Judged judged;
-    auto store = doors.store(options.state_dir);
+    PredecessorCheck predecessor;
+    auto store = services.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
     if (!run) {
-        judged.turn = Turn{}; // the supervisor reports the error
-        return judged;
+        predecessor.link_start = LinkStart{}; // the supervisor reports the error
+        return predecessor;
     }
     if (!run->request.chain) {
-        judged.turn = first_turn(run->request);
-        return judged;
+        predecessor.link_start = first_link_start(run->request);
+        return predecessor;
     }
     const Chain& chain = *run->request.chain;
-    const Time now = doors.clock.now();
-    std::optional<Sights> sights;
-    const auto look_around = [&] {
+    const Time now = services.clock.now();
+    std::optional<CheckpointSet> candidates;
+    const auto find_now = [&] {
         const checkpoint::Place place = place_of(*run, (*store)->root());
-        sights = sights_at(place, *run, {});
+        candidates = checkpoints_at(place, *run, {});
         std::this_thread::sleep_for(k_settling);
-        sights = sights_at(place, *run, *sights);
-        ask_check(*sights, *run);
+        candidates = checkpoints_at(place, *run, *candidates);
+        run_check_command(*candidates, *run);
     };
-    auto cluster = doors.cluster();
+    auto cluster = services.cluster();
     const Succession found = succeed(
         **store, cluster ? cluster->get() : nullptr, *run, options.link, options.job, now,
         [&](LinkPast& last) {
-            look_around();
-            take_what_it_saved(last, *sights, chain);
+            find_now();
+            take_saved(last, *candidates, chain);
         },
         [&] {
-            ask_keytab(doors, **store, *run);
-            return short_of(doors, **store, *run, options.link).has_value();
+            query_keytab(services, **store, *run);
+            return short_of(services, **store, *run, options.link).has_value();
         });
     if (found.is == Succession::Is::hold) {
-        return held(doors, **store, cluster ? cluster->get() : nullptr, *run, found, options);
+        return held(services, **store, cluster ? cluster->get() : nullptr, *run, found, options);
     }
-    judged.leave = found.is == Succession::Is::leave;
-    judged.wait = found.why;
-    if (found.is != Succession::Is::turn) {
-        return judged;
+    predecessor.leave = found.is == Succession::Is::leave;
+    predecessor.wait = found.why;
+    if (found.is != Succession::Is::link_start) {
+        return predecessor;
     }
-    if (!sights) {
-        look_around();
+    if (!candidates) {
+        find_now();
     }
-    (void)checkpoint::put_aside(founds(*sights));
-    const Sights kept = kept_sights(**store, *run);
-    const Seen* best = newest_usable(*sights, chain);
-    const Seen* spare = newest_usable(kept, chain);
+    (void)checkpoint::put_aside(founds(*candidates));
+    const CheckpointSet kept = kept_checkpoints(**store, *run);
+    const CheckedCheckpoint* best = newest_usable(*candidates, chain);
+    const CheckedCheckpoint* spare = newest_usable(kept, chain);
     if (spare != nullptr && (best == nullptr || spare->found.modified > best->found.modified)) {
         best = spare;
     }
@@ -344,34 +350,34 @@ Judged judge_predecessor(Doors& doors, const Options& options)
                             "from scratch automatically",
                             now};
         (void)(*store)->write_once(layout::ended_json(run->key), to_json(ending));
-        judged.leave = true;
-        return judged;
+        predecessor.leave = true;
+        return predecessor;
     }
-    Turn turn;
-    turn.restart = found.verdict.restart;
-    turn.checkpoint = best == nullptr ? "" : best->found.path;
-    turn.length = next_length(run->request, found.links, now);
-    turn.lead = notice_lead(turn.length, found.links);
-    turn.why = found.verdict.why;
-    if (!found.had_word) {
-        turn.previous = found.links.back().ending;
+    LinkStart link_start;
+    link_start.restart = found.verdict.restart;
+    link_start.checkpoint = best == nullptr ? "" : best->found.path;
+    link_start.length = next_length(run->request, found.links, now);
+    link_start.lead = notice_lead(link_start.length, found.links);
+    link_start.why = found.verdict.why;
+    if (!found.has_own_ending) {
+        link_start.previous = found.links.back().ending;
     }
-    turn.changed =
+    link_start.changed =
         changed_since(found.links.back().started_at.value_or(run->submitted_at), run->request);
-    judged.turn = std::move(turn);
-    return judged;
+    predecessor.link_start = std::move(link_start);
+    return predecessor;
 }
 
-std::string submit_next(Doors& doors, const Options& options, seconds own_length)
+std::string submit_next(Services& services, const Options& options, seconds own_length)
 {
-    auto store = doors.store(options.state_dir);
+    auto store = services.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
     if (!run) {
         return "later " + run.error().text;
     }
     std::vector<LinkPast> links = read_links(**store, run->key, options.link);
     // Assume that this link uses all of its time.
-    const Time now = doors.clock.now();
+    const Time now = services.clock.now();
     LinkPast& self = links.back();
     self.started_at = self.started_at.value_or(now);
     self.ending = Ending{0, Cause::time_limit, "", *self.started_at + own_length};
@@ -380,89 +386,90 @@ std::string submit_next(Doors& doors, const Options& options, seconds own_length
     if (length < 5s || (most && options.link.value >= *most)) {
         return "none";
     }
-    auto cluster = doors.cluster();
+    auto cluster = services.cluster();
     if (!cluster) {
         return "later " + cluster.error().text;
     }
     NextLink next = next_of(options, length);
     next.exclude = avoidable(**cluster, run->request, failed_nodes(links));
-    const auto job = submit_link(**store, **cluster, doors.clock, *run, next);
+    const auto job = submit_link(**store, **cluster, services.clock, *run, next);
     return job ? fmt::format("job {}", job->value) : "later " + job.error().text;
 }
 
-Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights& before,
-               bool by_itself)
+LinkOutcome conclude(Services& services, const Options& options, LinkPast self,
+                     const CheckpointSet& before, bool by_itself)
 {
-    Settled settled;
-    settled.verdict.go = Verdict::Go::over;
-    settled.verdict.ending = self.ending;
-    auto store = doors.store(options.state_dir);
+    LinkOutcome outcome;
+    outcome.verdict.decision = Verdict::Decision::over;
+    outcome.verdict.ending = self.ending;
+    auto store = services.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
     if (!run) {
-        settled.verdict = Verdict{}; // cannot be determined here
-        return settled;
+        outcome.verdict = Verdict{}; // cannot be determined here
+        return outcome;
     }
     forget_half_kept(**store, run->key);
-    settled.sights = look_at_checkpoints(**store, *run, before);
-    const bool unsettled = !settled.sights.empty() &&
-                           settled.sights.front().found.verdict == checkpoint::Verdict::unsettled;
+    outcome.candidates = find_checkpoints(**store, *run, before);
+    const bool unsettled =
+        !outcome.candidates.empty() &&
+        outcome.candidates.front().found.verdict == checkpoint::Verdict::unsettled;
     if (by_itself && unsettled) {
         std::this_thread::sleep_for(k_settling);
-        settled.sights = look_at_checkpoints(**store, *run, settled.sights);
+        outcome.candidates = find_checkpoints(**store, *run, outcome.candidates);
     }
-    take_what_it_saved(self, settled.sights, *run->request.chain);
+    take_saved(self, outcome.candidates, *run->request.chain);
     std::vector<LinkPast> links = read_links(**store, run->key, options.link);
     self.resumed = links.back().resumed;
     links.back() = std::move(self);
-    const Time now = doors.clock.now();
-    settled.verdict = judge(run->request, links, now);
+    const Time now = services.clock.now();
+    outcome.verdict = decide_next(run->request, links, now);
     const LinkNumber next_link{options.link.value + 1};
-    const auto without = settled.verdict.go == Verdict::Go::on
-                             ? short_of(doors, **store, *run, next_link)
+    const auto without = outcome.verdict.decision == Verdict::Decision::next_link
+                             ? short_of(services, **store, *run, next_link)
                              : std::nullopt;
     if (without == WhenShort::fail) {
-        settled.verdict.go = Verdict::Go::over;
-        settled.verdict.ending = ended_for_its_ticket(now);
+        outcome.verdict.decision = Verdict::Decision::over;
+        outcome.verdict.ending = ended_for_its_ticket(now);
     } else if (without == WhenShort::hold &&
                (*store)->write(held_json(run->key), to_json(Held{next_link, now}))) {
-        settled.verdict.pause = k_held_for;
+        outcome.verdict.pause = k_held_for;
     }
-    if (settled.verdict.go == Verdict::Go::on) {
-        auto cluster = doors.cluster();
-        settled.next =
-            hand_over(**store, cluster ? cluster->get() : nullptr, doors.clock, *run,
-                      next_of(options, next_length(run->request, links, now)), settled.verdict);
+    if (outcome.verdict.decision == Verdict::Decision::next_link) {
+        auto cluster = services.cluster();
+        outcome.next =
+            hand_over(**store, cluster ? cluster->get() : nullptr, services.clock, *run,
+                      next_of(options, next_length(run->request, links, now)), outcome.verdict);
     }
     forget_half_kept(**store, run->key); // from a helper that was killed late
-    return settled;
+    return outcome;
 }
 
-void withdraw_next(Doors& doors, const Options& options)
+void withdraw_next(Services& services, const Options& options)
 {
-    auto store = doors.store(options.state_dir);
+    auto store = services.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
     if (!run || !run->request.chain) {
         return;
     }
-    if (auto cluster = doors.cluster()) {
+    if (auto cluster = services.cluster()) {
         (void)withdraw_link(**store, **cluster, *run, LinkNumber{options.link.value + 1});
     }
 }
 
 // Texts passed between processes.
 
-std::string packed(const Sights& sights)
+std::string packed(const CheckpointSet& candidates)
 {
     std::vector<std::string> fields;
-    for (const Seen& seen : sights) {
-        fields.push_back(seen.found.path);
-        fields.push_back(fmt::format("{}", static_cast<int>(seen.found.verdict)));
-        fields.push_back(seen.found.why);
-        fields.push_back(fmt::format("{}", seen.found.modified.time_since_epoch().count()));
-        fields.push_back(fmt::format("{}", seen.found.bytes));
-        fields.push_back(fmt::format("{}", seen.found.inode));
-        fields.push_back(seen.found.step ? fmt::format("{}", *seen.found.step) : "");
-        fields.push_back(!seen.valid ? "" : *seen.valid ? "1" : "0");
+    for (const CheckedCheckpoint& checked : candidates) {
+        fields.push_back(checked.found.path);
+        fields.push_back(fmt::format("{}", static_cast<int>(checked.found.verdict)));
+        fields.push_back(checked.found.why);
+        fields.push_back(fmt::format("{}", checked.found.modified.time_since_epoch().count()));
+        fields.push_back(fmt::format("{}", checked.found.bytes));
+        fields.push_back(fmt::format("{}", checked.found.inode));
+        fields.push_back(checked.found.step ? fmt::format("{}", *checked.found.step) : "");
+        fields.push_back(!checked.valid ? "" : *checked.valid ? "1" : "0");
     }
     return packed_fields(fields);
 }
@@ -477,7 +484,7 @@ Number number_in(const std::string& text)
     return number;
 }
 
-constexpr std::size_t k_fields_of_a_sight = 8;
+constexpr std::size_t k_checkpoint_fields = 8;
 
 std::string packed_time(const std::optional<Time>& time)
 {
@@ -504,28 +511,28 @@ std::optional<Ending> ending_in(const std::string& text)
 
 } // namespace
 
-Sights sights_in(std::string_view packed)
+CheckpointSet parse_checkpoints(std::string_view packed)
 {
-    Sights sights;
+    CheckpointSet candidates;
     const std::vector<std::string> fields = fields_in(packed);
-    for (std::size_t i = 0; i + k_fields_of_a_sight <= fields.size(); i += k_fields_of_a_sight) {
-        Seen seen;
-        seen.found.path = fields[i];
-        seen.found.verdict = static_cast<checkpoint::Verdict>(number_in<int>(fields[i + 1]));
-        seen.found.why = fields[i + 2];
-        seen.found.modified =
+    for (std::size_t i = 0; i + k_checkpoint_fields <= fields.size(); i += k_checkpoint_fields) {
+        CheckedCheckpoint checked;
+        checked.found.path = fields[i];
+        checked.found.verdict = static_cast<checkpoint::Verdict>(number_in<int>(fields[i + 1]));
+        checked.found.why = fields[i + 2];
+        checked.found.modified =
             Time{std::chrono::microseconds{number_in<std::int64_t>(fields[i + 3])}};
-        seen.found.bytes = number_in<std::uint64_t>(fields[i + 4]);
-        seen.found.inode = number_in<std::uint64_t>(fields[i + 5]);
+        checked.found.bytes = number_in<std::uint64_t>(fields[i + 4]);
+        checked.found.inode = number_in<std::uint64_t>(fields[i + 5]);
         if (!fields[i + 6].empty()) {
-            seen.found.step = number_in<std::uint64_t>(fields[i + 6]);
+            checked.found.step = number_in<std::uint64_t>(fields[i + 6]);
         }
         if (!fields[i + 7].empty()) {
-            seen.valid = fields[i + 7] == "1";
+            checked.valid = fields[i + 7] == "1";
         }
-        sights.push_back(std::move(seen));
+        candidates.push_back(std::move(checked));
     }
-    return sights;
+    return candidates;
 }
 
 std::string packed(const LinkPast& past)
@@ -553,68 +560,69 @@ std::optional<LinkPast> past_in(std::string_view packed)
                     !fields[8].empty()};
 }
 
-std::string packed(const Judged& judged)
+std::string packed(const PredecessorCheck& predecessor)
 {
-    if (!judged.turn) {
-        return packed_fields({judged.leave ? "leave" : "wait", judged.wait});
+    if (!predecessor.link_start) {
+        return packed_fields({predecessor.leave ? "leave" : "wait", predecessor.wait});
     }
-    const Turn& turn = *judged.turn;
-    return packed_fields({"turn", std::string(word(turn.restart)), turn.checkpoint,
-                          fmt::format("{}", turn.length.count()),
-                          fmt::format("{}", turn.lead.count()), turn.why,
-                          packed_ending(turn.previous), turn.changed});
+    const LinkStart& link_start = *predecessor.link_start;
+    return packed_fields({"turn", std::string(word(link_start.restart)), link_start.checkpoint,
+                          fmt::format("{}", link_start.length.count()),
+                          fmt::format("{}", link_start.lead.count()), link_start.why,
+                          packed_ending(link_start.previous), link_start.changed});
 }
 
-std::optional<Judged> judged_in(std::string_view packed)
+std::optional<PredecessorCheck> parse_predecessor_check(std::string_view packed)
 {
     const std::vector<std::string> fields = fields_in(packed);
-    Judged judged;
+    PredecessorCheck predecessor;
     if (fields.size() == 2) {
-        judged.leave = fields[0] == "leave";
-        judged.wait = fields[1];
-        return judged;
+        predecessor.leave = fields[0] == "leave";
+        predecessor.wait = fields[1];
+        return predecessor;
     }
     if (fields.size() != 8) {
         return std::nullopt;
     }
-    Turn turn;
-    turn.restart = restart_from_word(fields[1]).value_or(Restart::node);
-    turn.checkpoint = fields[2];
-    turn.length = seconds(number_in<std::int64_t>(fields[3]));
-    turn.lead = seconds(number_in<std::int64_t>(fields[4]));
-    turn.why = fields[5];
-    turn.previous = ending_in(fields[6]);
-    turn.changed = fields[7];
-    judged.turn = std::move(turn);
-    return judged;
+    LinkStart link_start;
+    link_start.restart = restart_from_word(fields[1]).value_or(Restart::node);
+    link_start.checkpoint = fields[2];
+    link_start.length = seconds(number_in<std::int64_t>(fields[3]));
+    link_start.lead = seconds(number_in<std::int64_t>(fields[4]));
+    link_start.why = fields[5];
+    link_start.previous = ending_in(fields[6]);
+    link_start.changed = fields[7];
+    predecessor.link_start = std::move(link_start);
+    return predecessor;
 }
 
-std::string packed(const Settled& settled)
+std::string packed(const LinkOutcome& outcome)
 {
-    if (settled.verdict.go == Verdict::Go::wait) {
+    if (outcome.verdict.decision == Verdict::Decision::wait) {
         return ""; // as if there were no answer
     }
-    return packed_fields({settled.verdict.go == Verdict::Go::on ? "on" : "over",
-                          settled.verdict.why, packed_ending(settled.verdict.ending),
-                          settled.next ? fmt::format("{}", settled.next->value) : "",
-                          packed(settled.sights)});
+    return packed_fields({outcome.verdict.decision == Verdict::Decision::next_link ? "on" : "over",
+                          outcome.verdict.why, packed_ending(outcome.verdict.ending),
+                          outcome.next ? fmt::format("{}", outcome.next->value) : "",
+                          packed(outcome.candidates)});
 }
 
-std::optional<Settled> settled_in(std::string_view packed)
+std::optional<LinkOutcome> parse_link_outcome(std::string_view packed)
 {
     const std::vector<std::string> fields = fields_in(packed);
     if (fields.size() != 5) {
         return std::nullopt;
     }
-    Settled settled;
-    settled.verdict.go = fields[0] == "on" ? Verdict::Go::on : Verdict::Go::over;
-    settled.verdict.why = fields[1];
-    settled.verdict.ending = ending_in(fields[2]);
+    LinkOutcome outcome;
+    outcome.verdict.decision =
+        fields[0] == "on" ? Verdict::Decision::next_link : Verdict::Decision::over;
+    outcome.verdict.why = fields[1];
+    outcome.verdict.ending = ending_in(fields[2]);
     if (!fields[3].empty()) {
-        settled.next = JobId{number_in<std::uint32_t>(fields[3])};
+        outcome.next = JobId{number_in<std::uint32_t>(fields[3])};
     }
-    settled.sights = sights_in(fields[4]);
-    return settled;
+    outcome.candidates = parse_checkpoints(fields[4]);
+    return outcome;
 }
 
 } // namespace gpuq::supervisor

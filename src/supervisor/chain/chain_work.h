@@ -16,34 +16,34 @@
 namespace gpuq::supervisor {
 
 /// A checkpoint of the program, with the result of the user's own check (--valid).
-struct Seen {
+struct CheckedCheckpoint {
     checkpoint::Found found;
     std::optional<bool> valid; ///< nullopt: not checked
-    bool operator==(const Seen&) const = default;
+    bool operator==(const CheckedCheckpoint&) const = default;
 };
 /// The newest few checkpoints in the program's checkpoint location, newest first.
-using Sights = std::vector<Seen>;
+using CheckpointSet = std::vector<CheckedCheckpoint>;
 
 /// True if the run may resume from it: it is complete and was not rejected by the user's own check.
-bool is_usable(const Seen& seen, const Chain& chain);
-/// The newest usable checkpoint, or nullptr; points into `sights`.
-const Seen* newest_usable(const Sights& sights, const Chain& chain);
+bool is_usable(const CheckedCheckpoint& checked, const Chain& chain);
+/// The newest usable checkpoint, or nullptr; points into `candidates`.
+const CheckedCheckpoint* newest_usable(const CheckpointSet& candidates, const Chain& chain);
 
-std::string packed(const Sights& sights);
-Sights sights_in(std::string_view packed);
+std::string packed(const CheckpointSet& candidates);
+CheckpointSet parse_checkpoints(std::string_view packed);
 
 /// Scans again; `before` is the previous result. New complete checkpoints are checked by the user's
 /// own command, and the newest two usable ones are kept out of the program's reach.
-Sights look_at_checkpoints(Store& store, const Run& run, const Sights& before);
+CheckpointSet find_checkpoints(Store& store, const Run& run, const CheckpointSet& before);
 
 /// The same for the run with this record on disk. Returns the packed result; empty: there is none.
-std::string look_again(Doors& doors, const Options& options, const Sights& before);
+std::string look_again(Services& services, const Options& options, const CheckpointSet& before);
 
 std::string packed(const LinkPast& past);
 std::optional<LinkPast> past_in(std::string_view packed);
 
 /// How a link starts.
-struct Turn {
+struct LinkStart {
     Restart restart = Restart::first;
     std::string checkpoint;         ///< to resume from; empty: none
     std::chrono::seconds length{0}; ///< of this link
@@ -56,39 +56,40 @@ struct Turn {
 };
 
 /// How the first link starts.
-Turn first_turn(const Request& request);
+LinkStart first_link_start(const Request& request);
 
 /// The judgment on the link before `options.link`: a turn, or `leave`, or neither while the outcome
 /// is unknown.
-struct Judged {
-    std::optional<Turn> turn;
+struct PredecessorCheck {
+    std::optional<LinkStart> link_start;
     bool leave = false; ///< the run is over, and that is recorded on disk
     std::string wait;   ///< why there is no answer yet
 };
-Judged judge_predecessor(Doors& doors, const Options& options);
-std::string packed(const Judged& judged);
-std::optional<Judged> judged_in(std::string_view packed);
+PredecessorCheck check_predecessor(Services& services, const Options& options);
+std::string packed(const PredecessorCheck& predecessor);
+std::optional<PredecessorCheck> parse_predecessor_check(std::string_view packed);
 
 /// Submits the link after this one, which lasts `own_length`. Returns `job ID`, `later WHY` or
 /// `none`.
-std::string submit_next(Doors& doors, const Options& options, std::chrono::seconds own_length);
+std::string submit_next(Services& services, const Options& options,
+                        std::chrono::seconds own_length);
 
 /// The result after the end of the program: whether the run continues, and if so, the job of its
-/// next link. Go::wait: the record of the run could not be read.
-struct Settled {
+/// next link. Decision::wait: the record of the run could not be read.
+struct LinkOutcome {
     Verdict verdict;
-    Sights sights;
+    CheckpointSet candidates;
     std::optional<JobId> next;
 };
 /// `self`: this link as far as this process knows it, including its ending. `by_itself`: the
 /// program ended without being killed, so the files it wrote last are final.
-Settled settle(Doors& doors, const Options& options, LinkPast self, const Sights& before,
-               bool by_itself);
-std::string packed(const Settled& settled);
-std::optional<Settled> settled_in(std::string_view packed);
+LinkOutcome conclude(Services& services, const Options& options, LinkPast self,
+                     const CheckpointSet& before, bool by_itself);
+std::string packed(const LinkOutcome& outcome);
+std::optional<LinkOutcome> parse_link_outcome(std::string_view packed);
 
 /// Cancels the job of the next link once it is on disk that the run is over. If Slurm does not
 /// answer, the job stays; once started, it sees that the run is over and leaves.
-void withdraw_next(Doors& doors, const Options& options);
+void withdraw_next(Services& services, const Options& options);
 
 } // namespace gpuq::supervisor

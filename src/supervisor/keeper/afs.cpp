@@ -73,8 +73,8 @@ std::string tokens_trouble(const std::string& aklog, const External::Ended& ende
     if (ended.status == 0) {
         return "";
     }
-    const std::string words = one_line(ended.words);
-    return "aklog: " + (!words.empty() ? words
+    const std::string message = one_line(ended.message);
+    return "aklog: " + (!message.empty() ? message
                         : ended.status == 127
                             ? aklog + " can't be executed"
                             : fmt::format("{} exits with {}", aklog, ended.status));

@@ -40,7 +40,7 @@ constexpr const char* k_renewing = "renewing";
 /// has reached its limit.
 constexpr const char* k_spare = "spare";
 /// A new ticket from a login must reach the run within ten seconds: this interval plus disk delays.
-constexpr auto k_between_looks = 3s;
+constexpr auto k_between_queries = 3s;
 /// Retry delay after a failure.
 constexpr auto k_between_tokens = 30s;
 constexpr auto k_longest_wait = 1s;
@@ -84,7 +84,7 @@ public:
             round();
         }
         m_renewal.reset(); // kills kinit, then its file is removed
-        (void)m_files.remove(m_place.folder, k_renewing);
+        (void)m_files.remove(m_place.directory, k_renewing);
     }
 
 private:
@@ -114,64 +114,64 @@ private:
     void round()
     {
         if (m_plan.token && Steady::now() >= m_token_at) {
-            m_token_at = Steady::now() + k_between_looks;
+            m_token_at = Steady::now() + k_between_queries;
             take_token();
         }
         if (!m_plan.principal.empty()) {
-            look_after_ticket();
+            update_ticket();
         }
-        tell();
+        report();
     }
 
-    void look_after_ticket()
+    void update_ticket()
     {
-        credentials::Seen seen;
+        credentials::Observed observed;
         if (m_renewal) {
-            if (auto ended = m_renewal->look()) {
+            if (auto ended = m_renewal->try_finish()) {
                 m_renewal.reset();
                 Attempt attempt = conclude(*ended);
                 if (!std::exchange(m_of_delivered, false)) {
-                    seen.attempt = std::move(attempt);
+                    observed.attempt = std::move(attempt);
                 } else if (is_permanent(attempt.trouble)) {
-                    (void)m_files.remove(m_plan.folder, k_delivered); // of no use any more
-                    (void)m_files.remove(m_place.folder, k_spare);
+                    (void)m_files.remove(m_plan.directory, k_delivered); // of no use any more
+                    (void)m_files.remove(m_place.directory, k_spare);
                 }
             }
         }
-        if (Steady::now() >= m_look_at && !m_renewal) {
-            m_look_at = Steady::now() + k_between_looks;
+        if (Steady::now() >= m_check_at && !m_renewal) {
+            m_check_at = Steady::now() + k_between_queries;
             take_delivered();
-            look_at_keytab();
+            check_keytab();
             keep_for_next_link_again();
         }
-        seen.ticket = in_cache();
-        seen.busy = m_renewal.has_value();
-        seen.has_keytab = has_keytab(seen.ticket);
+        observed.ticket = in_cache();
+        observed.busy = m_renewal.has_value();
+        observed.has_keytab = has_keytab(observed.ticket);
         auto [keeping, attempt] =
-            credentials::step(std::move(m_keeping), seen, m_clock.now(), m_jitter);
+            credentials::step(std::move(m_keeping), observed, m_clock.now(), m_jitter);
         m_keeping = std::move(keeping);
         if (attempt) {
             begin(*attempt);
         }
-        look_after_tokens();
+        update_tokens();
     }
 
     /// A delivered token is newer than the current one: the client that delivered it has compared
     /// them.
     void take_token()
     {
-        auto stored = m_files.read(m_plan.folder, k_token);
-        const bool elsewhere = m_token_place.folder != m_plan.folder;
-        auto own = elsewhere ? m_files.read(m_token_place.folder, m_token_place.name) : stored;
+        auto stored = m_files.read(m_plan.directory, k_token);
+        const bool elsewhere = m_token_place.directory != m_plan.directory;
+        auto own = elsewhere ? m_files.read(m_token_place.directory, m_token_place.name) : stored;
         if (elsewhere && stored && (!own || *own != *stored) &&
-            m_files.write(m_token_place.folder, m_token_place.name, *stored)) {
+            m_files.write(m_token_place.directory, m_token_place.name, *stored)) {
             own = *stored;
         }
         if (elsewhere && stored && own && *own == *stored && !m_next_link) {
-            (void)m_files.remove(m_plan.folder, k_token);
+            (void)m_files.remove(m_plan.directory, k_token);
         }
         m_token = own ? std::optional(credentials::token_facts(*own)) : std::nullopt;
-        const auto written = m_files.written_at(m_token_place.folder, m_token_place.name);
+        const auto written = m_files.written_at(m_token_place.directory, m_token_place.name);
         m_token_got = written ? std::optional(*written) : std::nullopt;
         for (auto* bytes : {&stored, &own}) {
             if (*bytes) {
@@ -181,10 +181,10 @@ private:
     }
 
     /// AFS tokens are renewed whenever the ticket is.
-    void look_after_tokens()
+    void update_tokens()
     {
         if (m_tokens) {
-            if (auto ended = m_tokens->look()) {
+            if (auto ended = m_tokens->try_finish()) {
                 m_tokens.reset();
                 m_tokens_trouble = tokens_trouble(m_aklog, *ended);
                 m_tokens_at = ended->status == 0 ? Steady::time_point::max()
@@ -192,14 +192,15 @@ private:
             }
         } else if (!m_aklog.empty() && Steady::now() >= m_tokens_at) {
             m_tokens = External::start(
-                {{m_aklog}, in_english(fmt::format("FILE:{}/{}", m_place.folder, m_place.name))});
+                {{m_aklog},
+                 in_english(fmt::format("FILE:{}/{}", m_place.directory, m_place.name))});
         }
     }
 
     /// Reads the cache in every round: a program may have logged in on its own.
     std::optional<Ticket> in_cache()
     {
-        auto cache = m_files.read(m_place.folder, m_place.name);
+        auto cache = m_files.read(m_place.directory, m_place.name);
         const auto ticket = cache ? credentials::ticket_in(*cache) : Result<Ticket>(cache.error());
         if (cache) {
             ::explicit_bzero(cache->data(), cache->size());
@@ -211,8 +212,9 @@ private:
     void begin(Source source)
     {
         m_source = source;
-        const auto prepared =
-            source == Source::renewal ? copy_cache() : m_files.remove(m_place.folder, k_renewing);
+        const auto prepared = source == Source::renewal
+                                  ? copy_cache()
+                                  : m_files.remove(m_place.directory, k_renewing);
         if (!prepared || m_kinit.empty()) {
             return fail_to_begin(prepared ? k_no_kinit : prepared.error().text);
         }
@@ -224,10 +226,10 @@ private:
 
     void start_kinit(Source source)
     {
-        const std::string copy = fmt::format("FILE:{}/{}", m_place.folder, k_renewing);
+        const std::string copy = fmt::format("FILE:{}/{}", m_place.directory, k_renewing);
         m_renewal = External::start(
             {source == Source::renewal ? std::vector<std::string>{m_kinit, "-R", "-c", copy}
-                                       : login_words(m_kinit, m_plan, copy, m_forwardable),
+                                       : login_arguments(m_kinit, m_plan, copy, m_forwardable),
              in_english(copy),
              m_keeping.ticket ? credentials::attempt_limit(*m_keeping.ticket, m_clock.now()) : 5s});
     }
@@ -240,7 +242,7 @@ private:
             return;
         }
         put_off(ticket);
-        if (m_files.write(m_place.folder, k_renewing, bytes)) {
+        if (m_files.write(m_place.directory, k_renewing, bytes)) {
             m_source = Source::renewal;
             start_kinit(m_source);
             m_of_delivered = m_renewal.has_value();
@@ -257,18 +259,19 @@ private:
 
     Result<void> copy_cache()
     {
-        TRY_ASSIGN(std::string cache, m_files.read(m_place.folder, m_place.name));
-        const auto written = m_files.write(m_place.folder, k_renewing, cache);
+        TRY_ASSIGN(std::string cache, m_files.read(m_place.directory, m_place.name));
+        const auto written = m_files.write(m_place.directory, k_renewing, cache);
         ::explicit_bzero(cache.data(), cache.size());
         return written;
     }
 
-    void fail_to_begin(const std::string& words)
+    void fail_to_begin(const std::string& message)
     {
-        const credentials::Seen seen{m_keeping.ticket,
-                                     Attempt{Trouble::unreachable, words, m_source}, false,
-                                     has_keytab(m_keeping.ticket)};
-        m_keeping = credentials::step(std::move(m_keeping), seen, m_clock.now(), m_jitter).keeping;
+        const credentials::Observed observed{m_keeping.ticket,
+                                             Attempt{Trouble::unreachable, message, m_source},
+                                             false, has_keytab(m_keeping.ticket)};
+        m_keeping =
+            credentials::step(std::move(m_keeping), observed, m_clock.now(), m_jitter).keeping;
     }
 
     /// A program may have logged in as another principal, which the keytab does not belong to.
@@ -278,7 +281,7 @@ private:
     }
 
     /// A rejected key is tried again once the keytab file has changed.
-    void look_at_keytab()
+    void check_keytab()
     {
         if (!is_of_keytab(m_keeping.keytab)) {
             m_keytab_changed = m_plan.keytab.empty() ? 0 : changed_at(m_plan.keytab);
@@ -286,7 +289,7 @@ private:
             m_keytab_changed = changed;
             m_keeping.keytab = Trouble::unreachable; // still a problem until the keytab has given a
                                                      // ticket
-            m_keeping.words = "the keytab has changed; trying the new one";
+            m_keeping.message = "the keytab has changed; trying the new one";
             m_keeping.next = m_clock.now();
         }
     }
@@ -297,22 +300,22 @@ private:
         attempt.source = m_source;
         if (!ended.in_time) {
             attempt.trouble = Trouble::unreachable;
-            attempt.words = "the KDC has not answered in time";
+            attempt.message = "the KDC has not answered in time";
         } else if (ended.status != 0) {
-            attempt.words = one_line(ended.words);
-            attempt.trouble = credentials::trouble_in(attempt.words, m_source);
+            attempt.message = one_line(ended.message);
+            attempt.trouble = credentials::trouble_in(attempt.message, m_source);
         } else if (const auto moved = take_renewed(); !moved) {
             attempt.trouble = Trouble::unreachable;
-            attempt.words = moved.error().text;
+            attempt.message = moved.error().text;
         }
-        (void)m_files.remove(m_place.folder, k_renewing);
+        (void)m_files.remove(m_place.directory, k_renewing);
         return attempt;
     }
 
     /// A ticket is only replaced by a better one.
     Result<void> take_renewed()
     {
-        TRY_ASSIGN(std::string bytes, m_files.read(m_place.folder, k_renewing));
+        TRY_ASSIGN(std::string bytes, m_files.read(m_place.directory, k_renewing));
         TRY_ASSIGN(const Ticket renewed, credentials::ticket_in(bytes));
         const auto current = in_cache();
         const bool is_lost = !current && m_source == Source::renewal;
@@ -321,12 +324,12 @@ private:
         }
         if (m_of_delivered && current && !takes_over(renewed, *current, m_clock.now())) {
             put_off(renewed);
-            return m_files.move(m_place.folder, k_renewing, k_spare);
+            return m_files.move(m_place.directory, k_renewing, k_spare);
         }
         if (!m_of_delivered && current && renewed.end <= current->end) {
             return {};
         }
-        TRY(m_files.move(m_place.folder, k_renewing, m_place.name));
+        TRY(m_files.move(m_place.directory, k_renewing, m_place.name));
         m_tokens_at = Steady::now();
         keep_for_next_link(bytes);
         ::explicit_bzero(bytes.data(), bytes.size());
@@ -338,7 +341,7 @@ private:
         if (!m_next_link) {
             return;
         }
-        const auto written = m_files.write(m_plan.folder, k_renewed, bytes);
+        const auto written = m_files.write(m_plan.directory, k_renewed, bytes);
         m_store_trouble = written ? "" : "the next link's: " + written.error().text;
         m_store_at = Steady::now() + k_between_tokens;
     }
@@ -349,7 +352,7 @@ private:
         if (m_store_trouble.empty() || Steady::now() < m_store_at) {
             return;
         }
-        auto cache = m_files.read(m_place.folder, m_place.name);
+        auto cache = m_files.read(m_place.directory, m_place.name);
         if (cache) {
             keep_for_next_link(*cache);
             ::explicit_bzero(cache->data(), cache->size());
@@ -360,9 +363,9 @@ private:
     std::pair<std::string, Ticket> best_delivered()
     {
         std::pair<std::string, Ticket> best;
-        for (const auto& [folder, name] :
-             {std::pair(m_place.folder, k_spare), std::pair(m_plan.folder, k_delivered)}) {
-            auto bytes = m_files.read(folder, name);
+        for (const auto& [directory, name] :
+             {std::pair(m_place.directory, k_spare), std::pair(m_plan.directory, k_delivered)}) {
+            auto bytes = m_files.read(directory, name);
             const auto ticket =
                 bytes ? credentials::ticket_in(*bytes) : Result<Ticket>(bytes.error());
             if (ticket && (best.first.empty() ||
@@ -393,25 +396,25 @@ private:
             renew_delivered(bytes, ticket);
         }
         const bool taken =
-            better && !is_renewed_first && m_files.write(m_place.folder, m_place.name, bytes);
+            better && !is_renewed_first && m_files.write(m_place.directory, m_place.name, bytes);
         ::explicit_bzero(bytes.data(), bytes.size());
         m_tokens_at = taken ? Steady::now() : m_tokens_at;
         if (taken || !better) {
-            (void)m_files.remove(m_place.folder, k_spare);
+            (void)m_files.remove(m_place.directory, k_spare);
         }
         if (!m_next_link && (taken || !better)) {
-            (void)m_files.remove(m_plan.folder, k_delivered);
+            (void)m_files.remove(m_plan.directory, k_delivered);
         }
     }
 
-    void tell()
+    void report()
     {
         CredentialState state;
         state.ticket = m_keeping.ticket;
-        state.trouble = m_keeping.told(has_keytab(m_keeping.ticket));
-        state.words = !m_keeping.words.empty()    ? m_keeping.words
-                      : !m_tokens_trouble.empty() ? m_tokens_trouble
-                                                  : m_store_trouble;
+        state.trouble = m_keeping.reported_trouble(has_keytab(m_keeping.ticket));
+        state.message = !m_keeping.message.empty()  ? m_keeping.message
+                        : !m_tokens_trouble.empty() ? m_tokens_trouble
+                                                    : m_store_trouble;
         state.has_afs = !m_aklog.empty();
         state.renewals = m_keeping.renewals;
         state.token = m_token;
@@ -419,33 +422,35 @@ private:
         if (state.ticket && !is_permanent(state.trouble)) {
             state.next = m_keeping.next;
         }
-        if (m_told == state) {
+        if (m_reported == state) {
             return;
         }
-        tell_supervisor(state);
-        m_told = state;
+        report_to_supervisor(state);
+        m_reported = state;
         state.at = m_clock.now();
         const std::string part = fmt::format(".{}-part", k_credential_plan);
-        const Descriptor file(::openat(k_keep_folder, part.c_str(),
+        const Descriptor file(::openat(k_keep_directory, part.c_str(),
                                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                                        0600));
         if (file && write_all(file.get(), to_json(state))) {
-            ::renameat(k_keep_folder, part.c_str(), k_keep_folder, k_credential_plan);
+            ::renameat(k_keep_directory, part.c_str(), k_keep_directory, k_credential_plan);
         }
     }
 
     /// Sends a line for the journal when a problem appears or is solved. An attempt that keeps
     /// failing is reported once.
-    void tell_supervisor(const CredentialState& state)
+    void report_to_supervisor(const CredentialState& state)
     {
-        const Trouble before = m_told ? m_told->trouble : Trouble::none;
-        const bool is_well = state.trouble == Trouble::none && state.words.empty();
-        const bool was_well = !m_told || (before == Trouble::none && m_told->words.empty());
+        const Trouble before = m_reported ? m_reported->trouble : Trouble::none;
+        const bool is_well = state.trouble == Trouble::none && state.message.empty();
+        const bool was_well =
+            !m_reported || (before == Trouble::none && m_reported->message.empty());
         if (state.trouble == before && is_well == was_well) {
             return;
         }
-        std::string line = is_well ? std::string("its Kerberos ticket is renewed again")
-                                   : "its Kerberos ticket: " + in_words(state.trouble, state.words);
+        std::string line = is_well
+                               ? std::string("its Kerberos ticket is renewed again")
+                               : "its Kerberos ticket: " + describe(state.trouble, state.message);
         log::write(is_well ? log::Level::info : log::Level::warning, log::Part::tickets, "{}",
                    line);
         line.resize(std::min(line.size(), k_longest_line));
@@ -479,8 +484,8 @@ private:
     Steady::time_point m_delivered_at; ///< when to try it again
     bool m_forwardable = false;        ///< whether the last ticket was
     std::int64_t m_keytab_changed = 0;
-    Steady::time_point m_look_at;
-    std::optional<CredentialState> m_told;
+    Steady::time_point m_check_at;
+    std::optional<CredentialState> m_reported;
 };
 
 } // namespace
@@ -492,9 +497,9 @@ void keep_tickets(SecretFiles& files, Clock& clock, const Options& options)
     ::prctl(PR_SET_DUMPABLE, 0);
     ::mallopt(M_ARENA_MAX, 1);
     ::setpriority(PRIO_PROCESS, 0, k_nice);
-    const auto folder = RunFolder::open(options.state_dir, options.key);
-    const auto run = folder ? folder->read_run() : Result<Run>(folder.error());
-    const auto text = folder ? folder->credential_plan() : std::nullopt;
+    const auto directory = RunDirectory::open(options.state_dir, options.key);
+    const auto run = directory ? directory->read_run() : Result<Run>(directory.error());
+    const auto text = directory ? directory->credential_plan() : std::nullopt;
     const auto plan = text ? credential_plan_from_json(*text)
                            : Result<CredentialPlan>(fail(Error::Kind::missing, ""));
     if (run && plan) {

@@ -8,9 +8,9 @@
 namespace gpuq::supervisor {
 
 /// File descriptors passed to `gpuq-supervisor keep`.
-constexpr int k_keep_folder = 3;   ///< the directory of the link
-constexpr int k_keep_lifeline = 4; ///< a pipe that closes when the run ends
-constexpr int k_keep_news = 5;     ///< a pipe for journal lines, written without blocking
+constexpr int k_keep_directory = 3; ///< the directory of the link
+constexpr int k_keep_lifeline = 4;  ///< a pipe that closes when the run ends
+constexpr int k_keep_news = 5;      ///< a pipe for journal lines, written without blocking
 
 /// Keeps a link's tickets alive until the lifeline closes: renews them (credentials/keeping.h
 /// determines when), gets new ones from the run's keytab if there is one, checks the run's store

@@ -44,7 +44,7 @@ std::vector<std::string> directories(const Options& options)
 
 } // namespace
 
-std::string node_credential_folder(const Options& options)
+std::string node_credential_directory(const Options& options)
 {
     for (const std::string& path : directories(options)) {
         struct stat facts {};
@@ -59,41 +59,41 @@ std::string node_credential_folder(const Options& options)
 CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options& options)
 {
     if (run.request.nodes > 1) {
-        return {plan.folder, k_shared};
+        return {plan.directory, k_shared};
     }
-    return {node_credential_folder(options), k_node_cache};
+    return {node_credential_directory(options), k_node_cache};
 }
 
 CachePlace token_place(const CredentialPlan& plan, const Run& run, const Options& options)
 {
     const CachePlace cache = cache_place(plan, run, options);
-    return {cache.folder, cache.folder == plan.folder ? k_token : k_node_token};
+    return {cache.directory, cache.directory == plan.directory ? k_token : k_node_token};
 }
 
 CredentialNames credentials_of(const Run& run, const Options& options)
 {
-    const auto folder = has_node_credentials(options)
-                            ? RunFolder::open(options.state_dir, options.key)
-                            : Result<RunFolder>(fail(Error::Kind::missing, ""));
-    const auto text = folder ? folder->credential_plan() : std::nullopt;
+    const auto directory = has_node_credentials(options)
+                               ? RunDirectory::open(options.state_dir, options.key)
+                               : Result<RunDirectory>(fail(Error::Kind::missing, ""));
+    const auto text = directory ? directory->credential_plan() : std::nullopt;
     const auto plan = text ? credential_plan_from_json(*text)
                            : Result<CredentialPlan>(fail(Error::Kind::missing, ""));
     CredentialNames names;
     if (plan && !plan->principal.empty()) {
         const CachePlace place = cache_place(*plan, run, options);
-        names.cache = fmt::format("FILE:{}/{}", place.folder, place.name);
+        names.cache = fmt::format("FILE:{}/{}", place.directory, place.name);
     }
     if (plan && plan->token) {
         const CachePlace place = token_place(*plan, run, options);
-        names.token = fmt::format("{}/{}", place.folder, place.name);
+        names.token = fmt::format("{}/{}", place.directory, place.name);
     }
     return names;
 }
 
-void LinkCredentials::fetch(SecretFiles& files, const RunFolder& folder, const Run& run,
+void LinkCredentials::fetch(SecretFiles& files, const RunDirectory& directory, const Run& run,
                             const Options& options, Time now)
 {
-    const auto text = folder.credential_plan();
+    const auto text = directory.credential_plan();
     const auto plan = text ? credential_plan_from_json(*text)
                            : Result<CredentialPlan>(fail(Error::Kind::missing, ""));
     if (!plan) {
@@ -132,9 +132,9 @@ void LinkCredentials::fetch_ticket(SecretFiles& files, const CredentialPlan& pla
                                    const Options& options, Time now)
 {
     const CachePlace place = cache_place(plan, run, options);
-    m_cache = fmt::format("FILE:{}/{}", place.folder, place.name);
+    m_cache = fmt::format("FILE:{}/{}", place.directory, place.name);
     const std::string trouble = login_for_store(files, plan, now);
-    auto stored = stored_ticket(files, plan.folder, now);
+    auto stored = stored_ticket(files, plan.directory, now);
     if (!stored) {
         m_problem = trouble.empty()
                         ? "its Kerberos ticket did not reach this node: " + stored.error().text
@@ -142,12 +142,12 @@ void LinkCredentials::fetch_ticket(SecretFiles& files, const CredentialPlan& pla
         return;
     }
     m_problem = trouble.empty() ? "" : "its Kerberos ticket has expired: " + trouble;
-    if (const auto written = files.write(place.folder, place.name, stored->cache); !written) {
+    if (const auto written = files.write(place.directory, place.name, stored->cache); !written) {
         m_problem = "can't store its Kerberos ticket: " + written.error().text;
     } else if (!run.request.chain) {
         // No other process needs it, and a shared disk is the weakest place to store it.
-        (void)files.remove(plan.folder, k_delivered);
-        (void)files.remove(plan.folder, k_renewed);
+        (void)files.remove(plan.directory, k_delivered);
+        (void)files.remove(plan.directory, k_renewed);
     }
     ::explicit_bzero(stored->cache.data(), stored->cache.size());
     if (const std::string aklog = aklog_of(plan); !aklog.empty()) {
@@ -160,12 +160,12 @@ void LinkCredentials::fetch_token(SecretFiles& files, const CredentialPlan& plan
                                   const Options& options)
 {
     const CachePlace place = token_place(plan, run, options);
-    m_token = fmt::format("{}/{}", place.folder, place.name);
-    auto token = files.read(plan.folder, k_token);
-    if (token && place.folder != plan.folder) {
-        const auto written = files.write(place.folder, place.name, *token);
+    m_token = fmt::format("{}/{}", place.directory, place.name);
+    auto token = files.read(plan.directory, k_token);
+    if (token && place.directory != plan.directory) {
+        const auto written = files.write(place.directory, place.name, *token);
         if (written && !run.request.chain) {
-            (void)files.remove(plan.folder, k_token);
+            (void)files.remove(plan.directory, k_token);
         }
         if (!written) {
             token = written.error();
@@ -178,9 +178,9 @@ void LinkCredentials::fetch_token(SecretFiles& files, const CredentialPlan& plan
     }
 }
 
-void LinkCredentials::start(const Options& options, int link_folder)
+void LinkCredentials::start(const Options& options, int link_directory)
 {
-    if ((!m_cache && !m_token) || options.sampler.empty() || link_folder < 0) {
+    if ((!m_cache && !m_token) || options.sampler.empty() || link_directory < 0) {
         return;
     }
     auto lifeline = make_pipe();
@@ -191,16 +191,16 @@ void LinkCredentials::start(const Options& options, int link_folder)
     for (const int end : {news->read.get(), news->write.get()}) {
         set_nonblocking(end);
     }
-    static_assert(k_keep_folder == 3 && k_keep_lifeline == 4 && k_keep_news == 5);
+    static_assert(k_keep_directory == 3 && k_keep_lifeline == 4 && k_keep_news == 5);
     const auto keeper =
         spawn({.argv = {"gpuq-supervisor", "keep", options.state_dir, options.key.text(),
                         std::to_string(options.link.value)},
                .executable = options.sampler,
                .descriptors = {Subprocess::k_null, Subprocess::k_null, Subprocess::k_null,
-                               link_folder, lifeline->read.get(), news->write.get()}});
+                               link_directory, lifeline->read.get(), news->write.get()}});
     if (keeper) {
         m_pid = keeper->pid;
-        m_lifeline = std::move(lifeline->write);
+        m_reconnect = std::move(lifeline->write);
         m_news = std::move(news->read);
     }
 }
@@ -227,26 +227,26 @@ std::vector<std::string> LinkCredentials::take_news()
 
 bool has_node_credentials(const Options& options)
 {
-    return !node_credential_folder(options).empty();
+    return !node_credential_directory(options).empty();
 }
 
 void wipe_credentials(SecretFiles& files, const Options& options, bool run_is_over)
 {
-    const std::string own = node_credential_folder(options);
+    const std::string own = node_credential_directory(options);
     // A keeper that is just ending may write a last file.
-    for (int tries = 0; !files.remove_folder(own) && tries < k_wipe_tries; ++tries) {
+    for (int tries = 0; !files.remove_directory(own) && tries < k_wipe_tries; ++tries) {
         std::this_thread::sleep_for(k_wipe_pause);
     }
-    const auto folder = RunFolder::open(options.state_dir, options.key);
+    const auto directory = RunDirectory::open(options.state_dir, options.key);
     if (const auto link =
-            folder ? folder->link(options.link) : Result<Descriptor>(folder.error())) {
+            directory ? directory->link(options.link) : Result<Descriptor>(directory.error())) {
         ::unlinkat(link->get(), k_credential_plan, 0); // it describes the current state
     }
-    const auto text = folder ? folder->credential_plan() : std::nullopt;
+    const auto text = directory ? directory->credential_plan() : std::nullopt;
     const auto plan = text ? credential_plan_from_json(*text)
                            : Result<CredentialPlan>(fail(Error::Kind::missing, ""));
     if (plan && run_is_over && is_of(*plan, options.key)) {
-        (void)files.remove_folder(plan->folder);
+        (void)files.remove_directory(plan->directory);
     }
 }
 

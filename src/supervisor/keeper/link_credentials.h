@@ -17,14 +17,14 @@ namespace gpuq::supervisor {
 
 /// The directory on the node that holds a link's tickets: the first of its candidates
 /// (io/node_names.h) that exists and belongs to this user. Empty: none.
-std::string node_credential_folder(const Options& options);
+std::string node_credential_directory(const Options& options);
 constexpr const char* k_node_cache = "krb5cc";
 constexpr const char* k_node_token = "bearer_token";
 
 /// Location of a link's ticket cache or bearer token: on the node, or, if the job has several
 /// nodes, in the run's store, because the other nodes have no supervisor.
 struct CachePlace {
-    std::string folder, name;
+    std::string directory, name;
 };
 CachePlace cache_place(const CredentialPlan& plan, const Run& run, const Options& options);
 CachePlace token_place(const CredentialPlan& plan, const Run& run, const Options& options);
@@ -42,8 +42,8 @@ class LinkCredentials {
 public:
     /// Does nothing for a run without a plan. Blocking, like reading the run's record. The program
     /// is started even if this fails; `problem` then holds the error message.
-    void fetch(SecretFiles& files, const RunFolder& folder, const Run& run, const Options& options,
-               Time now);
+    void fetch(SecretFiles& files, const RunDirectory& directory, const Run& run,
+               const Options& options, Time now);
     const std::string& problem() const { return m_problem; }
     /// Readable when there is news; -1: there will be none.
     int news() const { return m_news.get(); }
@@ -56,9 +56,9 @@ public:
     /// For BEARER_TOKEN_FILE; nullopt: the run has no bearer token.
     const std::optional<std::string>& token() const { return m_token; }
 
-    /// Starts the keeper. `link_folder`: a descriptor.
-    void start(const Options& options, int link_folder);
-    void stop() { m_lifeline.reset(); }
+    /// Starts the keeper. `link_directory`: a descriptor.
+    void start(const Options& options, int link_directory);
+    void stop() { m_reconnect.reset(); }
     std::optional<pid_t> pid() const { return m_pid; }
     void reaped() { m_pid.reset(); }
 
@@ -73,7 +73,7 @@ private:
     std::optional<std::string> m_cache;
     std::optional<std::string> m_token;
     std::optional<pid_t> m_pid;
-    Descriptor m_lifeline;
+    Descriptor m_reconnect;
     Descriptor m_news;
     std::string m_line;     ///< an incomplete line
     PrivateDir m_directory; ///< on the node; its lock shows that this link is alive

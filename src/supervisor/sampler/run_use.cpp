@@ -46,7 +46,7 @@ std::string_view cut(std::string_view& text, char end)
     return part;
 }
 
-std::vector<std::string_view> words(std::string_view line)
+std::vector<std::string_view> parts(std::string_view line)
 {
     std::vector<std::string_view> all;
     while (!line.empty()) {
@@ -107,14 +107,14 @@ struct ProcessUse {
     bool may_read_io = false;
 };
 
-std::optional<ProcessUse> use_of(const std::string& folder)
+std::optional<ProcessUse> use_of(const std::string& directory)
 {
-    const auto stat = contents(folder + "/stat");
+    const auto stat = contents(directory + "/stat");
     const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;
     if (name_end == std::string::npos) {
         return std::nullopt;
     }
-    const auto fields = words(std::string_view(*stat).substr(name_end + 1));
+    const auto fields = parts(std::string_view(*stat).substr(name_end + 1));
     constexpr std::size_t k_utime = 11;
     if (fields.size() < k_utime + 4) {
         return std::nullopt;
@@ -123,14 +123,14 @@ std::optional<ProcessUse> use_of(const std::string& folder)
     for (std::size_t i = k_utime; i < k_utime + 4; ++i) {
         use.ticks += whole_number(fields[i]).value_or(0);
     }
-    const std::string sizes = contents(folder + "/statm").value_or("");
-    const auto pages = words(sizes);
+    const std::string sizes = contents(directory + "/statm").value_or("");
+    const auto pages = parts(sizes);
     if (pages.size() > 2) {
         const std::uint64_t resident = whole_number(pages[1]).value_or(0);
         use.shared_pages = std::min(resident, whole_number(pages[2]).value_or(0));
         use.own_pages = resident - use.shared_pages;
     }
-    const auto io = contents(folder + "/io");
+    const auto io = contents(directory + "/io");
     const auto read = io ? value_after(*io, "read_bytes:") : std::nullopt;
     const auto written = io ? value_after(*io, "write_bytes:") : std::nullopt;
     use.may_read_io = read && written;
@@ -139,17 +139,17 @@ std::optional<ProcessUse> use_of(const std::string& folder)
     return use;
 }
 
-std::vector<std::string> children_of(const std::string& folder)
+std::vector<std::string> children_of(const std::string& directory)
 {
-    const std::unique_ptr<DIR, int (*)(DIR*)> tasks(::opendir((folder + "/task").c_str()),
+    const std::unique_ptr<DIR, int (*)(DIR*)> tasks(::opendir((directory + "/task").c_str()),
                                                     ::closedir);
     std::vector<std::string> children;
     while (const dirent* task = tasks ? ::readdir(tasks.get()) : nullptr) {
         if (task->d_name[0] == '.') {
             continue;
         }
-        const auto text = contents(folder + "/task/" + task->d_name + "/children").value_or("");
-        for (const std::string_view child : words(text)) {
+        const auto text = contents(directory + "/task/" + task->d_name + "/children").value_or("");
+        for (const std::string_view child : parts(text)) {
             children.emplace_back(child);
         }
     }
@@ -169,8 +169,8 @@ ProcessUse use_of_all(pid_t root, pid_t spared)
     ProcessUse all;
     all.may_read_io = true;
     for (std::size_t i = 0; i < pids.size() && i < k_most_processes; ++i) {
-        const std::string folder = "/proc/" + pids[i];
-        const auto use = pids[i] == std::to_string(spared) ? std::nullopt : use_of(folder);
+        const std::string directory = "/proc/" + pids[i];
+        const auto use = pids[i] == std::to_string(spared) ? std::nullopt : use_of(directory);
         if (!use) {
             continue;
         }
@@ -180,7 +180,7 @@ ProcessUse use_of_all(pid_t root, pid_t spared)
         all.read += use->read;
         all.written += use->written;
         all.may_read_io = all.may_read_io && use->may_read_io;
-        const auto children = children_of(folder);
+        const auto children = children_of(directory);
         pids.insert(pids.end(), children.begin(), children.end());
     }
     return all;
@@ -226,7 +226,7 @@ JobCgroup job_cgroup(std::string_view proc_self_cgroup)
 std::optional<std::uint64_t> value_after(std::string_view text, std::string_view name)
 {
     while (!text.empty()) {
-        const auto line = words(cut(text, '\n'));
+        const auto line = parts(cut(text, '\n'));
         if (line.size() == 2 && line[0] == name) {
             return whole_number(line[1]);
         }
@@ -239,7 +239,7 @@ std::optional<std::uint64_t> io_stat_sum(std::string_view text, std::string_view
     std::uint64_t sum = 0;
     while (!text.empty()) {
         // 8:0 rbytes=4096 wbytes=0 .. or 8:0 Read 4096
-        const auto line = words(cut(text, '\n'));
+        const auto line = parts(cut(text, '\n'));
         for (std::size_t i = 1; i < line.size(); ++i) {
             std::string_view number = line[i];
             const bool joined = cut(number, '=') == name && !number.empty();
@@ -265,8 +265,8 @@ std::optional<std::uint64_t> net_sum(std::string_view text, bool sent)
         if (colon == std::string_view::npos) {
             continue;
         }
-        const auto name = words(line.substr(0, colon));
-        const auto numbers = words(line.substr(colon + 1));
+        const auto name = parts(line.substr(0, colon));
+        const auto numbers = parts(line.substr(colon + 1));
         const std::size_t place = sent ? 8 : 0;
         if (name.size() == 1 && name[0] != "lo" && numbers.size() > place) {
             sum = sum.value_or(0) + whole_number(numbers[place]).value_or(0);
@@ -284,13 +284,13 @@ RunUse::RunUse(pid_t root)
 void RunUse::by_cgroup(RunSample& sample) const
 {
     if (!m_cgroup.unified.empty()) {
-        const std::string& folder = m_cgroup.unified;
-        const auto cpu = contents(folder + "/cpu.stat");
+        const std::string& directory = m_cgroup.unified;
+        const auto cpu = contents(directory + "/cpu.stat");
         const auto used = cpu ? value_after(*cpu, "usage_usec") : std::nullopt;
         fill(sample[RunMetric::cpu], used ? std::optional(*used / 1000) : std::nullopt);
-        fill(sample[RunMetric::memory],
-             without_cache(folder + "/memory.current", folder + "/memory.stat", "inactive_file"));
-        if (const auto io = contents(folder + "/io.stat")) {
+        fill(sample[RunMetric::memory], without_cache(directory + "/memory.current",
+                                                      directory + "/memory.stat", "inactive_file"));
+        if (const auto io = contents(directory + "/io.stat")) {
             fill(sample[RunMetric::disk_read], io_stat_sum(*io, "rbytes"));
             fill(sample[RunMetric::disk_written], io_stat_sum(*io, "wbytes"));
         }
@@ -314,8 +314,8 @@ void RunUse::by_cgroup(RunSample& sample) const
 
 void RunUse::by_processes(RunSample& sample, std::chrono::steady_clock::time_point now)
 {
-    if (!m_of_processes || now >= m_looked_at + k_between_walks) {
-        m_looked_at = now;
+    if (!m_of_processes || now >= m_checked_at + k_between_walks) {
+        m_checked_at = now;
         RunSample found;
         if (has_lists_of_children()) {
             const ProcessUse all = use_of_all(m_root, ::getpid());
@@ -338,7 +338,7 @@ void RunUse::by_processes(RunSample& sample, std::chrono::steady_clock::time_poi
     }
 }
 
-RunSample RunUse::look(std::chrono::steady_clock::time_point now)
+RunSample RunUse::measure(std::chrono::steady_clock::time_point now)
 {
     RunSample sample;
     by_cgroup(sample);

@@ -31,7 +31,7 @@ std::optional<std::uint64_t> net_sum(std::string_view text, bool sent);
 class RunUse {
 public:
     explicit RunUse(pid_t root);
-    RunSample look(std::chrono::steady_clock::time_point now);
+    RunSample measure(std::chrono::steady_clock::time_point now);
 
 private:
     void by_cgroup(RunSample& sample) const;
@@ -40,7 +40,7 @@ private:
     pid_t m_root;
     JobCgroup m_cgroup;
     std::optional<RunSample> m_of_processes;
-    std::chrono::steady_clock::time_point m_looked_at;
+    std::chrono::steady_clock::time_point m_checked_at;
 };
 
 } // namespace gpuq::supervisor

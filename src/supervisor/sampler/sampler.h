@@ -15,8 +15,8 @@ struct SamplerPlan {
     std::string node;
     std::string variable; ///< the variable with its GPUs (sampling.h)
     int gpus = 0;
-    int folder = -1;    ///< the link's directory
-    bool looks = false; ///< report for each sample whether the GPUs are idle
+    int directory = -1;      ///< the link's directory
+    bool activities = false; ///< report for each sample whether the GPUs are idle
 };
 
 /// The child process that samples this process and its descendants (sampling.h): a separate
@@ -25,9 +25,10 @@ struct SamplerPlan {
 class Sampler {
 public:
     void start(const SamplerPlan& plan);
-    void stop() { m_lifeline.reset(); }
-    /// The pipe of its idle reports (SampledLook), non-blocking; empty if they were not requested.
-    Descriptor take_looks() { return std::move(m_looks); }
+    void stop() { m_reconnect.reset(); }
+    /// The pipe of its idle reports (SampledActivity), non-blocking; empty if they were not
+    /// requested.
+    Descriptor take_activities() { return std::move(m_activities); }
 
     bool was_started() const { return m_started; }
     std::optional<pid_t> pid() const { return m_pid; }
@@ -36,7 +37,7 @@ public:
 private:
     bool m_started = false;
     std::optional<pid_t> m_pid;
-    Descriptor m_lifeline, m_looks;
+    Descriptor m_reconnect, m_activities;
 };
 
 } // namespace gpuq::supervisor

@@ -38,7 +38,7 @@ public:
     Driver(const OpenGpus& open, const JobGpus& held)
     {
         if (held.count > 0) {
-            std::thread([this, open, held] { ask_for_ever(open, held); }).detach();
+            std::thread([this, open, held] { measure_forever(open, held); }).detach();
         }
     }
     DriverState state()
@@ -48,7 +48,7 @@ public:
     }
 
 private:
-    void ask_for_ever(const OpenGpus& open, const JobGpus& held)
+    void measure_forever(const OpenGpus& open, const JobGpus& held)
     {
         const auto gpus = open(held);
         auto next = Clock::now();
@@ -57,10 +57,10 @@ private:
                 const std::lock_guard lock(m_mutex);
                 m_state.asked = Clock::now();
             }
-            auto looks = gpus->look();
+            auto activities = gpus->measure();
             {
                 const std::lock_guard lock(m_mutex);
-                m_state.last = std::move(looks);
+                m_state.last = std::move(activities);
                 m_state.answered = Clock::now();
                 m_state.asked.reset();
             }
@@ -73,11 +73,11 @@ private:
     DriverState m_state;
 };
 
-std::vector<GpuName> names_of(const std::vector<GpuLook>& looks)
+std::vector<GpuName> names_of(const std::vector<GpuReading>& activities)
 {
     std::vector<GpuName> names;
-    for (const GpuLook& look : looks) {
-        names.push_back(look.name);
+    for (const GpuReading& activity : activities) {
+        names.push_back(activity.name);
     }
     return names;
 }
@@ -115,7 +115,7 @@ private:
     {
         m_since_open = 0;
         m_file.reset();
-        m_file.reset(::openat(k_sample_folder, m_name.c_str(),
+        m_file.reset(::openat(k_sample_directory, m_name.c_str(),
                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0600));
     }
     /// On a full disk samples are missing; a partial one is not valid.
@@ -183,13 +183,13 @@ JobGpus held_gpus(const std::function<std::optional<std::string>(const char*)>& 
     held.ids = variables(variable.c_str()).value_or("");
     const bool named = held.visible.find("GPU-") != std::string::npos ||
                        held.visible.find("MIG-") != std::string::npos;
-    const std::size_t told = parts_of(named ? held.visible : held.ids);
-    held.count = std::min(told > 0 ? told : asked_for, k_most_gpus);
+    const std::size_t visible_count = parts_of(named ? held.visible : held.ids);
+    held.count = std::min(visible_count > 0 ? visible_count : asked_for, k_most_gpus);
     return held;
 }
 
 void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, std::uint32_t cpus,
-            pid_t root, bool with_looks)
+            pid_t root, bool with_activities)
 {
     heed_no_job_signals();
     ::prctl(PR_SET_NAME, "gpuq-sample");
@@ -204,7 +204,7 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, 
     auto last = began;
     auto next = began;
     GpuTime gpu_time;
-    telemetry::IdleLooks looks;
+    telemetry::ActivityMeter activities;
     for (bool ended = false; !ended;) {
         next = std::max(next + k_period, Clock::now());
         ended = wait_until(next) || (::kill(root, 0) != 0 && errno == ESRCH);
@@ -215,16 +215,17 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, 
         sample.elapsed = std::chrono::floor<milliseconds>(now - began);
         sample.stands_for = sample.elapsed - std::chrono::floor<milliseconds>(last - began);
         sample.gpus = gpus_at(state, held.count, now);
-        sample.run = use.look(now);
+        sample.run = use.measure(now);
         gpu_time += gpu_time_between(sample.stands_for, sample.gpus);
         sample.gpu_time = gpu_time;
         last = now;
         file.name(names_of(state.last));
         file.add(sample);
-        if (with_looks) {
+        if (with_activities) {
             // If the pipe is full, the report is lost, and counts as missing.
-            const SampledLook sampled{began, looks.look(sample)};
-            [[maybe_unused]] const ssize_t told = ::write(k_sample_looks, &sampled, sizeof sampled);
+            const SampledActivity sampled{began, activities.activity(sample)};
+            [[maybe_unused]] const ssize_t visible_count =
+                ::write(k_sample_activities, &sampled, sizeof sampled);
         }
     }
     // A thread may still hang in the driver.

@@ -15,14 +15,14 @@
 namespace gpuq::supervisor {
 
 /// File descriptors passed to `gpuq-supervisor sample`.
-constexpr int k_sample_folder = 3;   ///< the directory of the link
-constexpr int k_sample_lifeline = 4; ///< a pipe that closes when the run ends
-constexpr int k_sample_looks = 5;    ///< a pipe for the idle report of each sample
+constexpr int k_sample_directory = 3;  ///< the directory of the link
+constexpr int k_sample_lifeline = 4;   ///< a pipe that closes when the run ends
+constexpr int k_sample_activities = 5; ///< a pipe for the idle report of each sample
 
 /// A record in that pipe: both ends use the same executable on the same node.
-struct SampledLook {
+struct SampledActivity {
     std::chrono::steady_clock::time_point began; ///< the start of the look's time scale
-    telemetry::IdleLook look;
+    telemetry::Activity activity;
 };
 
 /// A driver that has not answered for this long is hung; detected at the next sample.
@@ -33,7 +33,7 @@ constexpr std::chrono::milliseconds k_driver_patience{4000};
 struct DriverState {
     std::optional<std::chrono::steady_clock::time_point> asked;
     std::optional<std::chrono::steady_clock::time_point> answered;
-    std::vector<GpuLook> last;
+    std::vector<GpuReading> last;
 };
 /// The GPU values at `now`: those of the last answer, or unknown if the driver hangs or the answer
 /// is too old. Pure.
@@ -56,8 +56,8 @@ using OpenGpus = std::function<std::unique_ptr<Gpus>(const JobGpus&)>;
 /// process `root` is gone. Without Slurm cgroups, the run is measured as `root` and its
 /// descendants. The driver is queried on a separate thread: if it hangs, only its values are
 /// missing, and no second query is made. `cpus`: the job's CPUs on this node; 0 if unknown.
-/// `with_looks`: k_sample_looks is open; writes to it never block. Ends the process.
+/// `with_activities`: k_sample_activities is open; writes to it never block. Ends the process.
 [[noreturn]] void sample(const OpenGpus& open, const JobGpus& held, const std::string& node,
-                         std::uint32_t cpus, pid_t root, bool with_looks);
+                         std::uint32_t cpus, pid_t root, bool with_activities);
 
 } // namespace gpuq::supervisor

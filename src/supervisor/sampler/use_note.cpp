@@ -12,9 +12,9 @@ using std::chrono::milliseconds;
 
 } // namespace
 
-std::string note_use(Doors& doors, const Options& options, milliseconds allocated, JobEnd end)
+std::string note_use(Services& services, const Options& options, milliseconds allocated, JobEnd end)
 {
-    const auto store = doors.store(options.state_dir);
+    const auto store = services.store(options.state_dir);
     GpuTime measured;
     for (const NodeSample& node :
          store ? newest_samples(**store, options.key, options.link) : std::vector<NodeSample>{}) {
@@ -25,7 +25,7 @@ std::string note_use(Doors& doors, const Options& options, milliseconds allocate
     }
     const std::string use = to_note(of_allocated(measured, allocated));
     const std::string comment = job_comment(options.key, options.link) + " " + use;
-    return doors.note(*options.job, comment, end) ? use : "";
+    return services.note(*options.job, comment, end) ? use : "";
 }
 
 void UseNote::begin(milliseconds allocated, JobEnd end, Clock::time_point now)

@@ -43,7 +43,7 @@ private:
 };
 
 /// The helper's work. Returns what it has noted; empty: nothing.
-std::string note_use(Doors& doors, const Options& options, std::chrono::milliseconds allocated,
-                     JobEnd end);
+std::string note_use(Services& services, const Options& options,
+                     std::chrono::milliseconds allocated, JobEnd end);
 
 } // namespace gpuq::supervisor

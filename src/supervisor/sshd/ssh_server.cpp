@@ -37,23 +37,23 @@ using namespace std::chrono_literals;
 
 constexpr auto k_kill_patience = 5s;
 /// Debian's sshd, if started by root, needs this directory, which its service would have created.
-constexpr const char* k_root_folder = "/run/sshd";
+constexpr const char* k_root_directory = "/run/sshd";
 
 /// The configuration file of one sshd, for as long as it runs.
 class ConfigFile {
 public:
-    ConfigFile(Descriptor folder, std::string name)
-        : m_folder(std::move(folder))
+    ConfigFile(Descriptor directory, std::string name)
+        : m_directory(std::move(directory))
         , m_name(std::move(name))
     {
     }
-    ~ConfigFile() { ::unlinkat(m_folder.get(), m_name.c_str(), 0); }
+    ~ConfigFile() { ::unlinkat(m_directory.get(), m_name.c_str(), 0); }
     ConfigFile(const ConfigFile&) = delete;
     ConfigFile& operator=(const ConfigFile&) = delete;
 
     Result<void> write(const std::string& text) const
     {
-        const Descriptor file(::openat(m_folder.get(), m_name.c_str(),
+        const Descriptor file(::openat(m_directory.get(), m_name.c_str(),
                                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
         if (!file || !write_all(file.get(), text)) {
             return fail(Error::Kind::io, fmt::format("{}: {}", m_name, error_text(errno)));
@@ -62,7 +62,7 @@ public:
     }
 
 private:
-    Descriptor m_folder;
+    Descriptor m_directory;
     std::string m_name;
 };
 
@@ -215,10 +215,10 @@ Result<int> carry(const std::function<Result<pid_t>(int output)>& start)
 {
     TRY_ASSIGN(Pipe output, make_pipe());
     become_subreaper();
-    Descriptor told = signals();
+    Descriptor signal_fd = signals();
     TRY_ASSIGN(const pid_t pid, start(output.write.get()));
     output.write.reset();
-    Carrier(std::move(told), std::move(output.read), pid).run();
+    Carrier(std::move(signal_fd), std::move(output.read), pid).run();
     kill_descendants(k_kill_patience);
     return static_cast<int>(ExitStatus::success);
 }
@@ -265,19 +265,19 @@ Result<int> serve(const Options& options)
                                              options.node));
         return k_status_no_sshd;
     }
-    TRY_ASSIGN(const RunFolder folder, RunFolder::open(options.state_dir, options.key));
-    TRY_ASSIGN(const Run run, folder.read_run());
-    TRY_ASSIGN(Descriptor connect, folder.connect());
+    TRY_ASSIGN(const RunDirectory directory, RunDirectory::open(options.state_dir, options.key));
+    TRY_ASSIGN(const Run run, directory.read_run());
+    TRY_ASSIGN(Descriptor connect, directory.connect());
     TRY_ASSIGN(const SshdSettings settings, settings_for(run, options));
     TRY_ASSIGN(const std::string text, sshd_config(settings));
     const std::string name = fmt::format("sshd_config.{}.{}", options.node, ::getpid());
     const ConfigFile config(std::move(connect), name);
     TRY(config.write(text));
     if (::geteuid() == 0) {
-        ::mkdir(k_root_folder, 0755);
+        ::mkdir(k_root_directory, 0755);
     }
     return carry([&](int output) {
-        return start_sshd(*sshd, fmt::format("{}/{}", settings.folder, name), run, output);
+        return start_sshd(*sshd, fmt::format("{}/{}", settings.directory, name), run, output);
     });
 }
 
@@ -297,9 +297,9 @@ std::optional<std::string> find_sshd(const char* chosen, const char* path)
     if (chosen != nullptr && *chosen != '\0') {
         return ::access(chosen, X_OK) == 0 ? std::optional<std::string>(chosen) : std::nullopt;
     }
-    std::string folders = path == nullptr ? "" : path;
-    folders += ":/usr/sbin:/usr/local/sbin:/sbin:/usr/lib/ssh";
-    for (std::string_view rest = folders; !rest.empty();) {
+    std::string directories = path == nullptr ? "" : path;
+    directories += ":/usr/sbin:/usr/local/sbin:/sbin:/usr/lib/ssh";
+    for (std::string_view rest = directories; !rest.empty();) {
         const auto end = std::min(rest.find(':'), rest.size());
         std::string file = fmt::format("{}/sshd", rest.substr(0, end));
         rest.remove_prefix(std::min(end + 1, rest.size()));

@@ -41,10 +41,10 @@ std::string set_environment(const std::vector<std::string>& environment)
 
 Result<std::string> sshd_config(const SshdSettings& settings)
 {
-    if (!can_be_quoted(settings.folder) || settings.folder.find('%') != std::string::npos) {
+    if (!can_be_quoted(settings.directory) || settings.directory.find('%') != std::string::npos) {
         return fail(
             Error::Kind::usage,
-            fmt::format("sshd_config can't contain the directory name {}", settings.folder));
+            fmt::format("sshd_config can't contain the directory name {}", settings.directory));
     }
     return fmt::format(R"(HostKey "{0}/{1}"
 AuthorizedKeysFile "{0}/{2}"{3}
@@ -71,7 +71,7 @@ AllowTcpForwarding yes
 X11Forwarding no
 Subsystem sftp internal-sftp
 {5})",
-                       settings.folder, layout::k_connect_host_key, layout::k_connect_authorized,
+                       settings.directory, layout::k_connect_host_key, layout::k_connect_authorized,
                        settings.own_keys ? " %h/.ssh/authorized_keys" : "", settings.user,
                        set_environment(settings.environment));
 }

@@ -12,7 +12,7 @@ namespace gpuq::supervisor {
 
 /// Parameters of an sshd that serves one connection of one user.
 struct SshdSettings {
-    std::string folder; ///< runs/KEY/connect, absolute
+    std::string directory; ///< runs/KEY/connect, absolute
     std::string user;
     bool own_keys = false;                ///< also accept keys in ~/.ssh/authorized_keys
     std::vector<std::string> environment; ///< NAME=VALUE for its sessions

@@ -35,11 +35,12 @@ std::string refusal(std::string why)
     return wire::encode(wire::Refused{std::move(why)}).append(wire::k_flush);
 }
 
-bool is_news(const std::optional<wire::StdinTaken>& told, const wire::StdinTaken& now)
+bool is_news(const std::optional<wire::StdinTaken>& reported, const wire::StdinTaken& now)
 {
-    const bool near_limit = told && now.offset + k_typed_untold > told->offset + told->room &&
-                            now.offset + now.room > told->offset + told->room;
-    return !told || near_limit || now.offset - told->offset >= k_typed_untold;
+    const bool near_limit = reported &&
+                            now.offset + k_typed_untold > reported->offset + reported->room &&
+                            now.offset + now.room > reported->offset + reported->room;
+    return !reported || near_limit || now.offset - reported->offset >= k_typed_untold;
 }
 
 } // namespace
@@ -110,7 +111,7 @@ void Clients::handle(const PollSet& polls, Clock::time_point now)
         member.dead = member.dead || silent || polls.ready(member.polled_relay) != 0;
     }
     bury(now);
-    tell_input_taken();
+    report_input_taken();
 }
 
 void Clients::accept(Clock::time_point now)
@@ -347,7 +348,7 @@ void Clients::bury(Clock::time_point now)
     std::erase_if(m_members, [](const Member& member) { return member.dead; });
 }
 
-void Clients::tell_input_taken()
+void Clients::report_input_taken()
 {
     for (Member& member : m_members) {
         const bool counts =
@@ -357,9 +358,9 @@ void Clients::tell_input_taken()
         }
         const wire::StdinTaken taken{
             member.terminal ? m_typed[member.terminal->client] : m_input.taken(), m_input.room()};
-        if (member.terminal ? is_news(member.told, taken) : member.told != taken) {
+        if (member.terminal ? is_news(member.reported, taken) : member.reported != taken) {
             member.connection.send(taken);
-            member.told = taken;
+            member.reported = taken;
         }
     }
 }
@@ -380,8 +381,8 @@ std::optional<Clients::Clock::time_point> Clients::transmit(Clock::time_point no
         member.dead = member.dead || !member.connection.transmit(m_backlog, now);
         if (member.connection.wants_history()) {
             member.connection.history_asked();
-            m_log.ask_history(member.connection.id(), member.connection.bookmark(),
-                              m_backlog.begin());
+            m_log.request_history(member.connection.id(), member.connection.bookmark(),
+                                  m_backlog.begin());
         }
         again = member.connection.held_until() ? member.connection.held_until() : again;
     }
@@ -430,7 +431,7 @@ std::uint64_t Clients::needed(Clock::time_point now, std::chrono::milliseconds s
     return first;
 }
 
-bool Clients::all_told(Clock::time_point now, std::chrono::milliseconds stalled)
+bool Clients::all_notified(Clock::time_point now, std::chrono::milliseconds stalled)
 {
     for (Member& member : m_members) {
         member.dead = member.connection.stalled(now, stalled);

@@ -76,7 +76,7 @@ public:
     /// The first chunk that a client which keeps reading still needs.
     std::uint64_t needed(Clock::time_point now, std::chrono::milliseconds stalled) const;
     /// Drops clients that do not read any more. True if all others have been sent the end.
-    bool all_told(Clock::time_point now, std::chrono::milliseconds stalled);
+    bool all_notified(Clock::time_point now, std::chrono::milliseconds stalled);
     /// True if only guards, and clients whose end cannot be detected, are left.
     bool all_gone() const;
 
@@ -87,7 +87,7 @@ private:
         bool dead = false;
         std::optional<wire::Terminal> terminal;
         std::uint64_t turn = 0; ///< the terminal with the highest number determines the size
-        std::optional<wire::StdinTaken> told;
+        std::optional<wire::StdinTaken> reported;
     };
     void accept(Clock::time_point now);
     void introduce(Connection& connection);
@@ -105,7 +105,7 @@ private:
     bool owns(const Member& member) const { return m_owner == member.connection.id(); }
     void bury(Clock::time_point now);
     void lose_owner(const Connection& connection, Clock::time_point now);
-    void tell_input_taken();
+    void report_input_taken();
 
     Backlog& m_backlog;
     InputBuffer& m_input;

@@ -91,7 +91,7 @@ void LogWriter::start()
 
 std::optional<std::string> LogWriter::stop_request_now() const
 {
-    return m_setup.folder ? m_setup.folder->stop_request() : std::nullopt;
+    return m_setup.directory ? m_setup.directory->stop_request() : std::nullopt;
 }
 
 template <typename Change>
@@ -117,14 +117,14 @@ void LogWriter::record(Event event, Urgency urgency)
     });
 }
 
-void LogWriter::ask_history(int asker, const Bookmark& bookmark, const Position& end)
+void LogWriter::request_history(int asker, const Bookmark& bookmark, const Position& end)
 {
     change([&](LogWriter& self) { self.m_questions.push_back({asker, bookmark, end}); });
 }
 
-void LogWriter::look_for_stop()
+void LogWriter::check_stop()
 {
-    change([](LogWriter& self) { self.m_work.look = true; });
+    change([](LogWriter& self) { self.m_work.check_requests = true; });
 }
 
 void LogWriter::drop_stop_file()
@@ -137,12 +137,12 @@ void LogWriter::write_idle(std::string text)
     change([&](LogWriter& self) { self.m_work.idle = std::move(text); });
 }
 
-void LogWriter::ask_rank_notes()
+void LogWriter::request_rank_notes()
 {
     change([](LogWriter& self) { self.m_work.rank_notes = true; });
 }
 
-void LogWriter::ask_release(std::string name, int most)
+void LogWriter::request_release(std::string name, int most)
 {
     change([&](LogWriter& self) { self.m_work.release.emplace(std::move(name), most); });
 }
@@ -158,7 +158,7 @@ LogWriter::News LogWriter::take_news()
     return std::exchange(m_news, News{});
 }
 
-void LogWriter::tell(News news)
+void LogWriter::report(News news)
 {
     {
         const std::lock_guard lock(m_mutex);
@@ -183,12 +183,12 @@ void LogWriter::tell(News news)
             m_news.may_release = news.may_release;
         }
         m_news.fenced = m_news.fenced || news.fenced;
-        m_news.looked = m_news.looked || news.looked;
+        m_news.checked = m_news.checked || news.checked;
         m_news.written = m_news.written || news.written;
         m_news.synced = m_news.synced || news.synced;
     }
     const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t told = ::write(m_wake, &one, sizeof one);
+    [[maybe_unused]] const ssize_t woken = ::write(m_wake, &one, sizeof one);
 }
 
 // ---- the thread ----
@@ -210,9 +210,9 @@ LogWriter::Work LogWriter::wait_for_work()
     std::unique_lock lock(m_mutex);
     const auto until = m_sync_due ? std::min(m_next_tick, *m_sync_due) : m_next_tick;
     m_condition.wait_until(lock, until, [this] {
-        return !m_work.events.empty() || !m_questions.empty() || m_work.ended || m_work.look ||
-               m_work.stop_file || m_work.idle || m_work.release || m_work.rank_notes ||
-               m_work.stop || m_backlog.to_log();
+        return !m_work.events.empty() || !m_questions.empty() || m_work.ended ||
+               m_work.check_requests || m_work.stop_file || m_work.idle || m_work.release ||
+               m_work.rank_notes || m_work.stop || m_backlog.to_log();
     });
     Work work = std::exchange(m_work, Work{});
     if (!m_questions.empty()) {
@@ -238,16 +238,16 @@ void LogWriter::do_work(Work& work)
         replace_idle(*work.idle);
     }
     if (work.release) {
-        tell({.may_release = m_setup.folder &&
-                             m_setup.folder->take_release(work.release->first, work.release->second,
-                                                          m_clock.now())});
+        report({.may_release = m_setup.directory &&
+                               m_setup.directory->take_release(
+                                   work.release->first, work.release->second, m_clock.now())});
     }
     if (work.rank_notes) {
-        tell({.rank_notes = read_rank_notes(m_setup.files.folder.get())});
+        report({.rank_notes = read_rank_notes(m_setup.files.directory.get())});
     }
-    if (work.look) {
-        look();
-        tell({.looked = true});
+    if (work.check_requests) {
+        check_requests();
+        report({.checked = true});
     }
     if (work.sync || (m_sync_due && now >= *m_sync_due)) {
         m_sync_due.reset();
@@ -259,8 +259,8 @@ void LogWriter::do_work(Work& work)
     if (work.question) {
         answer(*work.question);
     }
-    if (write_chunks() && m_tell_of_room.exchange(false)) {
-        tell({});
+    if (write_chunks() && m_report_space.exchange(false)) {
+        report({});
     }
     if (work.ended) {
         while (write_chunks()) {
@@ -320,9 +320,9 @@ void LogWriter::lose(const Chunk& chunk, std::size_t from, int error)
         m_broken = true;
         log::warning(log::Part::supervisor, "the program's log can't be written: {}",
                      error_text(error));
-        tell({.notes = {fmt::format("the log of this run can't be written ({}); the program "
-                                    "continues, its output is shown but not kept",
-                                    error_text(error))}});
+        report({.notes = {fmt::format("the log of this run can't be written ({}); the program "
+                                      "continues, its output is shown but not kept",
+                                      error_text(error))}});
     }
 }
 
@@ -335,8 +335,8 @@ bool LogWriter::may_write()
     if (!m_broken) {
         m_next_try = m_clock.steady() + m_setup.retry;
         m_broken = true;
-        tell({.notes = {"the log of this run can't be written; the program continues, its output "
-                        "is shown but not kept"}});
+        report({.notes = {"the log of this run can't be written; the program continues, its output "
+                          "is shown but not kept"}});
         return false;
     }
     if (m_clock.steady() < m_next_try) {
@@ -344,7 +344,7 @@ bool LogWriter::may_write()
     }
     m_next_try = m_clock.steady() + m_setup.retry;
     struct statvfs space {};
-    if (!m_setup.files.open() || ::fstatvfs(m_setup.files.folder.get(), &space) != 0 ||
+    if (!m_setup.files.open() || ::fstatvfs(m_setup.files.directory.get(), &space) != 0 ||
         space.f_bavail * space.f_frsize < k_room_again || (space.f_flag & ST_RDONLY) != 0) {
         return false;
     }
@@ -352,12 +352,12 @@ bool LogWriter::may_write()
     m_journal.use(m_setup.files.journal.get());
     make_reserve();
     // The journal must report the gap before the first byte after it is written.
-    tell_lost();
-    tell({.notes = {"the log of this run is written again"}});
+    report_lost();
+    report({.notes = {"the log of this run is written again"}});
     return true;
 }
 
-void LogWriter::tell_lost()
+void LogWriter::report_lost()
 {
     for (const Stream stream : {Stream::out, Stream::err}) {
         if (auto& untold = m_untold[index_of(stream)]) {
@@ -425,7 +425,7 @@ void LogWriter::write_pending_events()
             if (!m_reserve) {
                 return;
             }
-            ::unlinkat(m_setup.files.folder.get(), k_reserve_name, 0);
+            ::unlinkat(m_setup.files.directory.get(), k_reserve_name, 0);
             m_reserve = false;
             continue;
         }
@@ -442,41 +442,41 @@ void LogWriter::tick()
         beat();
         write_pending_events();
     }
-    look();
+    check_requests();
 }
 
-void LogWriter::look()
+void LogWriter::check_requests()
 {
-    if (!m_setup.folder) {
+    if (!m_setup.directory) {
         return;
     }
-    if (auto request = m_stop_seen ? std::nullopt : m_setup.folder->stop_request()) {
+    if (auto request = m_stop_seen ? std::nullopt : m_setup.directory->stop_request()) {
         m_stop_seen = true;
-        tell({.stop_request = std::move(request)});
+        report({.stop_request = std::move(request)});
     }
-    if (auto request = m_save_seen ? std::nullopt : m_setup.folder->save_request()) {
+    if (auto request = m_save_seen ? std::nullopt : m_setup.directory->save_request()) {
         m_save_seen = true;
-        tell({.save_request = std::move(request)});
+        report({.save_request = std::move(request)});
     }
-    if (auto request = m_setup.next ? m_setup.folder->rehearsal_request() : std::nullopt;
+    if (auto request = m_setup.next ? m_setup.directory->rehearsal_request() : std::nullopt;
         request && *request != m_rehearsal_seen) {
         m_rehearsal_seen = *request;
-        tell({.rehearsal_request = std::move(request)});
+        report({.rehearsal_request = std::move(request)});
     }
-    if (auto request =
-            m_setup.exemptible && !m_exemption_seen ? m_setup.folder->exemption() : std::nullopt) {
+    if (auto request = m_setup.exemptible && !m_exemption_seen ? m_setup.directory->exemption()
+                                                               : std::nullopt) {
         m_exemption_seen = true;
-        tell({.exemption = std::move(request)});
+        report({.exemption = std::move(request)});
     }
-    if (m_setup.next && !m_fence_seen && m_setup.folder->is_claimed(*m_setup.next)) {
+    if (m_setup.next && !m_fence_seen && m_setup.directory->is_claimed(*m_setup.next)) {
         m_fence_seen = true;
-        tell({.fenced = true});
+        report({.fenced = true});
     }
 }
 
 void LogWriter::make_stop_file()
 {
-    const Descriptor file(::openat(m_setup.files.folder.get(), k_stop_file,
+    const Descriptor file(::openat(m_setup.files.directory.get(), k_stop_file,
                                    O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 
@@ -485,13 +485,13 @@ void LogWriter::make_stop_file()
 void LogWriter::replace_idle(const std::string& text)
 {
     const std::string temporary = std::string(".") + k_idle_finding;
-    const int folder = m_setup.files.folder.get();
-    const Descriptor file(::openat(folder, temporary.c_str(),
+    const int directory = m_setup.files.directory.get();
+    const Descriptor file(::openat(directory, temporary.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file && write_all(file.get(), text) && ::fdatasync(file.get()) == 0) {
-        ::renameat(folder, temporary.c_str(), folder, k_idle_finding);
+        ::renameat(directory, temporary.c_str(), directory, k_idle_finding);
     } else if (file) {
-        ::unlinkat(folder, temporary.c_str(), 0);
+        ::unlinkat(directory, temporary.c_str(), 0);
     }
 }
 
@@ -506,12 +506,12 @@ void LogWriter::beat()
 
 void LogWriter::make_reserve()
 {
-    const int folder = m_setup.files.folder.get();
-    if (m_reserve || folder < 0) {
+    const int directory = m_setup.files.directory.get();
+    if (m_reserve || directory < 0) {
         return;
     }
     const Descriptor file(
-        ::openat(folder, k_reserve_name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+        ::openat(directory, k_reserve_name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     m_reserve = file && write_all(file.get(), std::string(k_reserve, '\0'));
 }
 
@@ -524,34 +524,34 @@ void LogWriter::answer(const Question& question)
     answer.pieces = read_on(files, answer.bookmark, question.end, k_history_piece);
     News news;
     news.answers.push_back(std::move(answer));
-    tell(std::move(news));
+    report(std::move(news));
 }
 
 void LogWriter::write_end(const Event& ended)
 {
-    const bool local = is_local(m_setup.files.folder.get());
+    const bool local = is_local(m_setup.files.directory.get());
     write_order();
-    tell_lost();
+    report_lost();
     if (!local) {
         sync_files();
     }
     journal(ended);
     beat();
-    ::unlinkat(m_setup.files.folder.get(), k_reserve_name, 0);
+    ::unlinkat(m_setup.files.directory.get(), k_reserve_name, 0);
     m_reserve = false;
-    if (m_setup.folder) {
-        m_setup.folder->forget_keys();
+    if (m_setup.directory) {
+        m_setup.directory->forget_keys();
     }
     if (!local) {
         ::fsync(m_setup.files.journal.get());
         ::fsync(m_setup.files.heartbeat.get());
     }
-    tell({.written = true});
+    report({.written = true});
     if (local) {
         sync_files();
         ::fsync(m_setup.files.journal.get());
     }
-    tell({.synced = true});
+    report({.synced = true});
 }
 
 void LogWriter::sync_files()

@@ -34,7 +34,7 @@ enum class Urgency { soon, now };
 class LogWriter {
 public:
     struct Setup {
-        std::optional<RunFolder> folder;
+        std::optional<RunDirectory> directory;
         LinkFiles files;
         JobId job;
         std::chrono::milliseconds retry{5'000};
@@ -56,19 +56,19 @@ public:
     void poke();
     void record(Event event, Urgency urgency = Urgency::soon);
     /// Reads from a bookmark up to `end`; the answer arrives in take_news().
-    void ask_history(int asker, const Bookmark& bookmark, const Position& end);
+    void request_history(int asker, const Bookmark& bookmark, const Position& end);
     /// Checks for a stop request now instead of at the next tick (one second).
-    void look_for_stop();
+    void check_stop();
     /// Creates the link's file `stop`: GPUQ_STOP_FILE.
     void drop_stop_file();
     /// Replaces the link's idle.json (runs/idle.h).
     void write_idle(std::string text);
     /// Reads the notes of the ranks (rank_notes.h).
-    void ask_rank_notes();
-    /// Takes one of this hour's releases (RunFolder::take_release).
-    void ask_release(std::string name, int most);
+    void request_rank_notes();
+    /// Takes one of this hour's releases (RunDirectory::take_release).
+    void request_release(std::string name, int most);
     /// Wakes the loop after the next written chunk.
-    void tell_of_room() { m_tell_of_room = true; }
+    void report_space() { m_report_space = true; }
     /// Nothing is appended to the backlog any more: writes everything, then `ended`.
     void finish(Event ended);
 
@@ -82,10 +82,10 @@ public:
         std::optional<std::string> save_request;      ///< the text of save_and_stop.json, once
         std::optional<std::string> rehearsal_request; ///< each new text once
         std::optional<std::string> exemption;         ///< the text of exempt.json, once
-        std::optional<RankNotes> rank_notes;          ///< answer to ask_rank_notes()
-        std::optional<bool> may_release;              ///< answer to ask_release()
+        std::optional<RankNotes> rank_notes;          ///< answer to request_rank_notes()
+        std::optional<bool> may_release;              ///< answer to request_release()
         bool fenced = false;            ///< the next link has started: this one was declared dead
-        bool looked = false;            ///< answer to look_for_stop()
+        bool checked = false;           ///< answer to check_stop()
         std::vector<std::string> notes; ///< messages for users
         std::vector<Answer> answers;
         bool written = false; ///< after finish(): all of it is visible to readers
@@ -106,7 +106,7 @@ private:
         std::optional<std::string> idle;
         std::optional<std::pair<std::string, int>> release;
         bool sync = false;
-        bool look = false;
+        bool check_requests = false;
         bool stop_file = false;
         bool rank_notes = false;
         bool stop = false;
@@ -119,13 +119,13 @@ private:
     bool write_chunk(const Chunk& chunk);
     void lose(const Chunk& chunk, std::size_t from, int error);
     bool may_write();
-    void tell_lost();
+    void report_lost();
     void switch_to(Stream stream);
     void write_order();
     void journal(const Event& event);
     void write_pending_events();
     void tick();
-    void look();
+    void check_requests();
     void make_stop_file();
     void replace_idle(const std::string& text);
     void beat();
@@ -133,7 +133,7 @@ private:
     void answer(const Question& question);
     void write_end(const Event& ended);
     void sync_files();
-    void tell(News news);
+    void report(News news);
     template <typename Change>
     void change(Change change);
 
@@ -142,7 +142,7 @@ private:
     Clock& m_clock;
     const int m_wake;
     std::thread m_thread;
-    std::atomic<bool> m_tell_of_room = false;
+    std::atomic<bool> m_report_space = false;
 
     // Shared, protected by the mutex.
     std::mutex m_mutex;

@@ -15,7 +15,7 @@ constexpr std::size_t k_read = 64 << 10;
 
 } // namespace
 
-Result<RankOutput> RankOutput::open(int link_folder, int rank)
+Result<RankOutput> RankOutput::open(int link_directory, int rank)
 {
     RankOutput output;
     for (std::size_t i = 0; i < k_names.size(); ++i) {
@@ -23,7 +23,7 @@ Result<RankOutput> RankOutput::open(int link_folder, int rank)
         Stream& stream = output.m_streams[i];
         stream.from = std::move(pipe.read);
         stream.program_side = std::move(pipe.write);
-        stream.log.reset(::openat(link_folder, fmt::format("{}.{}", k_names[i], rank).c_str(),
+        stream.log.reset(::openat(link_directory, fmt::format("{}.{}", k_names[i], rank).c_str(),
                                   O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     }
     return output;

@@ -17,7 +17,7 @@ namespace gpuq::supervisor {
 /// are missing, but later ones keep their offsets; the streams are always complete.
 class RankOutput {
 public:
-    static Result<RankOutput> open(int link_folder, int rank);
+    static Result<RankOutput> open(int link_directory, int rank);
     /// The pipes to be stdout and stderr of the rank's process.
     std::array<int, 2> program_side() const;
     /// Call once that process exists.

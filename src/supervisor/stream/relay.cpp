@@ -94,14 +94,14 @@ int relay(const Options& options)
     // closed the connection before they were sent.
     char piece[4096];
     ssize_t size = 0;
-    bool told = false;
+    bool reported = false;
     while ((size = ::read(socket->get(), piece, sizeof piece)) > 0 ||
            (size < 0 && errno == EINTR)) {
-        told = told || size > 0;
+        reported = reported || size > 0;
         write_all(STDOUT_FILENO,
                   std::string_view(piece, size > 0 ? static_cast<std::size_t>(size) : 0));
     }
-    if (!given && !told) {
+    if (!given && !reported) {
         return no_supervisor(fail(Error::Kind::io, error_text(why_not)));
     }
     ::_exit(static_cast<int>(ExitStatus::success));
@@ -114,7 +114,7 @@ void report(const Options& options, const std::string& text)
     }
 }
 
-int guard(Doors& doors, const Options& options)
+int guard(Services& services, const Options& options)
 {
     ::signal(SIGPIPE, SIG_IGN);
     const auto socket = connect_soon(options);
@@ -136,7 +136,7 @@ int guard(Doors& doors, const Options& options)
     }
     if (options.job) {
         const int ended = status.value_or(static_cast<int>(ExitStatus::lost));
-        complete_for_ever(completion_by_fork(doors, *options.job, ended)); // no threads here
+        complete_for_ever(completion_by_fork(services, *options.job, ended)); // no threads here
     }
     return static_cast<int>(ExitStatus::success);
 }

@@ -11,7 +11,7 @@ int relay(const Options& options);
 
 /// Frees the allocation if the supervisor dies without reporting how the run ended, or if it has
 /// reported that but Slurm does not end the job (and with it this process) soon after.
-int guard(Doors& doors, const Options& options);
+int guard(Services& services, const Options& options);
 
 /// Has the supervisor of the link record in its journal a finding of this process about another
 /// user. Does nothing if the supervisor does not listen.

@@ -8,7 +8,7 @@ namespace gpuq::supervisor {
 namespace {
 
 constexpr std::size_t k_kept = 64 << 10;
-constexpr std::size_t k_told = 2 << 10;
+constexpr std::size_t k_gpuq_variables = 2 << 10;
 constexpr int k_lines = 5;
 
 // PyTorch, CUDA runtime and driver, cuBLAS, HIP, JAX and TensorFlow.
@@ -58,20 +58,20 @@ void Tail::add(Stream stream, std::string_view bytes)
 std::string Tail::last_lines() const
 {
     const std::string& all = m_err.empty() ? m_out : m_err;
-    std::string_view told = all;
-    told = told.substr(told.size() - std::min(told.size(), k_told));
-    std::size_t from = told.ends_with('\n') ? told.size() - 1 : told.size();
+    std::string_view line = all;
+    line = line.substr(line.size() - std::min(line.size(), k_gpuq_variables));
+    std::size_t from = line.ends_with('\n') ? line.size() - 1 : line.size();
     for (int lines = 0; lines < k_lines; ++lines) {
-        const std::size_t end = from == 0 ? std::string_view::npos : told.rfind('\n', from - 1);
+        const std::size_t end = from == 0 ? std::string_view::npos : line.rfind('\n', from - 1);
         if (end == std::string_view::npos) {
-            return std::string(told);
+            return std::string(line);
         }
         from = end;
     }
-    return std::string(told.substr(from + 1));
+    return std::string(line.substr(from + 1));
 }
 
-bool Tail::says_gpu_out_of_memory() const
+bool Tail::has_gpu_out_of_memory() const
 {
     return speaks_of_memory(m_err) || speaks_of_memory(m_out);
 }

@@ -17,7 +17,7 @@ public:
     std::string last_lines() const;
     /// True if the end of either stream (at least 64 KiB) contains a framework's message about
     /// exhausted GPU memory.
-    bool says_gpu_out_of_memory() const;
+    bool has_gpu_out_of_memory() const;
 
 private:
     std::string m_out, m_err;

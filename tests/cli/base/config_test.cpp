@@ -9,7 +9,7 @@ namespace gpuq::cli {
 namespace {
 
 using Texts = std::map<std::string, std::string>;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 SettingSources from(Texts variables, Texts files)
 {
@@ -37,7 +37,7 @@ TEST(Settings, AreReadFromAFile)
                                       "container: [podman, run, \"{image}\"]\n",
                                       "c.yaml");
     EXPECT_EQ(*settings,
-              (Settings{"/scratch/%u/gpuq", "local", Words{"podman", "run", "{image}"}}));
+              (Settings{"/scratch/%u/gpuq", "local", Strings{"podman", "run", "{image}"}}));
     EXPECT_EQ(*settings_in("", "c.yaml"), Settings{});
 }
 
@@ -73,11 +73,11 @@ TEST(Settings, ComeFromTheFirstPlaceThatHasThem)
     const Texts files = {{"/home/ann/.config/gpuq/config.yaml", "state_dir: /own\ncluster: own\n"},
                          {k_site_config, "state_dir: /site\ncluster: site\ncontainer: [run]\n"}};
     EXPECT_EQ(*load_settings(from({{"HOME", "/home/ann"}, {"GPUQ_STATE_DIR", "/var"}}, files)),
-              (Settings{"/var", "own", Words{"run"}}));
+              (Settings{"/var", "own", Strings{"run"}}));
     EXPECT_EQ(*load_settings(from({{"HOME", "/home/ann"}, {"GPUQ_CONTAINER", "env 'A B'"}}, files)),
-              (Settings{"/own", "own", Words{"env", "A B"}}));
+              (Settings{"/own", "own", Strings{"env", "A B"}}));
     EXPECT_EQ(*load_settings(from({{"GPUQ_STATE_DIR", ""}}, files)),
-              (Settings{"/site", "site", Words{"run"}}));
+              (Settings{"/site", "site", Strings{"run"}}));
     EXPECT_EQ(*load_settings(from({}, {})), Settings{});
 }
 
@@ -122,8 +122,8 @@ TEST(Settings, FollowXdgConfigHome)
 {
     const Texts files = {{"/xdg/gpuq/config.yaml", "cluster: xdg\n"},
                          {"/home/ann/.config/gpuq/config.yaml", "cluster: home\n"}};
-    const auto cluster = [&](const std::string& folder) {
-        return load_settings(from({{"HOME", "/home/ann"}, {"XDG_CONFIG_HOME", folder}}, files))
+    const auto cluster = [&](const std::string& directory) {
+        return load_settings(from({{"HOME", "/home/ann"}, {"XDG_CONFIG_HOME", directory}}, files))
             ->cluster;
     };
     EXPECT_EQ(cluster("/xdg"), "xdg");

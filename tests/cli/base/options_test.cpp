@@ -6,7 +6,7 @@
 namespace gpuq::cli {
 namespace {
 
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 constexpr Option k_table[] = {
     {'t', "time", "TIME", "how long"},
@@ -16,25 +16,25 @@ constexpr Option k_table[] = {
     {0, "pty", "", "a terminal", Option::State::reserved},
 };
 
-Parsed parsed(const Words& words, Order order = Order::mixed)
+Parsed parsed(const Strings& arguments, Order order = Order::mixed)
 {
-    return *parse_options(k_table, order, words);
+    return *parse_options(k_table, order, arguments);
 }
 
-std::string reason(const Words& words)
+std::string reason(const Strings& arguments)
 {
-    const auto result = parse_options(k_table, Order::mixed, words);
+    const auto result = parse_options(k_table, Order::mixed, arguments);
     return result ? "accepted" : result.error().text;
 }
 
 TEST(Options, AreReadInEverySpelling)
 {
-    for (const Words& words : {Words{"-t", "2h"}, Words{"-t2h"}, Words{"--time", "2h"},
-                               Words{"--time=2h"}, Words{"-t1h", "-t2h"}}) {
-        EXPECT_EQ(parsed(words).options.value("time"), "2h");
+    for (const Strings& arguments : {Strings{"-t", "2h"}, Strings{"-t2h"}, Strings{"--time", "2h"},
+                                     Strings{"--time=2h"}, Strings{"-t1h", "-t2h"}}) {
+        EXPECT_EQ(parsed(arguments).options.value("time"), "2h");
     }
     EXPECT_EQ(parsed({"--env=A=1", "--env", "B=2=3"}).options.values("env"),
-              (Words{"A=1", "B=2=3"}));
+              (Strings{"A=1", "B=2=3"}));
     const Options letters = parsed({"-fQt2h"}).options;
     EXPECT_TRUE(letters.has("follow") && letters.has("quiet"));
     EXPECT_EQ(letters.value("time"), "2h");
@@ -45,7 +45,7 @@ TEST(Options, MayStandBetweenOperands)
 {
     const Parsed mixed = parsed({"a", "-f", "b", "--", "-x", "--"});
     EXPECT_TRUE(mixed.options.has("follow"));
-    EXPECT_EQ(mixed.operands, (Words{"a", "b", "-x", "--"}));
+    EXPECT_EQ(mixed.operands, (Strings{"a", "b", "-x", "--"}));
 }
 
 TEST(Options, EndAtTheFirstWordThatIsNone)
@@ -53,10 +53,10 @@ TEST(Options, EndAtTheFirstWordThatIsNone)
     const Parsed run =
         parsed({"-t", "2h", "train.py", "--epochs", "3", "-t", "9"}, Order::options_first);
     EXPECT_EQ(run.options.value("time"), "2h");
-    EXPECT_EQ(run.operands, (Words{"train.py", "--epochs", "3", "-t", "9"}));
-    EXPECT_EQ(parsed({"--", "-x"}, Order::options_first).operands, Words{"-x"});
-    EXPECT_EQ(parsed({"a", "--", "b"}, Order::options_first).operands, (Words{"a", "--", "b"}));
-    EXPECT_EQ(parsed({"-"}, Order::options_first).operands, Words{"-"});
+    EXPECT_EQ(run.operands, (Strings{"train.py", "--epochs", "3", "-t", "9"}));
+    EXPECT_EQ(parsed({"--", "-x"}, Order::options_first).operands, Strings{"-x"});
+    EXPECT_EQ(parsed({"a", "--", "b"}, Order::options_first).operands, (Strings{"a", "--", "b"}));
+    EXPECT_EQ(parsed({"-"}, Order::options_first).operands, Strings{"-"});
 }
 
 TEST(Options, SayWhatIsWrong)

@@ -16,7 +16,7 @@ class ConnectionsTest : public ::testing::Test {
 protected:
     Connections connections(std::chrono::milliseconds handover = 0ms)
     {
-        return {m_loop, m_doors, m_run, {}, JobId{7}, handover, [] {
+        return {m_loop, m_services, m_run, {}, JobId{7}, handover, [] {
                     return std::vector<wire::Frame>{k_greeting};
                 }};
     }
@@ -27,11 +27,11 @@ protected:
     }
     void prepare_relay(Supervisor& relay)
     {
-        m_doors.steps.relays.push_back(relay.step_for_client());
+        m_services.steps.relays.push_back(relay.step_for_client());
     }
     void prepare_guard(Supervisor& guard)
     {
-        m_doors.steps.guards.push_back(guard.step_for_client());
+        m_services.steps.guards.push_back(guard.step_for_client());
     }
 
     /// Begins with a supervisor's own step and hands over to a relay.
@@ -53,11 +53,11 @@ protected:
                                                         Connections::Clock::now());
     }
 
-    const std::vector<std::string>& asked() const { return m_doors.steps.asked; }
+    const std::vector<std::string>& requests() const { return m_services.steps.requests; }
 
     EventLoop m_loop;
-    ClientDoors m_doors;
-    gpuq::Run m_run = fakes::some_run(m_doors.time.now(), "train");
+    ClientDoors m_services;
+    gpuq::Run m_run = fakes::some_run(m_services.time.now(), "train");
     Supervisor m_first = Supervisor::by_step();
     Supervisor m_relay = Supervisor::by_step();
     Supervisor m_guard = Supervisor::by_step();
@@ -73,7 +73,7 @@ TEST_F(ConnectionsTest, KeepTheFirstStepUntilTheHandover)
     ours.started();
     m_loop.run_once(0ms);
     EXPECT_EQ(until_next_timer(), 1h);
-    EXPECT_THAT(asked(), ElementsAre());
+    EXPECT_THAT(requests(), ElementsAre());
 }
 
 TEST_F(ConnectionsTest, ReplaceTheFirstStepAndLeaveAGuard)
@@ -82,13 +82,13 @@ TEST_F(ConnectionsTest, ReplaceTheFirstStepAndLeaveAGuard)
     Connections ours = connections();
     hand_over(ours);
     EXPECT_EQ(ours.current()->kind(), Connection::Kind::relay);
-    EXPECT_THAT(asked(), ElementsAre("relay 1 of job 7", "guard 1 of job 7", "abandon"));
+    EXPECT_THAT(requests(), ElementsAre("relay 1 of job 7", "guard 1 of job 7", "abandon"));
     m_guard.send(wire::Hello{});
     ours.on_guard();
-    EXPECT_EQ(asked().back(), "abandon");
+    EXPECT_EQ(requests().back(), "abandon");
     EXPECT_FALSE(ours.guard());
     EXPECT_TRUE(ours.secure()) << "without further steps";
-    EXPECT_EQ(asked().size(), 4U);
+    EXPECT_EQ(requests().size(), 4U);
 }
 
 TEST_F(ConnectionsTest, TryAGuardAgainLater)
@@ -133,7 +133,7 @@ TEST_F(ConnectionsTest, DropAConnectionAndScheduleAnother)
     ours.current()->read_errors();
     const Connections::Broken broken = ours.drop_current();
     EXPECT_TRUE(broken.never_began);
-    EXPECT_EQ(broken.words, "srun: error: node failure\n");
+    EXPECT_EQ(broken.messages, "srun: error: node failure\n");
     EXPECT_FALSE(ours.current());
     EXPECT_EQ(until_next_timer(), 1s);
     ours.give_up();
@@ -172,7 +172,7 @@ TEST_F(ConnectionsTest, RememberWhyTheSupervisorRefused)
 
 TEST_F(ConnectionsTest, UseNoSocketIfTheSettingsForbidIt)
 {
-    m_doors.set.direct = false;
+    m_services.set.direct = false;
     prepare_relay(m_relay);
     Connections ours = connections();
     ours.begin(std::nullopt);
@@ -187,19 +187,19 @@ TEST_F(ConnectionsTest, SecureARunThatIsStillOnItsFirstStep)
     ours.greeted();
     m_guard.send(wire::Hello{});
     EXPECT_TRUE(ours.secure());
-    EXPECT_THAT(asked(), ElementsAre("guard 1 of job 7", "abandon", "abandon"));
+    EXPECT_THAT(requests(), ElementsAre("guard 1 of job 7", "abandon", "abandon"));
 }
 
 TEST_F(ConnectionsTest, CantSecureARunWhoseStepHasDied)
 {
-    m_doors.steps.first_step_died = true;
+    m_services.steps.first_step_died = true;
     Connections ours = connections(1h);
     ours.begin(step(m_first));
     ours.greeted();
     m_first.disconnect();
     prepare_guard(m_guard);
     EXPECT_FALSE(ours.secure()) << "the guard's step does not begin";
-    EXPECT_EQ(asked().back(), "has_first_step 7");
+    EXPECT_EQ(requests().back(), "has_first_step 7");
 }
 
 } // namespace

@@ -20,8 +20,8 @@ protected:
     void start(User user = User::pipes)
     {
         m_options.terminal = user == User::terminal;
-        m_client.start(user, [this](Doors& doors, Signals& signals) {
-            return follow_run(doors, signals, m_run, JobId{7}, m_options, m_client.first);
+        m_client.start(user, [this](Services& services, Signals& signals) {
+            return follow_run(services, signals, m_run, JobId{7}, m_options, m_client.first);
         });
     }
 
@@ -36,7 +36,7 @@ protected:
 
     void record(LinkNumber link, Event event)
     {
-        event.at = m_client.doors.time.now();
+        event.at = m_client.services.time.now();
         m_journals[link] += to_line(event);
         ASSERT_TRUE(m_client.store->write(layout::journal(m_run.key, link), m_journals[link]));
     }
@@ -60,10 +60,10 @@ protected:
 
     void record_second_job()
     {
-        m_client.doors.steps.jobs.push_back(running_job(m_run, 8));
+        m_client.services.steps.jobs.push_back(running_job(m_run, 8));
         ASSERT_TRUE(m_client.store->write(
             layout::job_json(m_run.key, LinkNumber{2}),
-            to_json(LinkJob{"lab", JobId{8}, m_client.doors.time.now(), true})));
+            to_json(LinkJob{"lab", JobId{8}, m_client.services.time.now(), true})));
     }
 
     ScriptedClient m_client;
@@ -90,7 +90,7 @@ TEST_F(FollowTest, ContinuesWithTheNextLink)
     second.send(wire::Ended{{4, Cause::finished, "", Time{}}});
     EXPECT_EQ(m_client.status(), 4);
     EXPECT_EQ(m_client.out(), "one\ntwo\n");
-    EXPECT_THAT(m_client.asked(), ::testing::HasSubstr("relay 2 of job 8"));
+    EXPECT_THAT(m_client.requests(), ::testing::HasSubstr("relay 2 of job 8"));
     EXPECT_THAT(m_client.err(), ::testing::HasSubstr("the run continues in the next one\n"));
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "cli/base/say.h"
+#include "cli/base/message.h"
 #include "cli/base/signals.h"
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "core/layout.h"
 #include "io/descriptor.h"
 #include "posix/store.h"
@@ -185,7 +185,7 @@ public:
 
     Result<StepProcess> start_step(JobId id, const std::vector<std::string>& step, bool) override
     {
-        asked.push_back(fmt::format("{} {} of job {}", step.at(1), step.at(4), id.value));
+        requests.push_back(fmt::format("{} {} of job {}", step.at(1), step.at(4), id.value));
         std::deque<StepProcess>& prepared = step.at(1) == "guard" ? guards : relays;
         if (prepared.empty()) {
             return fail(Error::Kind::unreachable, "Slurm does not answer");
@@ -195,16 +195,16 @@ public:
         return process;
     }
 
-    void abandon(const StepProcess&) override { asked.emplace_back("abandon"); }
+    void abandon(const StepProcess&) override { requests.emplace_back("abandon"); }
 
     Result<bool> has_first_step(JobId id) override
     {
-        asked.push_back(fmt::format("has_first_step {}", id.value));
+        requests.push_back(fmt::format("has_first_step {}", id.value));
         return !first_step_died;
     }
 };
 
-class ClientDoors : public FakeDoors {
+class ClientDoors : public FakeServices {
 public:
     StepsCluster steps;
     Result<Cluster*> cluster() override { return &steps; }
@@ -216,16 +216,16 @@ enum class User { pipes, terminal };
 /// The client process. Everything is prepared before start(); the process has a copy of it.
 class ScriptedClient {
 public:
-    using Body = std::function<Result<int>(Doors&, Signals&)>;
+    using Body = std::function<Result<int>(Services&, Signals&)>;
 
     ScriptedClient()
     {
         std::signal(SIGPIPE, SIG_IGN); // a client that is gone fails the write
         std::string name = std::filesystem::temp_directory_path() / "gpuq-client-XXXXXX";
-        m_folder = ::mkdtemp(name.data());
-        store = PosixStore::open(m_folder + "/state").value();
-        doors.folder = store.get();
-        doors.set.direct = true;
+        m_directory = ::mkdtemp(name.data());
+        store = PosixStore::open(m_directory + "/state").value();
+        services.directory = store.get();
+        services.set.direct = true;
     }
     ScriptedClient(const ScriptedClient&) = delete;
     ScriptedClient& operator=(const ScriptedClient&) = delete;
@@ -235,16 +235,16 @@ public:
             ::kill(m_pid, SIGKILL);
             ::waitpid(m_pid, nullptr, 0);
         }
-        std::filesystem::remove_all(m_folder);
+        std::filesystem::remove_all(m_directory);
     }
 
     std::unique_ptr<PosixStore> store;
-    ClientDoors doors;
+    ClientDoors services;
     std::string input_file; ///< if set, the content of a file for stdin
 
     /// Prepares a step of the client; steps of one kind are started in this order.
-    Supervisor& relay() { return add(doors.steps.relays, Supervisor::by_step()); }
-    Supervisor& guard() { return add(doors.steps.guards, Supervisor::by_step()); }
+    Supervisor& relay() { return add(services.steps.relays, Supervisor::by_step()); }
+    Supervisor& guard() { return add(services.steps.guards, Supervisor::by_step()); }
     /// The supervisor's own step, for Session::run.
     Supervisor& first_step()
     {
@@ -305,7 +305,7 @@ public:
     // After status(): all that it has written, its requests to Slurm, and the offset of stdin.
     const std::string& out() const { return m_stdout; }
     const std::string& err() const { return m_stderr; }
-    std::string asked() const { return m_reported.substr(0, m_reported.rfind('\n')); }
+    std::string requests() const { return m_reported.substr(0, m_reported.rfind('\n')); }
     std::string input_offset() const { return m_reported.substr(m_reported.rfind('\n') + 1); }
 
 private:
@@ -339,8 +339,8 @@ private:
         m_in = make_pipe().value();
         m_out = make_pipe().value();
         if (!input_file.empty()) {
-            std::ofstream(m_folder + "/input") << input_file;
-            m_in.read.reset(::open((m_folder + "/input").c_str(), O_RDONLY | O_CLOEXEC));
+            std::ofstream(m_directory + "/input") << input_file;
+            m_in.read.reset(::open((m_directory + "/input").c_str(), O_RDONLY | O_CLOEXEC));
         }
     }
 
@@ -371,11 +371,11 @@ private:
     {
         std::signal(SIGPIPE, SIG_IGN); // as in main
         Signals signals;
-        const auto status = body(doors, signals);
+        const auto status = body(services, signals);
         if (!status) {
             write_own(status.error().text + "\n");
         }
-        write_all(m_report.write.get(), fmt::format("{}\n{}", fmt::join(doors.steps.asked, ", "),
+        write_all(m_report.write.get(), fmt::format("{}\n{}", fmt::join(services.steps.requests, ", "),
                                                     ::lseek(STDIN_FILENO, 0, SEEK_CUR)));
         return status ? *status : static_cast<int>(exit_status_of(status.error().kind));
     }
@@ -399,7 +399,7 @@ private:
         return true;
     }
 
-    std::string m_folder;
+    std::string m_directory;
     std::deque<Supervisor> m_supervisors; ///< stable references
     std::vector<int> m_clients;
     Pipe m_in, m_out, m_err, m_report;
@@ -421,9 +421,9 @@ inline Job running_job(const Run& run, std::uint32_t id)
 /// A run with job 7, as recorded by the client that started it.
 inline Run recorded_run(ScriptedClient& client, Input input = Input::none)
 {
-    Run run = fakes::some_run(client.doors.time.now(), "train");
+    Run run = fakes::some_run(client.services.time.now(), "train");
     run.request.input = input;
-    client.doors.steps.jobs = {running_job(run, 7)};
+    client.services.steps.jobs = {running_job(run, 7)};
     (void)fakes::RunOnDisk(*client.store, run).submitted(JobId{7}, /*batch=*/false);
     return run;
 }

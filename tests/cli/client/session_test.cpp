@@ -30,8 +30,8 @@ protected:
     void start(User user = User::pipes)
     {
         m_options.terminal = user == User::terminal;
-        m_client.start(user, [this](Doors& doors, Signals& signals) {
-            Session session(doors, signals, m_run, JobId{7}, m_options);
+        m_client.start(user, [this](Services& services, Signals& signals) {
+            Session session(services, signals, m_run, JobId{7}, m_options);
             return session.run(m_client.first);
         });
     }
@@ -184,14 +184,14 @@ TEST_F(SessionTest, DetachesAfterOneInterruptAndLeavesAGuard)
     EXPECT_EQ(m_client.status(), 130);
     EXPECT_EQ(m_client.err(), "gpuq: press Ctrl-C again to stop the run; detaching otherwise\n"
                               "gpuq: detached; run 7 continues. Back to it: gpuq attach 7\n");
-    EXPECT_EQ(m_client.asked(), "guard 1 of job 7, abandon, abandon");
+    EXPECT_EQ(m_client.requests(), "guard 1 of job 7, abandon, abandon");
     const auto shown = shown_from_json(m_client.store->read(layout::shown_json(m_run.key)).value());
     EXPECT_EQ(shown.value(), (Shown{6, 0, LinkNumber{1}})) << "gpuq attach continues here";
 }
 
 TEST_F(SessionTest, ReportsALostRunIfItsStepWasEndedWithTheLogin)
 {
-    m_client.doors.steps.first_step_died = true;
+    m_client.services.steps.first_step_died = true;
     Supervisor& supervisor = m_client.first_step();
     Supervisor& guard = m_client.guard();
     start(User::terminal);
@@ -203,7 +203,7 @@ TEST_F(SessionTest, ReportsALostRunIfItsStepWasEndedWithTheLogin)
     ASSERT_TRUE(m_client.prints("the connection to the run is lost"));
     m_client.signal(SIGHUP);
     EXPECT_EQ(m_client.status(), 119);
-    EXPECT_THAT(m_client.asked(), EndsWith("has_first_step 7, complete 7 119"));
+    EXPECT_THAT(m_client.requests(), EndsWith("has_first_step 7, complete 7 119"));
     const auto ended =
         ending_from_json(m_client.store->read(layout::ended_json(m_run.key)).value());
     EXPECT_EQ(ended.value().cause, Cause::lost);
@@ -220,7 +220,7 @@ TEST_F(SessionTest, EndsARunWhoseInputIsCutOff)
     m_client.signal(SIGHUP);
     EXPECT_EQ(m_client.status(), 129);
     EXPECT_EQ(m_client.err(), "gpuq: left; run 7 ends because its input was cut off\n");
-    EXPECT_EQ(m_client.asked(), "") << "no guard: the supervisor must see that the client is gone";
+    EXPECT_EQ(m_client.requests(), "") << "no guard: the supervisor must see that the client is gone";
 }
 
 TEST_F(SessionTest, HandsOverToARelayWithoutRepeatingAByte)
@@ -248,7 +248,7 @@ TEST_F(SessionTest, HandsOverToARelayWithoutRepeatingAByte)
     end(relay, 0, 6);
     EXPECT_EQ(m_client.status(), 0);
     EXPECT_EQ(m_client.out(), "one\ntwo\n");
-    EXPECT_EQ(m_client.asked(), "relay 1 of job 7, guard 1 of job 7, abandon, abandon");
+    EXPECT_EQ(m_client.requests(), "relay 1 of job 7, guard 1 of job 7, abandon, abandon");
 }
 
 TEST_F(SessionTest, ReadsTheEndFromDiskWhenTheConnectionIsLost)
@@ -295,7 +295,7 @@ TEST_F(SessionTest, ReportsWhatSrunSaidIfNoSupervisorWasStarted)
     supervisor.disconnect("srun: error: task 0 launch failed\nsrun: more\n");
     EXPECT_EQ(m_client.status(), 125);
     EXPECT_THAT(m_client.err(), HasSubstr("srun: error: task 0 launch failed"));
-    EXPECT_THAT(m_client.asked(), StartsWith("complete 7 125"));
+    EXPECT_THAT(m_client.requests(), StartsWith("complete 7 125"));
     const auto ended =
         ending_from_json(m_client.store->read(layout::ended_json(m_run.key)).value());
     EXPECT_EQ(ended.value().cause, Cause::not_started);
@@ -341,9 +341,9 @@ TEST_F(VisitTest, UsesTheSocketOnTheNodeOfTheRun)
 {
     Supervisor supervisor = Supervisor::by_socket();
     const auto names = own_names(*m_client.store).sockets(::geteuid(), m_run.key, LinkNumber{1});
-    m_client.doors.machine.listening[names.front()] = supervisor.socket_for_client();
+    m_client.services.machine.listening[names.front()] = supervisor.socket_for_client();
     start();
-    m_client.doors.machine.listening.clear();
+    m_client.services.machine.listening.clear();
     EXPECT_EQ(supervisor.receive<wire::Attach>(),
               (wire::Attach{wire::k_version, wire::Role::viewer, 0, 0}));
     supervisor.greet();
@@ -351,7 +351,7 @@ TEST_F(VisitTest, UsesTheSocketOnTheNodeOfTheRun)
     end(supervisor, 0);
     EXPECT_EQ(m_client.status(), 0);
     EXPECT_EQ(m_client.out(), "one\n");
-    EXPECT_EQ(m_client.asked(), "") << "no step";
+    EXPECT_EQ(m_client.requests(), "") << "no step";
 }
 
 TEST_F(VisitTest, IsRefusedWithTheSupervisorsReason)

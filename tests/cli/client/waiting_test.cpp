@@ -21,11 +21,11 @@ protected:
         job.id = JobId{7};
         job.state = JobState::pending;
         job.reason = "Resources";
-        m_doors.slurm.jobs = {job};
+        m_services.slurm.jobs = {job};
         m_options.terminal = true;
     }
 
-    Job& job() { return m_doors.slurm.jobs.front(); }
+    Job& job() { return m_services.slurm.jobs.front(); }
 
     /// Waits in this process; `signal` is pending from the beginning.
     std::optional<int> wait(int signal = 0)
@@ -35,7 +35,7 @@ protected:
             ::raise(signal);
         }
         testing::internal::CaptureStderr();
-        const auto waited = wait_for_start(m_doors, signals, m_run, JobId{7}, m_options);
+        const auto waited = wait_for_start(m_services, signals, m_run, JobId{7}, m_options);
         m_err = testing::internal::GetCapturedStderr();
         EXPECT_TRUE(waited);
         return waited ? waited->leave : -1;
@@ -43,22 +43,22 @@ protected:
 
     std::optional<Ending> recorded_end()
     {
-        const auto text = m_doors.memory.read(layout::ended_json(m_run.key));
+        const auto text = m_services.memory.read(layout::ended_json(m_run.key));
         return text ? std::optional(ending_from_json(*text).value()) : std::nullopt;
     }
 
-    FakeDoors m_doors;
-    gpuq::Run m_run = fakes::some_run(m_doors.time.now(), "train");
+    FakeServices m_services;
+    gpuq::Run m_run = fakes::some_run(m_services.time.now(), "train");
     WaitingOptions m_options;
     std::string m_err;
 };
 
 TEST_F(WaitingTest, EndsWhenTheSupervisorHasWrittenItsFirstLine)
 {
-    m_doors.memory.append(layout::journal(m_run.key, LinkNumber{1}), "{}\n");
+    m_services.memory.append(layout::journal(m_run.key, LinkNumber{1}), "{}\n");
     EXPECT_EQ(wait(), std::nullopt);
     EXPECT_EQ(m_err, "");
-    EXPECT_THAT(m_doors.slurm.asked, ElementsAre()) << "the disk is sufficient";
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre()) << "the disk is sufficient";
 }
 
 TEST_F(WaitingTest, EndsWhenSlurmReportsARunningJob)
@@ -69,10 +69,10 @@ TEST_F(WaitingTest, EndsWhenSlurmReportsARunningJob)
 
 TEST_F(WaitingTest, EndsWhenTheRunIsOver)
 {
-    m_doors.memory.append(layout::ended_json(m_run.key), "{}");
+    m_services.memory.append(layout::ended_json(m_run.key), "{}");
     EXPECT_EQ(wait(), std::nullopt);
-    m_doors.memory.files.clear();
-    m_doors.slurm.jobs.clear();
+    m_services.memory.files.clear();
+    m_services.slurm.jobs.clear();
     EXPECT_EQ(wait(), std::nullopt) << "Slurm no longer knows the job";
 }
 
@@ -81,20 +81,20 @@ TEST_F(WaitingTest, WithdrawsTheRequestAtCtrlC)
     EXPECT_EQ(wait(SIGINT), 130);
     EXPECT_THAT(m_err, HasSubstr("gpuq: waiting: "));
     EXPECT_THAT(m_err, HasSubstr("gpuq: run 7 withdrawn (Ctrl-C)\n"));
-    EXPECT_THAT(m_doors.slurm.asked, ElementsAre("own_jobs", "cancel 7"));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("own_jobs", "cancel 7"));
     EXPECT_EQ(recorded_end()->detail, "withdrawn: Ctrl-C");
     EXPECT_EQ(recorded_end()->status, 130);
 }
 
 TEST_F(WaitingTest, LeavesTheStopRequestIfSlurmIsSilent)
 {
-    m_doors.slurm.silent = true;
+    m_services.slurm.silent = true;
     EXPECT_EQ(wait(SIGINT), 130);
     EXPECT_EQ(m_err, "gpuq: waiting; Slurm does not answer\n"
                      "gpuq: Slurm does not answer; the request is withdrawn as soon as Slurm "
                      "answers or the run starts\n");
     EXPECT_TRUE(
-        m_doors.memory.files.contains(layout::inbox(m_run.key) + "/" + layout::k_stop_request));
+        m_services.memory.files.contains(layout::inbox(m_run.key) + "/" + layout::k_stop_request));
     EXPECT_EQ(recorded_end(), std::nullopt);
 }
 
@@ -103,7 +103,7 @@ TEST_F(WaitingTest, KeepsTheRequestWhenTheTerminalHangsUp)
     EXPECT_EQ(wait(SIGHUP), 129);
     EXPECT_THAT(m_err, HasSubstr("gpuq: detached; run 7 stays in the queue. Back to it: gpuq "
                                  "attach 7\n"));
-    EXPECT_THAT(m_doors.slurm.asked, ElementsAre("own_jobs"));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("own_jobs"));
 }
 
 TEST_F(WaitingTest, KeepsTheRequestOfAVisitor)
@@ -129,7 +129,7 @@ TEST_F(WaitingTest, OnlyDetachesFromALaterLink)
     EXPECT_EQ(m_err, "gpuq: waiting: the previous link is being cleaned up\n"
                      "gpuq: detached; run 7 continues. Back to it: gpuq attach 7, to end it: gpuq "
                      "stop 7\n");
-    EXPECT_THAT(m_doors.slurm.asked, ElementsAre("own_jobs"));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("own_jobs"));
 }
 
 TEST_F(WaitingTest, WithdrawsTheRequestAfterMaxWait)
@@ -142,7 +142,7 @@ TEST_F(WaitingTest, WithdrawsTheRequestAfterMaxWait)
 
 TEST_F(WaitingTest, ShowsThePlannedStart)
 {
-    job().started_at = m_doors.time.now() + 90min;
+    job().started_at = m_services.time.now() + 90min;
     (void)wait(SIGHUP);
     EXPECT_THAT(m_err, HasSubstr("; expected start "));
     EXPECT_THAT(m_err, HasSubstr(" (in 1 h 30 min)\n"));

@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 /// Aborts when any service is opened.
-class ClosedDoors : public Doors {
+class ClosedServices : public Services {
 public:
     Result<Cluster*> cluster() override { std::abort(); }
     Result<Accounting*> accounting() override { std::abort(); }
@@ -56,31 +56,31 @@ struct Outcome {
     std::string err;
 };
 
-Outcome use(std::vector<std::string> words, ClosedDoors& doors)
+Outcome use(std::vector<std::string> arguments, ClosedServices& services)
 {
-    words.insert(words.begin(), "gpuq");
+    arguments.insert(arguments.begin(), "gpuq");
     std::vector<char*> argv;
-    for (std::string& word : words) {
+    for (std::string& word : arguments) {
         argv.push_back(word.data());
     }
     argv.push_back(nullptr);
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    const int status = run_application(static_cast<int>(words.size()), argv.data(), doors);
+    const int status = run_application(static_cast<int>(arguments.size()), argv.data(), services);
     std::string out = testing::internal::GetCapturedStdout();
     return {status, std::move(out), testing::internal::GetCapturedStderr()};
 }
 
-Outcome use(std::vector<std::string> words)
+Outcome use(std::vector<std::string> arguments)
 {
-    ClosedDoors doors;
-    return use(std::move(words), doors);
+    ClosedServices services;
+    return use(std::move(arguments), services);
 }
 
 TEST(Application, SaysWhatItCanDo)
 {
-    for (const auto& words : {std::vector<std::string>{"help"}, {"--help"}, {"-h"}}) {
-        const Outcome help = use(words);
+    for (const auto& arguments : {std::vector<std::string>{"help"}, {"--help"}, {"-h"}}) {
+        const Outcome help = use(arguments);
         EXPECT_EQ(help.status, 0);
         EXPECT_EQ(help.err, "");
         for (const Verb* verb : verbs()) {
@@ -93,9 +93,9 @@ TEST(Application, SaysWhatItCanDo)
 
 TEST(Application, SaysWhatAVerbCanDo)
 {
-    for (const auto& words :
+    for (const auto& arguments :
          {std::vector<std::string>{"help", "run"}, {"run", "--help"}, {"run", "-t", "2h", "-h"}}) {
-        const Outcome help = use(words);
+        const Outcome help = use(arguments);
         EXPECT_EQ(help.status, 0);
         EXPECT_THAT(help.out, AllOf(HasSubstr("gpuq run [options]"), HasSubstr("-t, --time TIME"),
                                     HasSubstr("--max-wait TIME"), HasSubstr("-Q, --quiet"),
@@ -148,12 +148,13 @@ TEST(Application, ShowsHostileWordsHarmless)
 
 TEST(Application, TakesGlobalOptionsBeforeAndAfterTheVerb)
 {
-    for (const auto& words : {std::vector<std::string>{"--cluster", "local", "completion", "bash"},
-                              {"completion", "--cluster=local", "bash"},
-                              {"--cluster=other", "completion", "bash", "--cluster", "local"}}) {
-        ClosedDoors doors;
-        EXPECT_EQ(use(words, doors).status, 0);
-        EXPECT_EQ(doors.chosen, "local");
+    for (const auto& arguments :
+         {std::vector<std::string>{"--cluster", "local", "completion", "bash"},
+          {"completion", "--cluster=local", "bash"},
+          {"--cluster=other", "completion", "bash", "--cluster", "local"}}) {
+        ClosedServices services;
+        EXPECT_EQ(use(arguments, services).status, 0);
+        EXPECT_EQ(services.chosen, "local");
     }
     EXPECT_EQ(use({"--color", "sometimes", "help"}).err,
               "gpuq: --color: one of auto, always, never\n");

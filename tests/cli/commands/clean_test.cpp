@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "cli/json_page.h"
 #include "runs/evidence.h"
 #include "runs/run_on_disk.h"
@@ -21,11 +21,11 @@ using testing::Not;
 
 class Clean : public testing::Test {
 protected:
-    Time now() { return m_doors.time.now(); }
+    Time now() { return m_services.time.now(); }
 
     RunOnDisk run(const std::string& name, std::chrono::seconds age)
     {
-        return RunOnDisk(m_doors.memory, fakes::some_run(now() - age, name, ++m_number));
+        return RunOnDisk(m_services.memory, fakes::some_run(now() - age, name, ++m_number));
     }
 
     RunOnDisk ended(const std::string& name, std::chrono::seconds age)
@@ -35,14 +35,14 @@ protected:
         return record;
     }
 
-    Use clean(const std::vector<std::string>& words, const Globals& globals = {})
+    Use clean(const std::vector<std::string>& arguments, const Globals& globals = {})
     {
-        return use(k_clean_verb, m_doors, words, globals);
+        return use(k_clean_verb, m_services, arguments, globals);
     }
 
-    std::vector<RunKey> left() { return all_runs(m_doors.memory).value(); }
+    std::vector<RunKey> left() { return all_runs(m_services.memory).value(); }
 
-    FakeDoors m_doors;
+    FakeServices m_services;
     unsigned char m_number = 0;
 };
 
@@ -83,7 +83,7 @@ TEST_F(Clean, NeverTouchesAnActiveRunOrOneNobodyKnows)
     active.submitted(JobId{50}).started(JobId{50}, now()).beat(JobId{50}, now());
     run("unknown", 24h * 90).submitted(JobId{51});
     ended("old", 24h * 31);
-    m_doors.slurm.silent = true;
+    m_services.slurm.silent = true;
     const Use result = clean({"--yes", "--keep", "0s,1K"});
     EXPECT_EQ(result.status, 0);
     EXPECT_THAT(result.err, HasSubstr("runs that may be active are kept"));
@@ -93,7 +93,7 @@ TEST_F(Clean, NeverTouchesAnActiveRunOrOneNobodyKnows)
 TEST_F(Clean, TheSettingsSayWhatIsKept)
 {
     ended("week", 24h * 7);
-    m_doors.set.keep = Retention{24h * 6, std::nullopt};
+    m_services.set.keep = Retention{24h * 6, std::nullopt};
     EXPECT_THAT(clean({"-n"}).err, HasSubstr("would remove 1 run"));
     EXPECT_THAT(clean({"-n", "--keep", "8d"}).err, HasSubstr("would remove 0 runs"));
     EXPECT_EQ(clean({"--keep", "8"}).status, 2);
@@ -103,7 +103,7 @@ TEST_F(Clean, TheSettingsSayWhatIsKept)
 TEST_F(Clean, AFolderThatStaysIsAnError)
 {
     ended("old", 24h * 31);
-    m_doors.memory.read_only = true;
+    m_services.memory.read_only = true;
     const Use result = clean({"--yes"});
     EXPECT_NE(result.status, 0);
     EXPECT_THAT(result.err, HasSubstr("Read-only file system"));
@@ -120,7 +120,7 @@ TEST_F(Clean, TheJsonTellsWhatWasRemoved)
     const Use result = clean({"--yes"}, globals);
     EXPECT_THAT(result.out, HasSubstr("\"name\": \"old\""));
     EXPECT_THAT(result.out, HasSubstr("\"dry_run\": false"));
-    EXPECT_EQ(members_in(result.out), told_of("gpuq clean"));
+    EXPECT_EQ(members_in(result.out), documented_in("gpuq clean"));
     EXPECT_EQ(result.err, "");
 }
 

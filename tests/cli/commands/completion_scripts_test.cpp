@@ -20,7 +20,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 class File {
 public:
@@ -55,10 +55,10 @@ Outcome shell(const std::string& command)
     return {pclose(pipe), out};
 }
 
-Words lines_of(const std::string& text)
+Strings lines_of(const std::string& text)
 {
     std::istringstream in(text);
-    Words lines;
+    Strings lines;
     for (std::string line; std::getline(in, line);) {
         lines.push_back(line);
     }
@@ -66,7 +66,7 @@ Words lines_of(const std::string& text)
 }
 
 /// The completions that bash offers for the last, incomplete word of `line`.
-Words offered(const std::string& line)
+Strings offered(const std::string& line)
 {
     const File script(bash_completion() + R"(
 COMP_WORDS=($LINE)
@@ -80,10 +80,10 @@ printf '%s\n' "${COMPREPLY[@]}"
 }
 
 /// Splits a shell's answers into one list per input line; `--` ends each list.
-std::vector<Words> by_line(const std::string& text)
+std::vector<Strings> by_line(const std::string& text)
 {
-    std::vector<Words> all;
-    Words one;
+    std::vector<Strings> all;
+    Strings one;
     for (std::string& word : lines_of(text)) {
         if (word == "--") {
             all.push_back(std::exchange(one, {}));
@@ -94,7 +94,7 @@ std::vector<Words> by_line(const std::string& text)
     return all;
 }
 
-std::string quoted(const Words& lines)
+std::string quoted(const Strings& lines)
 {
     std::string text;
     for (const std::string& line : lines) {
@@ -106,7 +106,7 @@ std::string quoted(const Words& lines)
 /// The completions that fish offers for each line: word, tab, description. Since release 4, fish
 /// also lists words that contain the typed letters anywhere, but does not insert them while other
 /// words begin with those letters.
-std::vector<Words> offered_by_fish(const Words& lines)
+std::vector<Strings> offered_by_fish(const Strings& lines)
 {
     const File script("function gpuq; printf '41\\n42\\n'; end\n" + fish_completion() + R"(
 for line in $argv
@@ -126,7 +126,7 @@ end
 }
 
 /// The completions that zsh offers on Tab. Its completion functions work only on a terminal.
-std::vector<Words> offered_by_zsh(const Words& lines)
+std::vector<Strings> offered_by_zsh(const Strings& lines)
 {
     const File inside(R"(PROMPT=
 autoload -U compinit
@@ -170,36 +170,36 @@ zpty -d z
 
 TEST(BashCompletion, OffersVerbsAndGlobalOptions)
 {
-    EXPECT_EQ(offered("gpuq ru"), Words{"run"});
+    EXPECT_EQ(offered("gpuq ru"), Strings{"run"});
     for (const Verb* verb : verbs()) {
         EXPECT_THAT(offered("gpuq "), Contains(std::string(verb->name)));
     }
-    EXPECT_EQ(offered("gpuq --js"), Words{"--json"});
-    EXPECT_EQ(offered("gpuq --cluster x ru"), Words{"run"});
+    EXPECT_EQ(offered("gpuq --js"), Strings{"--json"});
+    EXPECT_EQ(offered("gpuq --cluster x ru"), Strings{"run"});
 }
 
 TEST(BashCompletion, OffersOptionsOfTheVerb)
 {
-    EXPECT_EQ(offered("gpuq run --ti"), Words{"--time"});
-    EXPECT_EQ(offered("gpuq run --js"), Words{"--json"});
-    EXPECT_EQ(offered("gpuq run -t 2h --det"), Words{"--detach"});
-    EXPECT_EQ(offered("gpuq help --ti"), Words{""});
-    EXPECT_EQ(offered("gpuq run --arr"), Words{""}); // reserved
+    EXPECT_EQ(offered("gpuq run --ti"), Strings{"--time"});
+    EXPECT_EQ(offered("gpuq run --js"), Strings{"--json"});
+    EXPECT_EQ(offered("gpuq run -t 2h --det"), Strings{"--detach"});
+    EXPECT_EQ(offered("gpuq help --ti"), Strings{""});
+    EXPECT_EQ(offered("gpuq run --arr"), Strings{""}); // reserved
 }
 
 TEST(BashCompletion, OffersWhatAnOptionOrVerbMayBe)
 {
-    EXPECT_EQ(offered("gpuq run --color "), (Words{"auto", "always", "never"}));
-    EXPECT_EQ(offered("gpuq cluster "), (Words{"up", "down", "status", "env"}));
-    EXPECT_EQ(offered("gpuq completion "), (Words{"bash", "zsh", "fish"}));
-    EXPECT_EQ(offered("gpuq help ru"), Words{"run"});
+    EXPECT_EQ(offered("gpuq run --color "), (Strings{"auto", "always", "never"}));
+    EXPECT_EQ(offered("gpuq cluster "), (Strings{"up", "down", "status", "env"}));
+    EXPECT_EQ(offered("gpuq completion "), (Strings{"bash", "zsh", "fish"}));
+    EXPECT_EQ(offered("gpuq help ru"), Strings{"run"});
 }
 
 TEST(BashCompletion, LeavesTheProgramToTheShell)
 {
     EXPECT_THAT(offered("gpuq run -t 2h pyth"), Contains("python3"));
-    EXPECT_EQ(offered("gpuq run prog --ti"), Words{""}); // the program's option, not gpuq's
-    EXPECT_EQ(offered("gpuq run -- prog --ti"), Words{""});
+    EXPECT_EQ(offered("gpuq run prog --ti"), Strings{""}); // the program's option, not gpuq's
+    EXPECT_EQ(offered("gpuq run -- prog --ti"), Strings{""});
 }
 
 /// The shell (or linter) must be installed and must accept the script without a message.
@@ -233,8 +233,8 @@ TEST(FishCompletion, IsGoodFish)
 
 TEST(EveryShell, OffersTheSame)
 {
-    const Words runs = {"41", "42"};
-    const std::vector<std::pair<std::string, Words>> typed = {
+    const Strings runs = {"41", "42"};
+    const std::vector<std::pair<std::string, Strings>> typed = {
         {"gpuq att", {"attach"}},
         {"gpuq attach ", runs},
         {"gpuq attach --ta", {"--take"}},
@@ -254,7 +254,7 @@ TEST(EveryShell, OffersTheSame)
         {"gpuq show ", runs},
         {"gpuq show --js", {"--json"}},
     };
-    Words lines;
+    Strings lines;
     for (const auto& [line, expected] : typed) {
         lines.push_back(line);
     }
@@ -291,7 +291,7 @@ TEST(Completion, AsksForAColumnThatExists)
 {
     EXPECT_THAT(bash_completion(), HasSubstr("gpuq ls --no-header --columns id "));
     EXPECT_TRUE(report::only(run_table({}, Time{}), "id"));
-    EXPECT_EQ(offered("gpuq logs 4"), (Words{"41", "42"}));
+    EXPECT_EQ(offered("gpuq logs 4"), (Strings{"41", "42"}));
 }
 
 } // namespace

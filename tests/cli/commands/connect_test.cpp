@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "runs/run_on_disk.h"
 
 #include <gmock/gmock.h>
@@ -30,28 +30,28 @@ protected:
         ::close(nothing);
     }
 
-    FakeDoors m_doors;
+    FakeServices m_services;
 
-    Time now() { return m_doors.time.now(); }
+    Time now() { return m_services.time.now(); }
 
     RunOnDisk run(JobState state)
     {
-        RunOnDisk run(m_doors.memory, fakes::some_run(now() - 5min, "train"));
+        RunOnDisk run(m_services.memory, fakes::some_run(now() - 5min, "train"));
         run.submitted(JobId{7});
         Job job;
         job.id = JobId{7};
         job.comment = job_comment(run.key());
         job.state = state;
-        m_doors.slurm.jobs.push_back(job);
+        m_services.slurm.jobs.push_back(job);
         if (state == JobState::running) {
             run.started(JobId{7}, now());
         }
         return run;
     }
 
-    Use connect(const std::vector<std::string>& words)
+    Use connect(const std::vector<std::string>& arguments)
     {
-        return use(k_connect_verb, m_doors, words);
+        return use(k_connect_verb, m_services, arguments);
     }
 };
 
@@ -59,10 +59,10 @@ TEST_F(Connect, StartsAStepInTheJob)
 {
     const RunOnDisk one = run(JobState::running);
     const Use used = connect({"train"});
-    EXPECT_THAT(m_doors.slurm.asked, ElementsAre("start_step 7"));
-    EXPECT_THAT(
-        m_doors.slurm.steps.front(),
-        ElementsAre("/gpuq-supervisor", "connect", m_doors.memory.root(), one.key().text(), "1"));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("start_step 7"));
+    EXPECT_THAT(m_services.slurm.steps.front(),
+                ElementsAre("/gpuq-supervisor", "connect", m_services.memory.root(),
+                            one.key().text(), "1"));
     // The fake step prints nothing.
     EXPECT_EQ(used.status, 125);
     EXPECT_EQ(used.out, "");
@@ -77,8 +77,8 @@ TEST_F(Connect, PrintsWhatSshHasToKnow)
     EXPECT_THAT(used.out, HasSubstr("\nHost gpuq-7 gpuq-train\n"));
     EXPECT_THAT(used.out,
                 HasSubstr("ProxyCommand /usr/bin/gpuq connect " + one.key().text() + "\n"));
-    EXPECT_THAT(m_doors.slurm.asked, IsEmpty());
-    EXPECT_THAT(m_doors.memory.files,
+    EXPECT_THAT(m_services.slurm.requests, IsEmpty());
+    EXPECT_THAT(m_services.memory.files,
                 Contains(testing::Key(layout::connect_file(one.key(), "identity"))));
 }
 
@@ -87,7 +87,7 @@ TEST_F(Connect, KeepsTheClusterThatWasChosen)
     run(JobState::running);
     Globals globals;
     globals.cluster = "lab";
-    EXPECT_THAT(use(k_connect_verb, m_doors, {"--config", "7"}, globals).out,
+    EXPECT_THAT(use(k_connect_verb, m_services, {"--config", "7"}, globals).out,
                 HasSubstr("ProxyCommand /usr/bin/gpuq --cluster lab connect "));
 }
 
@@ -98,7 +98,7 @@ TEST_F(Connect, PrintsItForARunThatStillWaits)
     const Use used = connect({"7"});
     EXPECT_NE(used.status, 0);
     EXPECT_THAT(used.err, HasSubstr("run 7 (train) has no node yet: it is waiting"));
-    EXPECT_THAT(m_doors.slurm.steps, IsEmpty());
+    EXPECT_THAT(m_services.slurm.steps, IsEmpty());
 }
 
 TEST_F(Connect, RefusesARunThatHasEndedAndClearsItsKeys)
@@ -109,7 +109,7 @@ TEST_F(Connect, RefusesARunThatHasEndedAndClearsItsKeys)
     const Use used = connect({"7"});
     EXPECT_EQ(used.status, 2);
     EXPECT_EQ(used.err, "run 7 (train) has ended: it ended with status 3");
-    EXPECT_FALSE(m_doors.memory.folders.contains(layout::connect_dir(one.key())));
+    EXPECT_FALSE(m_services.memory.directories.contains(layout::connect_dir(one.key())));
 }
 
 TEST_F(Connect, WantsOneRun)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,36 +22,36 @@ class Doctor : public testing::Test {
 protected:
     Doctor()
     {
-        m_doors.slurm.self.now = m_doors.time.now();
+        m_services.slurm.self.now = m_services.time.now();
         Partition queue;
         queue.name = "gpu";
         queue.is_default = true;
         queue.max_time = 12h;
         queue.default_time = 2h;
-        m_doors.slurm.queues = {queue};
+        m_services.slurm.queues = {queue};
         Node node;
         node.name = "n1";
         node.gpus = {{"k80", 4, 0}};
-        m_doors.slurm.machines = {node};
-        m_doors.machine.programs["srun"] = "/usr/bin/srun";
-        FolderFacts facts;
+        m_services.slurm.machines = {node};
+        m_services.machine.programs["srun"] = "/usr/bin/srun";
+        DirectoryFacts facts;
         facts.exists = facts.writable = true;
         facts.owner = ::geteuid();
         facts.mode = 0700;
         facts.file_system = "nfs";
-        facts.reach = FolderFacts::Reach::network;
+        facts.reach = DirectoryFacts::Reach::network;
         facts.total_bytes = facts.free_bytes = 100ULL << 30U;
-        m_doors.machine.folders[m_doors.memory.root()] = facts;
+        m_services.machine.directories[m_services.memory.root()] = facts;
     }
 
-    Use doctor(const std::vector<std::string>& words = {}, const Globals& globals = {})
+    Use doctor(const std::vector<std::string>& arguments = {}, const Globals& globals = {})
     {
-        return use(k_doctor_verb, m_doors, words, globals);
+        return use(k_doctor_verb, m_services, arguments, globals);
     }
 
-    FolderFacts& folder() { return m_doors.machine.folders[m_doors.memory.root()]; }
+    DirectoryFacts& directory() { return m_services.machine.directories[m_services.memory.root()]; }
 
-    FakeDoors m_doors;
+    FakeServices m_services;
 };
 
 TEST_F(Doctor, HasNoComplaintAboutAPlaceThatIsWell)
@@ -62,12 +62,12 @@ TEST_F(Doctor, HasNoComplaintAboutAPlaceThatIsWell)
     EXPECT_THAT(result.out, Not(ContainsRegex("(^|\n)(problem|warning) ")));
     EXPECT_THAT(result.out, HasSubstr("queue gpu (default): at most 12 h, otherwise 2 h"));
     EXPECT_THAT(result.out, ContainsRegex("\nok +srun +/usr/bin/srun\n"));
-    EXPECT_THAT(m_doors.memory.files, IsEmpty()); // the probe was removed
+    EXPECT_THAT(m_services.memory.files, IsEmpty()); // the probe was removed
 }
 
 TEST_F(Doctor, AProblemHasARemedyAndStatusOne)
 {
-    m_doors.machine.programs.clear();
+    m_services.machine.programs.clear();
     const Use result = doctor();
     EXPECT_EQ(result.status, 1);
     EXPECT_THAT(result.out, ContainsRegex("\nproblem +srun +srun is not in PATH\\. add"));
@@ -75,7 +75,7 @@ TEST_F(Doctor, AProblemHasARemedyAndStatusOne)
 
 TEST_F(Doctor, ASilentSlurmIsOneProblemAndTheRestUnknown)
 {
-    m_doors.slurm.silent = true;
+    m_services.slurm.silent = true;
     const Use result = doctor();
     EXPECT_EQ(result.status, 1);
     EXPECT_THAT(result.out, ContainsRegex("\nproblem +slurm "));
@@ -86,8 +86,8 @@ TEST_F(Doctor, ASilentSlurmIsOneProblemAndTheRestUnknown)
 
 TEST_F(Doctor, ACheckThatHangsIsAProblemOfItsOwn)
 {
-    m_doors.machine.late = {5}; // the check of the state directory
-    m_doors.machine.dying[1] = "Slurm's configuration can't be used: line 3\n";
+    m_services.machine.late = {5}; // the check of the state directory
+    m_services.machine.dying[1] = "Slurm's configuration can't be used: line 3\n";
     const Use result = doctor();
     EXPECT_EQ(result.status, 1);
     EXPECT_THAT(result.out, ContainsRegex("\nproblem +state-folder +no answer within 25 s"));
@@ -97,23 +97,23 @@ TEST_F(Doctor, ACheckThatHangsIsAProblemOfItsOwn)
 
 TEST_F(Doctor, AFullDiskIsFoundByWriting)
 {
-    m_doors.memory.full = true;
+    m_services.memory.full = true;
     EXPECT_THAT(doctor().out, ContainsRegex("\nproblem +state-folder .*No space left on device"));
     EXPECT_EQ(doctor().status, 1);
 }
 
 TEST_F(Doctor, AnUnsafeFolderIsNotWrittenTo)
 {
-    folder().mode = 0777;
+    directory().mode = 0777;
     EXPECT_EQ(doctor().status, 1);
-    EXPECT_THAT(m_doors.memory.written, IsEmpty());
+    EXPECT_THAT(m_services.memory.written, IsEmpty());
 }
 
 TEST_F(Doctor, TheJsonHasEveryCheckWithNullForUnknown)
 {
     Globals globals;
     globals.json = true;
-    m_doors.slurm.self.now.reset();
+    m_services.slurm.self.now.reset();
     const Use result = doctor({}, globals);
     EXPECT_THAT(result.out, HasSubstr("\"schema\": 1"));
     EXPECT_THAT(result.out, AllOf(HasSubstr("\"problems\": 0"), HasSubstr("\"warnings\": 0")));
@@ -123,26 +123,26 @@ TEST_F(Doctor, TheJsonHasEveryCheckWithNullForUnknown)
 TEST_F(Doctor, ANodeIsAskedOnlyWhenWanted)
 {
     doctor();
-    EXPECT_THAT(m_doors.slurm.specs, IsEmpty());
-    m_doors.slurm.no_gpu_free = true;
+    EXPECT_THAT(m_services.slurm.specs, IsEmpty());
+    m_services.slurm.no_gpu_free = true;
     const Use result = doctor({"--nodes"});
     EXPECT_EQ(result.status, 0);
-    ASSERT_EQ(m_doors.slurm.specs.size(), 1U);
-    EXPECT_EQ(m_doors.slurm.specs[0].gpus_per_node, 0);
-    EXPECT_EQ(m_doors.slurm.specs[0].walltime, 1min);
+    ASSERT_EQ(m_services.slurm.specs.size(), 1U);
+    EXPECT_EQ(m_services.slurm.specs[0].gpus_per_node, 0);
+    EXPECT_EQ(m_services.slurm.specs[0].walltime, 1min);
     EXPECT_THAT(result.out, ContainsRegex("\nunknown +nodes-see-folder +/state is on nfs"));
     EXPECT_THAT(result.out, ContainsRegex("\nunknown +node-clock +no node could be checked"));
-    EXPECT_THAT(m_doors.memory.files, IsEmpty());
+    EXPECT_THAT(m_services.memory.files, IsEmpty());
 }
 
 TEST_F(Doctor, WhatANodeSawWinsAndItsJobIsEnded)
 {
-    m_doors.slurm.runs_steps = true; // on this machine, which does not have the fake directory
+    m_services.slurm.runs_steps = true; // on this machine, which does not have the fake directory
     const Use result = doctor({"--nodes"});
     EXPECT_EQ(result.status, 1);
     EXPECT_THAT(result.out, ContainsRegex("\nproblem +nodes-see-folder +.* does not see /state"));
     EXPECT_THAT(result.out, Not(HasSubstr("is on nfs")));
-    EXPECT_EQ(m_doors.slurm.asked.back(), "complete 1 0");
+    EXPECT_EQ(m_services.slurm.requests.back(), "complete 1 0");
 }
 
 TEST_F(Doctor, TakesNoWords)

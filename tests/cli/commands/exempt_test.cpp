@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "cli/json_page.h"
 #include "core/layout.h"
 #include "runs/idle.h"
@@ -22,7 +22,7 @@ using testing::Not;
 class Exempt : public testing::Test {
 protected:
     Exempt()
-        : m_run(m_doors.memory, fakes::some_run(m_doors.time.now() - 10min, "train", 1))
+        : m_run(m_services.memory, fakes::some_run(m_services.time.now() - 10min, "train", 1))
     {
         m_run.submitted(JobId{7});
         Job job;
@@ -30,24 +30,24 @@ protected:
         job.comment = job_comment(m_run.key());
         job.state = JobState::pending;
         job.batch = true;
-        m_doors.slurm.jobs.push_back(job);
-        m_doors.memory.files[idle_rules_json(m_run.key())] =
+        m_services.slurm.jobs.push_back(job);
+        m_services.memory.files[idle_rules_json(m_run.key())] =
             to_json(IdleRules{{"gpu", {30min, 5min, 10min, 4}}});
     }
 
-    Use exempt(const std::vector<std::string>& words, const Globals& globals = {})
+    Use exempt(const std::vector<std::string>& arguments, const Globals& globals = {})
     {
-        return use(k_exempt_verb, m_doors, words, globals);
+        return use(k_exempt_verb, m_services, arguments, globals);
     }
     std::optional<Exemption> kept()
     {
-        const auto file = m_doors.memory.files.find(exempt_json(m_run.key()));
-        return file == m_doors.memory.files.end()
+        const auto file = m_services.memory.files.find(exempt_json(m_run.key()));
+        return file == m_services.memory.files.end()
                    ? std::nullopt
                    : std::optional(*exemption_from_json(file->second));
     }
 
-    FakeDoors m_doors;
+    FakeServices m_services;
     RunOnDisk m_run;
 };
 
@@ -58,8 +58,8 @@ TEST_F(Exempt, LeavesAReasonInTheInbox)
     EXPECT_EQ(result.err, "gpuq: run 7 (train) keeps its GPUs, also idle ones\n");
     ASSERT_TRUE(kept());
     EXPECT_EQ(kept()->reason, "a debugger");
-    EXPECT_EQ(kept()->at, m_doors.time.now());
-    EXPECT_THAT(use(k_show_verb, m_doors, {"train"}).out,
+    EXPECT_EQ(kept()->at, m_services.time.now());
+    EXPECT_THAT(use(k_show_verb, m_services, {"train"}).out,
                 HasSubstr("not released: exempted by " + kept()->by + " (a debugger)\n"));
 }
 
@@ -74,21 +74,21 @@ TEST_F(Exempt, TheFirstReasonStays)
 
 TEST_F(Exempt, WantsARunAndAReasonOfOneLine)
 {
-    for (const std::vector<std::string>& words : {std::vector<std::string>{"train"},
-                                                  {"--reason", "x"},
-                                                  {"train", "--reason", "  "},
-                                                  {"train", "--reason", "a\nb"},
-                                                  {"train", "--reason", "a\x1b[2J"},
-                                                  {"train", "--reason", std::string(501, 'x')},
-                                                  {"train", "7", "--reason", "x"}}) {
-        EXPECT_EQ(exempt(words).status, 2) << words.back();
+    for (const std::vector<std::string>& arguments : {std::vector<std::string>{"train"},
+                                                      {"--reason", "x"},
+                                                      {"train", "--reason", "  "},
+                                                      {"train", "--reason", "a\nb"},
+                                                      {"train", "--reason", "a\x1b[2J"},
+                                                      {"train", "--reason", std::string(501, 'x')},
+                                                      {"train", "7", "--reason", "x"}}) {
+        EXPECT_EQ(exempt(arguments).status, 2) << arguments.back();
     }
     EXPECT_FALSE(kept());
 }
 
 TEST_F(Exempt, SaysWhenNothingWouldHaveBeenTakenBack)
 {
-    m_doors.memory.files.erase(idle_rules_json(m_run.key()));
+    m_services.memory.files.erase(idle_rules_json(m_run.key()));
     Globals globals;
     globals.json = true;
     const Use result = exempt({"train", "--reason", "x"}, globals);
@@ -96,13 +96,13 @@ TEST_F(Exempt, SaysWhenNothingWouldHaveBeenTakenBack)
     EXPECT_THAT(result.err, HasSubstr("takes idle GPUs back: it would have kept them anyway"));
     EXPECT_THAT(result.out, HasSubstr("\"takes_idle_gpus_back\": false"));
     EXPECT_THAT(result.out, HasSubstr("\"job\": 7"));
-    EXPECT_EQ(members_in(result.out), told_of("gpuq exempt"));
+    EXPECT_EQ(members_in(result.out), documented_in("gpuq exempt"));
 }
 
 TEST_F(Exempt, ARunThatHasEndedHasNoGpus)
 {
-    m_run.started(JobId{7}, m_doors.time.now() - 5min);
-    m_run.ended(Ending{0, Cause::finished, "", m_doors.time.now() - 1min});
+    m_run.started(JobId{7}, m_services.time.now() - 5min);
+    m_run.ended(Ending{0, Cause::finished, "", m_services.time.now() - 1min});
     EXPECT_EQ(exempt({"train", "--reason", "x"}).status, 121);
     EXPECT_FALSE(kept());
 }

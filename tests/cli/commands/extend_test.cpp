@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "cli/json_page.h"
 #include "core/layout.h"
 #include "runs/run_on_disk.h"
@@ -22,7 +22,7 @@ using testing::Not;
 class Extend : public testing::Test {
 protected:
     Extend()
-        : m_run(m_doors.memory, fakes::some_run(m_doors.time.now() - 10min, "train", 1))
+        : m_run(m_services.memory, fakes::some_run(m_services.time.now() - 10min, "train", 1))
     {
         m_run.submitted(JobId{7});
         Job job;
@@ -32,8 +32,8 @@ protected:
         job.partition = "gpu";
         job.walltime = 2h;
         job.batch = true;
-        m_doors.slurm.jobs.push_back(job);
-        m_doors.slurm.queues = {queue("gpu", 12h), queue("long", 48h)};
+        m_services.slurm.jobs.push_back(job);
+        m_services.slurm.queues = {queue("gpu", 12h), queue("long", 48h)};
     }
 
     static Partition queue(const std::string& name, std::chrono::minutes limit)
@@ -46,20 +46,20 @@ protected:
 
     void runs()
     {
-        m_run.started(JobId{7}, m_doors.time.now() - 5s);
-        m_doors.slurm.jobs.front().state = JobState::running;
+        m_run.started(JobId{7}, m_services.time.now() - 5s);
+        m_services.slurm.jobs.front().state = JobState::running;
     }
 
-    Use extend(const std::vector<std::string>& words, const Globals& globals = {})
+    Use extend(const std::vector<std::string>& arguments, const Globals& globals = {})
     {
-        return use(k_extend_verb, m_doors, words, globals);
+        return use(k_extend_verb, m_services, arguments, globals);
     }
 
-    std::optional<std::chrono::minutes> limit() { return m_doors.slurm.jobs.front().walltime; }
-    bool is_kept() { return m_doors.memory.files.contains(layout::walltime_json(m_run.key())); }
-    std::string listed() { return use(k_ls_verb, m_doors, {}).out; }
+    std::optional<std::chrono::minutes> limit() { return m_services.slurm.jobs.front().walltime; }
+    bool is_kept() { return m_services.memory.files.contains(layout::walltime_json(m_run.key())); }
+    std::string listed() { return use(k_ls_verb, m_services, {}).out; }
 
-    FakeDoors m_doors;
+    FakeServices m_services;
     RunOnDisk m_run;
 };
 
@@ -79,16 +79,16 @@ TEST_F(Extend, TheListShowsTheNewLimitAlsoWhenSlurmIsNotAsked)
     extend({"train", "90m"});
     EXPECT_THAT(listed(), HasSubstr("/ 3 h 30 min"));
     runs();
-    m_doors.slurm.silent = true;
+    m_services.slurm.silent = true;
     EXPECT_THAT(listed(), HasSubstr("/ 3 h 30 min"));
     EXPECT_THAT(to_json(m_run.run()), HasSubstr("\"walltime_minutes\": 120")); // written once
-    EXPECT_EQ(m_doors.memory.files.at(layout::run_json(m_run.key())), to_json(m_run.run()));
+    EXPECT_EQ(m_services.memory.files.at(layout::run_json(m_run.key())), to_json(m_run.run()));
 }
 
 TEST_F(Extend, SlurmsOwnLimitWinsOverWhatIsKept)
 {
     extend({"train", "90m"});
-    m_doors.slurm.jobs.front().walltime = 5h; // set by an operator
+    m_services.slurm.jobs.front().walltime = 5h; // set by an operator
     EXPECT_THAT(listed(), HasSubstr("/ 5 h"));
     EXPECT_THAT(extend({"train", "1h"}).err, HasSubstr("has 6 h, was 5 h"));
 }
@@ -117,14 +117,14 @@ TEST_F(Extend, ARunningRunsOwnerIsToldWhoCan)
 TEST_F(Extend, AnOperatorsChangeOfARunningRunIsKept)
 {
     runs();
-    m_doors.slurm.may_lengthen = true;
+    m_services.slurm.may_lengthen = true;
     EXPECT_EQ(extend({"train", "1h"}).status, 0);
     EXPECT_THAT(listed(), HasSubstr("/ 3 h"));
 }
 
 TEST_F(Extend, SlurmsWordsForARefusal)
 {
-    m_doors.slurm.refusal = "QOS limit";
+    m_services.slurm.refusal = "QOS limit";
     const Use result = extend({"train", "1h"});
     EXPECT_EQ(result.status, 121);
     EXPECT_THAT(result.err, HasSubstr("QOS limit"));
@@ -134,7 +134,7 @@ TEST_F(Extend, SlurmsWordsForARefusal)
 
 TEST_F(Extend, ALostAnswerIsNotASuccess)
 {
-    m_doors.slurm.lost_answers = 1;
+    m_services.slurm.lost_answers = 1;
     const Use result = extend({"train", "1h"});
     EXPECT_EQ(result.status, 120);
     EXPECT_THAT(result.err, HasSubstr("may have changed"));
@@ -144,28 +144,28 @@ TEST_F(Extend, ALostAnswerIsNotASuccess)
 
 TEST_F(Extend, ASilentSlurmIsUnreachable)
 {
-    m_doors.slurm.silent = true;
+    m_services.slurm.silent = true;
     EXPECT_EQ(extend({"train", "1h"}).status, 120);
 }
 
 TEST_F(Extend, AnEndedRunHasNoMoreTime)
 {
-    m_run.ended({0, Cause::finished, "", m_doors.time.now()});
+    m_run.ended({0, Cause::finished, "", m_services.time.now()});
     const Use result = extend({"train", "1h"});
     EXPECT_EQ(result.status, 121);
     EXPECT_THAT(result.err, HasSubstr("has ended already"));
-    EXPECT_THAT(m_doors.slurm.asked, IsEmpty());
+    EXPECT_THAT(m_services.slurm.requests, IsEmpty());
 }
 
 TEST_F(Extend, WantsARunAndATime)
 {
-    for (const auto& words : std::vector<std::vector<std::string>>{{},
-                                                                   {"train"},
-                                                                   {"train", "2:30"},
-                                                                   {"train", "1h", "x"},
-                                                                   {"train", "0"},
-                                                                   {"no", "1h"}}) {
-        EXPECT_EQ(extend(words).status, 2);
+    for (const auto& arguments : std::vector<std::vector<std::string>>{{},
+                                                                       {"train"},
+                                                                       {"train", "2:30"},
+                                                                       {"train", "1h", "x"},
+                                                                       {"train", "0"},
+                                                                       {"no", "1h"}}) {
+        EXPECT_EQ(extend(arguments).status, 2);
     }
     EXPECT_EQ(limit(), 120min);
 }
@@ -177,7 +177,7 @@ TEST_F(Extend, TheJsonHasBothLimits)
     const Use result = extend({"train", "1h"}, globals);
     EXPECT_THAT(result.out, HasSubstr("\"time_limit\": 10800"));
     EXPECT_THAT(result.out, HasSubstr("\"time_limit_before\": 7200"));
-    EXPECT_EQ(members_in(result.out), told_of("gpuq extend"));
+    EXPECT_EQ(members_in(result.out), documented_in("gpuq extend"));
 }
 
 } // namespace

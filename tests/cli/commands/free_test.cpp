@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,14 +19,14 @@ using testing::HasSubstr;
 
 class Free : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
 
     Free()
     {
         ::setenv("TZ", "UTC", 1);
         ::tzset();
-        m_doors.slurm.queues = {Partition{"short", 2h, {}, true, true, false, ""},
-                                Partition{"long", 48h, {}, false, true, false, ""}};
+        m_services.slurm.queues = {Partition{"short", 2h, {}, true, true, false, ""},
+                                   Partition{"long", 48h, {}, false, true, false, ""}};
         add_node("n0", "k80", 4, 0);
         add_node("n1", "k80", 4, 1);
     }
@@ -38,8 +38,8 @@ protected:
         node.gpus = {NodeGpus{model, total, in_use}};
         node.partitions = {"short", "long"};
         node.cpus = 64;
-        m_doors.slurm.machines.push_back(node);
-        return m_doors.slurm.machines.back();
+        m_services.slurm.machines.push_back(node);
+        return m_services.slurm.machines.back();
     }
 
     Job& run_on(const std::string& node, std::uint32_t id, int gpus)
@@ -49,21 +49,21 @@ protected:
         job.state = JobState::running;
         job.nodes = node;
         job.gpus = gpus;
-        job.ends_at = m_doors.time.now() + 25min;
-        m_doors.slurm.jobs.push_back(job);
-        return m_doors.slurm.jobs.back();
+        job.ends_at = m_services.time.now() + 25min;
+        m_services.slurm.jobs.push_back(job);
+        return m_services.slurm.jobs.back();
     }
 
-    Use free(const std::vector<std::string>& words = {}, const Globals& globals = {})
+    Use free(const std::vector<std::string>& arguments = {}, const Globals& globals = {})
     {
-        return use(k_free_verb, m_doors, words, globals);
+        return use(k_free_verb, m_services, arguments, globals);
     }
 };
 
 TEST_F(Free, SaysByWhenOnesOwnJobsStart)
 {
-    run_on("n0", 7, 4).ends_at = m_doors.time.now() + 25min;
-    run_on("n1", 8, 4).ends_at = m_doors.time.now() + 2h;
+    run_on("n0", 7, 4).ends_at = m_services.time.now() + 25min;
+    run_on("n1", 8, 4).ends_at = m_services.time.now() + 2h;
     Job waits;
     waits.id = JobId{9};
     waits.name = "train";
@@ -73,7 +73,7 @@ TEST_F(Free, SaysByWhenOnesOwnJobsStart)
     waits.reason = "Resources";
     waits.priority = 1;
     waits.size.gpus = {{"k80", 4}};
-    m_doors.slurm.jobs.push_back(waits);
+    m_services.slurm.jobs.push_back(waits);
     EXPECT_THAT(free({"--next"}).out,
                 testing::HasSubstr("your job 9 (train): starts by 08:25 at the latest, when job 7 "
                                    "reaches its time limit\n"));
@@ -87,37 +87,37 @@ yes: 5 k80 in queue short (up to 2 h), at most 3 on one node
 MODEL  QUEUES      TOTAL  FREE  USED  DOWN  BLOCKED
 k80    long,short      8     5     3     0        0
 )");
-    EXPECT_THAT(m_doors.slurm.asked, ElementsAre("inventory"));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("inventory"));
 }
 
 TEST_F(Free, SaysWhichIsNext)
 {
     run_on("n0", 7, 4);
-    run_on("n1", 8, 3).ends_at = m_doors.time.now() + 2h;
+    run_on("n1", 8, 3).ends_at = m_services.time.now() + 2h;
     Job waits;
     waits.id = JobId{9};
     waits.state = JobState::pending;
     waits.uid = ::getuid() + 1;
     waits.gpus = 2;
     waits.reason = "Resources";
-    m_doors.slurm.jobs.push_back(waits);
+    m_services.slurm.jobs.push_back(waits);
     EXPECT_EQ("\n" + free({"--next"}).out, R"(
 no: 8 in use; the next: 4 k80 by 08:25 at the latest; 1 job waits for 2 GPUs
 BY     IN      GPUS  MODEL  QUEUES      NODE  JOB
 08:25  25 min     4  k80    long,short  n0      7
 10:00  2 h        3  k80    long,short  n1      8
 )");
-    EXPECT_THAT(m_doors.slurm.asked, ElementsAre("inventory", "all_jobs"));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("inventory", "all_jobs"));
     add_node("n2", "k80", 4, 2);
     EXPECT_THAT(free({"--next"}).out,
                 HasSubstr("perhaps: 2 k80 in queue short (up to 2 h); 1 job waits for 2 GPUs\n"));
-    m_doors.slurm.machines.pop_back();
+    m_services.slurm.machines.pop_back();
     EXPECT_THAT(free().out, HasSubstr("no: 8 in use; gpuq free --next shows the next ones\n"));
 }
 
 TEST_F(Free, KeepsTheUnknownUnknown)
 {
-    m_doors.slurm.machines.clear();
+    m_services.slurm.machines.clear();
     add_node("n0", "k80", 4, 0).gpus[0].in_use = std::nullopt;
     EXPECT_EQ("\n" + free().out, R"(
 unknown: Slurm does not report which GPUs are in use
@@ -145,15 +145,15 @@ TEST_F(Free, PrintsOnlyTheColumnsAskedFor)
 
 TEST_F(Free, SaysSoWhenThereIsNoGpuOrNoAnswer)
 {
-    m_doors.slurm.machines.clear();
+    m_services.slurm.machines.clear();
     EXPECT_EQ(free().out, "no: this cluster has no GPU\n");
-    m_doors.slurm.silent = true;
+    m_services.slurm.silent = true;
     EXPECT_EQ(free().status, 120);
 }
 
 TEST_F(Free, WritesItsDocument)
 {
-    m_doors.slurm.machines.pop_back();
+    m_services.slurm.machines.pop_back();
     run_on("n0", 7, 3);
     Globals globals;
     globals.json = true;

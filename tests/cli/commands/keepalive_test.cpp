@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "cli/queries/tickets.h"
 #include "cli/render/top_picture.h"
 #include "core/layout.h"
@@ -24,8 +24,8 @@ using testing::HasSubstr;
 class Keepalive : public testing::Test {
 protected:
     Keepalive()
-        : m_run(m_doors.memory, fakes::some_run(m_doors.time.now() - 10min, "train", 1))
-        , m_folder("/secret/" + m_run.key().text())
+        : m_run(m_services.memory, fakes::some_run(m_services.time.now() - 10min, "train", 1))
+        , m_directory("/secret/" + m_run.key().text())
     {
         m_run.submitted(JobId{7});
         Job job;
@@ -33,29 +33,29 @@ protected:
         job.comment = job_comment(m_run.key());
         job.state = JobState::pending;
         job.batch = true;
-        m_doors.slurm.jobs.push_back(job);
-        m_doors.memory.files[credential_plan_json(m_run.key())] =
-            to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, WhenShort::hold, "", ""});
-        m_doors.secrets.folders[m_folder][k_delivered] = cache(10min, 20min);
+        m_services.slurm.jobs.push_back(job);
+        m_services.memory.files[credential_plan_json(m_run.key())] =
+            to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_directory, WhenShort::hold, "", ""});
+        m_services.secrets.directories[m_directory][k_delivered] = cache(10min, 20min);
     }
     std::string cache(std::chrono::seconds end, std::chrono::seconds renew_till)
     {
         credentials::CacheBytes bytes;
-        const auto now = std::chrono::floor<std::chrono::seconds>(m_doors.time.now());
+        const auto now = std::chrono::floor<std::chrono::seconds>(m_services.time.now());
         const auto stamp = static_cast<std::uint32_t>(now.time_since_epoch().count());
         bytes.authenticated = bytes.start = stamp;
         bytes.end = stamp + static_cast<std::uint32_t>(end.count());
         bytes.renew_till = stamp + static_cast<std::uint32_t>(renew_till.count());
         return cache_of(bytes);
     }
-    Use keepalive(const std::vector<std::string>& words = {}, const Globals& globals = {})
+    Use keepalive(const std::vector<std::string>& message = {}, const Globals& globals = {})
     {
-        return use(k_keepalive_verb, m_doors, words, globals);
+        return use(k_keepalive_verb, m_services, message, globals);
     }
 
-    FakeDoors m_doors;
+    FakeServices m_services;
     RunOnDisk m_run;
-    std::string m_folder;
+    std::string m_directory;
 };
 
 TEST_F(Keepalive, TellsOfTheTicketsOfActiveRuns)
@@ -65,40 +65,41 @@ TEST_F(Keepalive, TellsOfTheTicketsOfActiveRuns)
     EXPECT_THAT(result.out, HasSubstr("ada@EXAMPLE.ORG"));
     EXPECT_THAT(result.out, HasSubstr("fetched when it starts"));
     EXPECT_THAT(result.err, HasSubstr("run 7 (train): the ticket is renewable until"));
-    EXPECT_THAT(use(k_show_verb, m_doors, {"train"}, {}).out, HasSubstr("log in once before"));
+    EXPECT_THAT(use(k_show_verb, m_services, {"train"}, {}).out, HasSubstr("log in once before"));
 }
 
 TEST_F(Keepalive, ListsSayWhatDoesNotLast)
 {
-    const Use listed = use(k_ls_verb, m_doors, {}, {});
+    const Use listed = use(k_ls_verb, m_services, {}, {});
     EXPECT_THAT(listed.err, HasSubstr("run 7 (train): the ticket is renewable until"));
     EXPECT_THAT(listed.out, testing::Not(HasSubstr("renewable")));
     Globals globals;
     globals.json = true;
-    EXPECT_THAT(use(k_ls_verb, m_doors, {}, globals).out, HasSubstr("\"code\": \"ticket_short\""));
+    EXPECT_THAT(use(k_ls_verb, m_services, {}, globals).out,
+                HasSubstr("\"code\": \"ticket_short\""));
     globals.json = false;
     globals.quiet = true;
-    EXPECT_EQ(use(k_ls_verb, m_doors, {}, globals).err, "");
+    EXPECT_EQ(use(k_ls_verb, m_services, {}, globals).err, "");
 
-    m_doors.secrets.folders[m_folder][k_delivered] = cache(10min, 200h);
-    EXPECT_EQ(use(k_ls_verb, m_doors, {}, {}).err, "");
-    m_doors.secrets.folders[m_folder][k_delivered] = cache(10min, 20min);
-    m_doors.time.advance(11min);
-    EXPECT_THAT(use(k_ls_verb, m_doors, {}, {}).err,
+    m_services.secrets.directories[m_directory][k_delivered] = cache(10min, 200h);
+    EXPECT_EQ(use(k_ls_verb, m_services, {}, {}).err, "");
+    m_services.secrets.directories[m_directory][k_delivered] = cache(10min, 20min);
+    m_services.time.advance(11min);
+    EXPECT_THAT(use(k_ls_verb, m_services, {}, {}).err,
                 HasSubstr("run 7 (train): the ticket has expired: kinit, then any gpuq command"));
 }
 
 TEST_F(Keepalive, TopTellsOfTheTicketOfTheRunItShows)
 {
     TopCloser closer{RunStatus{m_run.key()}, {}, {}, {}, {}, {}};
-    closer.run.run = fakes::some_run(m_doors.time.now(), "train", 1);
+    closer.run.run = fakes::some_run(m_services.time.now(), "train", 1);
     closer.run.state = RunState::waiting;
-    closer.credentials = credential_records(m_doors.memory, m_doors.secrets, m_run.key(),
-                                            LinkNumber{1}, m_doors.time.now());
-    EXPECT_THAT(top_detail(closer, m_doors.time.now()).facts,
+    closer.credentials = credential_records(m_services.memory, m_services.secrets, m_run.key(),
+                                            LinkNumber{1}, m_services.time.now());
+    EXPECT_THAT(top_detail(closer, m_services.time.now()).facts,
                 testing::Contains(HasSubstr("ticket: ada@EXAMPLE.ORG, good until")));
     closer.run.state = RunState::ended;
-    EXPECT_THAT(top_detail(closer, m_doors.time.now()).facts,
+    EXPECT_THAT(top_detail(closer, m_services.time.now()).facts,
                 testing::Not(testing::Contains(HasSubstr("ticket"))));
 }
 
@@ -113,7 +114,7 @@ TEST_F(Keepalive, SaysInJsonWhatIsNext)
 
 TEST_F(Keepalive, SaysWhereThereIsNone)
 {
-    m_doors.memory.files.erase(credential_plan_json(m_run.key()));
+    m_services.memory.files.erase(credential_plan_json(m_run.key()));
     EXPECT_THAT(keepalive().err, HasSubstr("no active run has a Kerberos ticket"));
     EXPECT_THAT(keepalive({"train"}).err, HasSubstr("run 7 (train) has no Kerberos ticket"));
     EXPECT_EQ(keepalive({"a", "b"}).status, 2);
@@ -121,20 +122,20 @@ TEST_F(Keepalive, SaysWhereThereIsNone)
 
 TEST_F(Keepalive, RefreshGivesTheLoginsTicketToActiveRuns)
 {
-    m_doors.login.answer = cache(10min, 600min);
-    refresh_tickets(m_doors);
-    EXPECT_EQ(m_doors.secrets.folders[m_folder][k_delivered], *m_doors.login.answer);
+    m_services.login.answer = cache(10min, 600min);
+    refresh_tickets(m_services);
+    EXPECT_EQ(m_services.secrets.directories[m_directory][k_delivered], *m_services.login.answer);
 }
 
 TEST_F(Keepalive, RefreshRenewsNothingBeforeItIsDue)
 {
-    const auto before = m_doors.secrets.folders;
-    refresh_tickets(m_doors);
-    EXPECT_EQ(m_doors.secrets.folders, before);
-    EXPECT_EQ(m_doors.memory.files.count("cache/tickets"), 0U);
-    m_doors.time.advance(6min); // of a lifetime of ten
-    refresh_tickets(m_doors);
-    EXPECT_EQ(m_doors.memory.files.count("cache/tickets"), 1U);
+    const auto before = m_services.secrets.directories;
+    refresh_tickets(m_services);
+    EXPECT_EQ(m_services.secrets.directories, before);
+    EXPECT_EQ(m_services.memory.files.count("cache/tickets"), 0U);
+    m_services.time.advance(6min); // of a lifetime of ten
+    refresh_tickets(m_services);
+    EXPECT_EQ(m_services.memory.files.count("cache/tickets"), 1U);
 }
 
 /// A token that expired in 2023 (`exp` 1700003600).
@@ -143,100 +144,101 @@ constexpr const char* k_expired =
 
 TEST_F(Keepalive, ARunTakesTheLoginsTokenAndNobodyFindsItInTheEnvironment)
 {
-    m_doors.variables["BEARER_TOKEN"] = "opaque";
-    m_doors.login.bearer = std::string(" opaque\n");
-    const LoginTicket found = login_ticket(m_doors, m_run.key());
+    m_services.variables["BEARER_TOKEN"] = "opaque";
+    m_services.login.bearer = std::string(" opaque\n");
+    const LoginTicket found = login_ticket(m_services, m_run.key());
     ASSERT_TRUE(found.plan);
     EXPECT_TRUE(found.plan->token);
     EXPECT_EQ(found.plan->principal, "");
     EXPECT_EQ(found.token, "opaque");
-    EXPECT_EQ(m_doors.variables.count("BEARER_TOKEN"), 0U);
-    ASSERT_TRUE(store_ticket(m_doors.secrets, found));
-    EXPECT_EQ(m_doors.secrets.folders[found.plan->folder],
+    EXPECT_EQ(m_services.variables.count("BEARER_TOKEN"), 0U);
+    ASSERT_TRUE(store_ticket(m_services.secrets, found));
+    EXPECT_EQ(m_services.secrets.directories[found.plan->directory],
               (std::map<std::string, std::string>{{k_token, "opaque"}}));
 
-    m_doors.login.bearer = std::string("two words");
-    EXPECT_EQ(login_ticket(m_doors, m_run.key()).token_problem,
+    m_services.login.bearer = std::string("two words");
+    EXPECT_EQ(login_ticket(m_services, m_run.key()).token_problem,
               "the run gets no bearer token: its content is not a bearer token");
-    m_doors.login.bearer = std::string(k_expired);
-    EXPECT_EQ(login_ticket(m_doors, m_run.key()).token_problem,
+    m_services.login.bearer = std::string(k_expired);
+    EXPECT_EQ(login_ticket(m_services, m_run.key()).token_problem,
               "the run gets no bearer token: the login's token has expired");
 }
 
 TEST_F(Keepalive, ARunIsToldThatTheLoginsTicketHasExpired)
 {
-    m_doors.login.answer = cache(-1min, 20min);
-    const LoginTicket found = login_ticket(m_doors, m_run.key());
+    m_services.login.answer = cache(-1min, 20min);
+    const LoginTicket found = login_ticket(m_services, m_run.key());
     EXPECT_FALSE(found.plan);
     EXPECT_EQ(
         found.problem,
         "the run gets no Kerberos ticket: the login's ticket has expired; kinit gets another");
-    m_doors.login.answer = std::string("no cache");
-    EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
+    m_services.login.answer = std::string("no cache");
+    EXPECT_EQ(login_ticket(m_services, m_run.key()).problem,
               "the run gets no Kerberos ticket: the login's ticket is not a credentials cache that "
               "gpuq can read");
-    m_doors.login.answer = fail(Error::Kind::missing, "no cache");
-    EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem, "");
+    m_services.login.answer = fail(Error::Kind::missing, "no cache");
+    EXPECT_EQ(login_ticket(m_services, m_run.key()).problem, "");
 }
 
 TEST_F(Keepalive, ARunIsToldOfTheTicketAndOfTheToken)
 {
-    m_doors.login.answer = cache(-1min, 20min);
-    m_doors.set.token_command = {"ask"};
-    m_doors.machine.ended = {3, ""};
-    const LoginTicket found = login_ticket(m_doors, m_run.key());
+    m_services.login.answer = cache(-1min, 20min);
+    m_services.set.token_command = {"ask"};
+    m_services.machine.ended = {3, ""};
+    const LoginTicket found = login_ticket(m_services, m_run.key());
     EXPECT_THAT(found.problem, HasSubstr("has expired"));
     EXPECT_THAT(found.token_problem, HasSubstr("ask exited with 3"));
 }
 
 TEST_F(Keepalive, NoCopyOfATicketStaysWhenTheKdcDoesNotAnswer)
 {
-    m_doors.time.advance(6min); // of a lifetime of ten
-    m_doors.secrets.folders[m_folder]["renewing"] = "a copy";
-    m_doors.machine.late = {0};
-    refresh_tickets(m_doors);
-    EXPECT_EQ(m_doors.secrets.folders[m_folder].count("renewing"), 0U);
+    m_services.time.advance(6min); // of a lifetime of ten
+    m_services.secrets.directories[m_directory]["renewing"] = "a copy";
+    m_services.machine.late = {0};
+    refresh_tickets(m_services);
+    EXPECT_EQ(m_services.secrets.directories[m_directory].count("renewing"), 0U);
 }
 
 TEST_F(Keepalive, AVerbThatLooksLeavesTheTokenCommandToAnotherProcess)
 {
-    CredentialPlan plan{"", m_folder, WhenShort::hold, "", ""};
+    CredentialPlan plan{"", m_directory, WhenShort::hold, "", ""};
     plan.token = true;
-    m_doors.memory.files[credential_plan_json(m_run.key())] = to_json(plan);
-    m_doors.secrets.folders[m_folder] = {{k_token, k_expired}};
-    m_doors.set.token_command = {"ask"};
-    refresh_tickets(m_doors);
-    EXPECT_TRUE(m_doors.machine.executed.empty());
-    EXPECT_EQ(m_doors.machine.left,
+    m_services.memory.files[credential_plan_json(m_run.key())] = to_json(plan);
+    m_services.secrets.directories[m_directory] = {{k_token, k_expired}};
+    m_services.set.token_command = {"ask"};
+    refresh_tickets(m_services);
+    EXPECT_TRUE(m_services.machine.executed.empty());
+    EXPECT_EQ(m_services.machine.left,
               (std::vector<std::vector<std::string>>{{"/usr/bin/gpuq", "keepalive", "--stay"}}));
-    refresh_tickets(m_doors, TokenCommand::here);
-    EXPECT_EQ(m_doors.machine.executed.size(), 1U);
-    refresh_tickets(m_doors); // skipped: tried a moment ago
-    EXPECT_EQ(m_doors.machine.left.size(), 1U);
+    refresh_tickets(m_services, TokenCommand::here);
+    EXPECT_EQ(m_services.machine.executed.size(), 1U);
+    refresh_tickets(m_services); // skipped: tried a moment ago
+    EXPECT_EQ(m_services.machine.left.size(), 1U);
 }
 
 TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
 {
-    CredentialPlan plan{"", m_folder, WhenShort::hold, "", ""};
+    CredentialPlan plan{"", m_directory, WhenShort::hold, "", ""};
     plan.token = true;
-    m_doors.memory.files[credential_plan_json(m_run.key())] = to_json(plan);
-    m_doors.secrets.folders[m_folder] = {{k_token, k_expired}};
-    m_doors.set.token_command = {"ask", "for it"};
-    m_doors.machine.ended = {0, "fresh\n"};
-    refresh_tickets(m_doors, TokenCommand::here);
-    EXPECT_EQ(m_doors.machine.executed, (std::vector<std::vector<std::string>>{{"ask", "for it"}}));
-    EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], "fresh");
+    m_services.memory.files[credential_plan_json(m_run.key())] = to_json(plan);
+    m_services.secrets.directories[m_directory] = {{k_token, k_expired}};
+    m_services.set.token_command = {"ask", "for it"};
+    m_services.machine.ended = {0, "fresh\n"};
+    refresh_tickets(m_services, TokenCommand::here);
+    EXPECT_EQ(m_services.machine.executed,
+              (std::vector<std::vector<std::string>>{{"ask", "for it"}}));
+    EXPECT_EQ(m_services.secrets.directories[m_directory][k_token], "fresh");
     EXPECT_THAT(keepalive().out, HasSubstr("present"));
 
     // The command is not run every time, and a failure leaves the current token in place.
-    refresh_tickets(m_doors, TokenCommand::here);
-    EXPECT_EQ(m_doors.machine.executed.size(), 1U);
-    m_doors.time.advance(11min);
-    m_doors.machine.ended = {1, "no"};
-    m_doors.secrets.folders[m_folder][k_token] = k_expired;
-    refresh_tickets(m_doors, TokenCommand::here);
-    EXPECT_EQ(m_doors.machine.executed.size(), 2U);
-    EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], k_expired);
+    refresh_tickets(m_services, TokenCommand::here);
+    EXPECT_EQ(m_services.machine.executed.size(), 1U);
+    m_services.time.advance(11min);
+    m_services.machine.ended = {1, "no"};
+    m_services.secrets.directories[m_directory][k_token] = k_expired;
+    refresh_tickets(m_services, TokenCommand::here);
+    EXPECT_EQ(m_services.machine.executed.size(), 2U);
+    EXPECT_EQ(m_services.secrets.directories[m_directory][k_token], k_expired);
 
     // The error is shown until an attempt succeeds.
     EXPECT_THAT(keepalive().out, HasSubstr("token_command: ask exited with 1"));
@@ -246,44 +248,45 @@ TEST_F(Keepalive, ACommandGivesTokensAsTheyAreDue)
         keepalive({}, json).out,
         HasSubstr(
             "\"token_error\": \"token_command: ask exited with 1; run it by hand to see why\""));
-    m_doors.time.advance(2min);
-    m_doors.machine.ended = {0, "fresh\n"};
-    refresh_tickets(m_doors, TokenCommand::here);
-    EXPECT_EQ(m_doors.secrets.folders[m_folder][k_token], "fresh");
+    m_services.time.advance(2min);
+    m_services.machine.ended = {0, "fresh\n"};
+    refresh_tickets(m_services, TokenCommand::here);
+    EXPECT_EQ(m_services.secrets.directories[m_directory][k_token], "fresh");
     EXPECT_THAT(keepalive().out, testing::Not(HasSubstr("ask exits")));
 }
 
 TEST_F(Keepalive, ARunThatHasEndedGetsNoToken)
 {
-    CredentialPlan plan{"", m_folder, WhenShort::hold, "", ""};
+    CredentialPlan plan{"", m_directory, WhenShort::hold, "", ""};
     plan.token = true;
-    m_doors.memory.files[credential_plan_json(m_run.key())] = to_json(plan);
-    m_doors.secrets.folders.clear();
-    m_run.started(JobId{7}, m_doors.time.now()).ended({0, Cause::finished, "", m_doors.time.now()});
-    m_doors.login.bearer = std::string("opaque");
-    refresh_tickets(m_doors);
-    EXPECT_TRUE(m_doors.secrets.folders.empty());
+    m_services.memory.files[credential_plan_json(m_run.key())] = to_json(plan);
+    m_services.secrets.directories.clear();
+    m_run.started(JobId{7}, m_services.time.now())
+        .ended({0, Cause::finished, "", m_services.time.now()});
+    m_services.login.bearer = std::string("opaque");
+    refresh_tickets(m_services);
+    EXPECT_TRUE(m_services.secrets.directories.empty());
 }
 
 TEST_F(Keepalive, AYoungTokenOfTheLoginSavesTheCommand)
 {
-    m_doors.set.token_command = {"ask"};
-    m_doors.machine.ended = {0, "fresh"};
-    m_doors.login.bearer = std::string(k_expired);
-    EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, "fresh");
-    EXPECT_EQ(m_doors.machine.executed.size(), 1U);
+    m_services.set.token_command = {"ask"};
+    m_services.machine.ended = {0, "fresh"};
+    m_services.login.bearer = std::string(k_expired);
+    EXPECT_EQ(login_ticket(m_services, m_run.key()).token, "fresh");
+    EXPECT_EQ(m_services.machine.executed.size(), 1U);
     // The token is valid from 1700000000 to 1700003600. Five minutes of remaining life are enough
     // at submission; the token is renewed later.
-    m_doors.time.jump(Time(std::chrono::seconds(1700003200)) - m_doors.time.now());
-    EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, k_expired);
-    m_doors.time.jump(Time(std::chrono::seconds(1700003400)) - m_doors.time.now());
-    EXPECT_EQ(login_ticket(m_doors, m_run.key()).token, "fresh");
-    EXPECT_EQ(m_doors.machine.executed.size(), 2U);
+    m_services.time.jump(Time(std::chrono::seconds(1700003200)) - m_services.time.now());
+    EXPECT_EQ(login_ticket(m_services, m_run.key()).token, k_expired);
+    m_services.time.jump(Time(std::chrono::seconds(1700003400)) - m_services.time.now());
+    EXPECT_EQ(login_ticket(m_services, m_run.key()).token, "fresh");
+    EXPECT_EQ(m_services.machine.executed.size(), 2U);
 }
 
 TEST_F(Keepalive, ATokenThatWasFoundIsFoundAgain)
 {
-    LoginTicket found = login_ticket(m_doors, m_run.key(), "opaque");
+    LoginTicket found = login_ticket(m_services, m_run.key(), "opaque");
     EXPECT_EQ(found.token, "opaque");
     forget(found);
     EXPECT_EQ(found.token, "");
@@ -292,118 +295,118 @@ TEST_F(Keepalive, ATokenThatWasFoundIsFoundAgain)
 
 TEST_F(Keepalive, AHeldLinkGoesOnOnItsOwnClusterOnceAndNotAtEveryCommand)
 {
-    gpuq::Run chain = fakes::some_run(m_doors.time.now() - 10min, "chain", 2);
-    chain.cluster = m_doors.slurm.cluster_name;
+    gpuq::Run chain = fakes::some_run(m_services.time.now() - 10min, "chain", 2);
+    chain.cluster = m_services.slurm.cluster_name;
     chain.request.chain = Chain{};
     chain.request.chain->link = 2min;
-    RunOnDisk run(m_doors.memory, chain);
-    const std::string folder = "/secret/" + chain.key.text();
-    auto& files = m_doors.memory.files;
+    RunOnDisk run(m_services.memory, chain);
+    const std::string directory = "/secret/" + chain.key.text();
+    auto& files = m_services.memory.files;
     files[credential_plan_json(chain.key)] =
-        to_json(CredentialPlan{"ada@EXAMPLE.ORG", folder, WhenShort::hold, "", ""});
-    m_doors.secrets.folders[folder][k_delivered] = cache(10min, 20min);
+        to_json(CredentialPlan{"ada@EXAMPLE.ORG", directory, WhenShort::hold, "", ""});
+    m_services.secrets.directories[directory][k_delivered] = cache(10min, 20min);
     const LinkNumber second{2};
-    files[held_json(chain.key)] = to_json(Held{second, m_doors.time.now()});
+    files[held_json(chain.key)] = to_json(Held{second, m_services.time.now()});
     files[layout::job_json(chain.key, second)] =
-        to_json(LinkJob{chain.cluster, JobId{8}, m_doors.time.now(), true});
+        to_json(LinkJob{chain.cluster, JobId{8}, m_services.time.now(), true});
 
-    m_doors.slurm.cluster_name = "another";
-    refresh_tickets(m_doors);
-    EXPECT_TRUE(m_doors.slurm.specs.empty());
+    m_services.slurm.cluster_name = "another";
+    refresh_tickets(m_services);
+    EXPECT_TRUE(m_services.slurm.specs.empty());
     EXPECT_EQ(files.count(held_json(chain.key)), 1U);
 
-    m_doors.slurm.cluster_name = chain.cluster;
-    m_doors.slurm.refusal = "not today";
-    m_doors.time.advance(20s);
-    refresh_tickets(m_doors);
-    const auto asked = m_doors.slurm.asked.size();
-    refresh_tickets(m_doors);
-    EXPECT_EQ(m_doors.slurm.asked.size(), asked) << "at once again";
+    m_services.slurm.cluster_name = chain.cluster;
+    m_services.slurm.refusal = "not today";
+    m_services.time.advance(20s);
+    refresh_tickets(m_services);
+    const auto requests = m_services.slurm.requests.size();
+    refresh_tickets(m_services);
+    EXPECT_EQ(m_services.slurm.requests.size(), requests) << "at once again";
     EXPECT_EQ(files.count(held_json(chain.key)), 1U);
 
-    m_doors.slurm.refusal.clear();
-    m_doors.time.advance(20s);
-    const auto refused = m_doors.slurm.specs.size();
-    refresh_tickets(m_doors);
-    EXPECT_EQ(m_doors.slurm.specs.size(), refused + 1);
+    m_services.slurm.refusal.clear();
+    m_services.time.advance(20s);
+    const auto refused = m_services.slurm.specs.size();
+    refresh_tickets(m_services);
+    EXPECT_EQ(m_services.slurm.specs.size(), refused + 1);
     EXPECT_EQ(files.count(held_json(chain.key)), 0U);
 }
 
 TEST_F(Keepalive, StaysOnlyWhileARunHasCredentials)
 {
-    m_doors.memory.files.erase(credential_plan_json(m_run.key()));
+    m_services.memory.files.erase(credential_plan_json(m_run.key()));
     EXPECT_EQ(keepalive({"--stay"}).status, 0);
-    m_doors.memory.files[credential_plan_json(m_run.key())] =
-        to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, WhenShort::hold, "", ""});
-    m_doors.machine.held_by_others.insert(refreshes_as(m_doors.memory));
+    m_services.memory.files[credential_plan_json(m_run.key())] =
+        to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_directory, WhenShort::hold, "", ""});
+    m_services.machine.held_by_others.insert(refreshes_as(m_services.memory));
     EXPECT_EQ(keepalive({"--stay"}).status, 0);
 }
 
 TEST_F(Keepalive, ARunTakesTheLoginsTicketToItsOwnStore)
 {
-    EXPECT_FALSE(login_ticket(m_doors, m_run.key()).plan);
-    m_doors.login.answer = cache(10min, 600min);
-    m_doors.set.credentials_dir = "/scratch/tickets";
-    const LoginTicket found = login_ticket(m_doors, m_run.key());
+    EXPECT_FALSE(login_ticket(m_services, m_run.key()).plan);
+    m_services.login.answer = cache(10min, 600min);
+    m_services.set.credentials_dir = "/scratch/tickets";
+    const LoginTicket found = login_ticket(m_services, m_run.key());
     ASSERT_TRUE(found.plan);
-    EXPECT_EQ(found.plan->folder, "/scratch/tickets/" + m_run.key().text());
+    EXPECT_EQ(found.plan->directory, "/scratch/tickets/" + m_run.key().text());
     EXPECT_EQ(found.plan->principal, "ada@EXAMPLE.ORG");
     EXPECT_EQ(found.problem, "");
 
-    m_doors.login.answer = fail(Error::Kind::io, "KCM: does not answer");
-    EXPECT_EQ(login_ticket(m_doors, m_run.key()).problem,
+    m_services.login.answer = fail(Error::Kind::io, "KCM: does not answer");
+    EXPECT_EQ(login_ticket(m_services, m_run.key()).problem,
               "the run gets no Kerberos ticket: KCM: does not answer");
 }
 
 TEST_F(Keepalive, ARunTakesThePathOfAKeytab)
 {
     using namespace credentials;
-    gpuq::Run run = fakes::some_run(m_doors.time.now(), "train", 3);
+    gpuq::Run run = fakes::some_run(m_services.time.now(), "train", 3);
     run.request.work_dir = "/home/ada";
-    m_doors.set.credentials_dir = "/scratch/tickets";
-    m_doors.secrets.folders["/home/ada"]["key"] =
+    m_services.set.credentials_dir = "/scratch/tickets";
+    m_services.secrets.directories["/home/ada"]["key"] =
         k_keytab_head + key_of({"ada"}, "EXAMPLE.ORG") + key_of({"job"}, "EXAMPLE.ORG");
 
     LoginTicket none;
     none.problem = "the run gets no Kerberos ticket: it has expired";
-    ASSERT_TRUE(add_keytab(m_doors, run, "key", none));
+    ASSERT_TRUE(add_keytab(m_services, run, "key", none));
     EXPECT_EQ(none.problem, "");
     EXPECT_EQ(none.plan->keytab, "/home/ada/key");
     EXPECT_EQ(none.plan->principal, "ada@EXAMPLE.ORG");
-    EXPECT_EQ(none.plan->folder, "/scratch/tickets/" + run.key.text());
+    EXPECT_EQ(none.plan->directory, "/scratch/tickets/" + run.key.text());
     EXPECT_TRUE(none.cache.empty());
 
-    const auto said = [&](const std::string& path, const std::string& principal) {
+    const auto printed = [&](const std::string& path, const std::string& principal) {
         LoginTicket ticket;
         ticket.plan = CredentialPlan{principal, "/f", WhenShort::hold, "", ""};
-        const auto added = add_keytab(m_doors, run, path, ticket);
+        const auto added = add_keytab(m_services, run, path, ticket);
         return added ? "as " + ticket.plan->principal : added.error().text;
     };
-    EXPECT_EQ(said("/home/ada/key", "job@EXAMPLE.ORG"), "as job@EXAMPLE.ORG");
-    EXPECT_EQ(said("key", "ben@EXAMPLE.ORG"),
+    EXPECT_EQ(printed("/home/ada/key", "job@EXAMPLE.ORG"), "as job@EXAMPLE.ORG");
+    EXPECT_EQ(printed("key", "ben@EXAMPLE.ORG"),
               "--keytab: /home/ada/key has keys of ada@EXAMPLE.ORG, job@EXAMPLE.ORG, but your "
               "ticket is for ben@EXAMPLE.ORG");
-    EXPECT_THAT(said("none", "ada@EXAMPLE.ORG"), HasSubstr("--keytab: /home/ada/none"));
-    m_doors.secrets.folders["/home/ada"]["notes"] = "of yesterday";
-    EXPECT_EQ(said("notes", "ada@EXAMPLE.ORG"),
+    EXPECT_THAT(printed("none", "ada@EXAMPLE.ORG"), HasSubstr("--keytab: /home/ada/none"));
+    m_services.secrets.directories["/home/ada"]["notes"] = "of yesterday";
+    EXPECT_EQ(printed("notes", "ada@EXAMPLE.ORG"),
               "--keytab: /home/ada/notes: not a keytab that gpuq can read");
 }
 
 TEST_F(Keepalive, NobodyIsToLogInWhereAKeytabGivesTickets)
 {
-    auto& plan = m_doors.memory.files[credential_plan_json(m_run.key())];
-    plan =
-        to_json(CredentialPlan{"ada@EXAMPLE.ORG", m_folder, WhenShort::hold, "", "/home/ada/key"});
+    auto& plan = m_services.memory.files[credential_plan_json(m_run.key())];
+    plan = to_json(
+        CredentialPlan{"ada@EXAMPLE.ORG", m_directory, WhenShort::hold, "", "/home/ada/key"});
     const Use well = keepalive();
     EXPECT_THAT(well.out, HasSubstr("fetched when it starts"));
     EXPECT_EQ(well.err.find("log in"), std::string::npos) << well.err;
-    EXPECT_THAT(use(k_show_verb, m_doors, {"train"}, {}).out, HasSubstr("/home/ada/key"));
+    EXPECT_THAT(use(k_show_verb, m_services, {"train"}, {}).out, HasSubstr("/home/ada/key"));
 
     CredentialState state;
-    state.at = m_doors.time.now();
+    state.at = m_services.time.now();
     state.trouble = credentials::Trouble::key_refused;
-    state.words = "Password incorrect";
-    m_doors.memory.files[credential_state_json(m_run.key(), LinkNumber{1})] = to_json(state);
+    state.message = "Password incorrect";
+    m_services.memory.files[credential_state_json(m_run.key(), LinkNumber{1})] = to_json(state);
     const Use broken = keepalive();
     EXPECT_THAT(broken.out, HasSubstr("the KDC no longer accepts the keytab's key"));
     EXPECT_THAT(broken.err, HasSubstr("log in once before"));

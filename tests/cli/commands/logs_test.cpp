@@ -2,7 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/client/log_copy.h"
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "runs/records/journal.h"
 #include "runs/run_on_disk.h"
 #include "telemetry/crc32c.h"
@@ -31,13 +31,13 @@ using testing::HasSubstr;
 class LivingStore : public fakes::MemoryStore {
 public:
     fakes::FakeClock* clock = nullptr;
-    std::map<int, std::function<void()>> at_look; ///< key: number of the poll, from 1
+    std::map<int, std::function<void()>> at_query; ///< key: number of the poll, from 1
 
     Result<std::uint64_t> size(const std::string& path) override
     {
         if (path.ends_with("out.log")) {
             clock->advance(1s);
-            if (const auto happens = at_look.find(++m_looks); happens != at_look.end()) {
+            if (const auto happens = at_query.find(++m_activities); happens != at_query.end()) {
                 happens->second();
             }
         }
@@ -45,21 +45,21 @@ public:
     }
 
 private:
-    int m_looks = 0;
+    int m_activities = 0;
 };
 
 class Logs : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
     LivingStore m_store;
 
     Logs()
     {
-        m_doors.folder = &m_store;
-        m_store.clock = &m_doors.time;
+        m_services.directory = &m_store;
+        m_store.clock = &m_services.time;
     }
 
-    Time now() { return m_doors.time.now(); }
+    Time now() { return m_services.time.now(); }
 
     RunOnDisk run() { return RunOnDisk(m_store, fakes::some_run(now() - 5min, "train")); }
 
@@ -68,7 +68,10 @@ protected:
         m_store.append(layout::log(run.key(), LinkNumber{1}, stream), bytes);
     }
 
-    Use logs(const std::vector<std::string>& words) { return use(k_logs_verb, m_doors, words); }
+    Use logs(const std::vector<std::string>& arguments)
+    {
+        return use(k_logs_verb, m_services, arguments);
+    }
 };
 
 TEST_F(Logs, PrintsEachStreamUnchanged)
@@ -83,7 +86,7 @@ TEST_F(Logs, PrintsEachStreamUnchanged)
     EXPECT_EQ(used.status, 0);
     EXPECT_EQ(used.out, bytes);
     EXPECT_EQ(used.err, "warning\n");
-    EXPECT_EQ(m_doors.slurm_opened, 0);
+    EXPECT_EQ(m_services.slurm_opened, 0);
 }
 
 TEST_F(Logs, IsPrintableOnRequest)
@@ -126,7 +129,7 @@ TEST_F(Logs, SaysThatThereIsNoOutputYet)
 {
     run().submitted(JobId{7});
     EXPECT_EQ(logs({"7"}).err, "gpuq: no output yet\n");
-    EXPECT_EQ(m_doors.slurm_opened, 0);
+    EXPECT_EQ(m_services.slurm_opened, 0);
 }
 
 TEST_F(Logs, SaysHowMuchIsNotInTheLog)
@@ -149,8 +152,8 @@ TEST_F(Logs, FollowsARunToItsEndAndTakesItsStatus)
 {
     RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
     print(one, Stream::out, "one\n");
-    m_store.at_look[2] = [&] { print(one, Stream::out, "two\n"); };
-    m_store.at_look[3] = [&] {
+    m_store.at_query[2] = [&] { print(one, Stream::out, "two\n"); };
+    m_store.at_query[3] = [&] {
         print(one, Stream::out, "three\n");
         one.ended({85, Cause::finished, "", now()});
     };
@@ -158,7 +161,7 @@ TEST_F(Logs, FollowsARunToItsEndAndTakesItsStatus)
     EXPECT_EQ(used.status, 85);
     EXPECT_EQ(used.out, "one\ntwo\nthree\n");
     EXPECT_EQ(used.err, "gpuq: run 7 (train) ended with status 85\n");
-    EXPECT_EQ(m_doors.slurm_opened, 0);
+    EXPECT_EQ(m_services.slurm_opened, 0);
 }
 
 TEST_F(Logs, SaysOnceThatARunWaits)
@@ -168,8 +171,8 @@ TEST_F(Logs, SaysOnceThatARunWaits)
     job.id = JobId{7};
     job.state = JobState::pending;
     job.reason = "Priority";
-    m_doors.slurm.jobs = {job};
-    m_store.at_look[4] = [&] {
+    m_services.slurm.jobs = {job};
+    m_store.at_query[4] = [&] {
         one.started(JobId{7}, now());
         print(one, Stream::out, "hello\n");
         one.ended({0, Cause::finished, "", now()});
@@ -178,7 +181,7 @@ TEST_F(Logs, SaysOnceThatARunWaits)
     EXPECT_EQ(used.status, 0);
     EXPECT_EQ(used.out, "hello\n");
     EXPECT_EQ(used.err, "gpuq: run 7 (train) waits: others are before you\n");
-    EXPECT_THAT(m_doors.slurm.asked, testing::ElementsAre("own_jobs"));
+    EXPECT_THAT(m_services.slurm.requests, testing::ElementsAre("own_jobs"));
 }
 
 TEST_F(Logs, LearnsFromSlurmThatADeadRunHasEnded)
@@ -188,8 +191,8 @@ TEST_F(Logs, LearnsFromSlurmThatADeadRunHasEnded)
     Job job;
     job.id = JobId{7};
     job.state = JobState::node_fail;
-    m_doors.slurm.jobs = {job};
-    m_store.at_look[2] = [&] { m_doors.time.advance(1min); };
+    m_services.slurm.jobs = {job};
+    m_store.at_query[2] = [&] { m_services.time.advance(1min); };
     const Use used = logs({"-f", "train"});
     EXPECT_EQ(used.status, 119);
     EXPECT_EQ(used.out, "last words\n");
@@ -199,9 +202,9 @@ TEST_F(Logs, LearnsFromSlurmThatADeadRunHasEnded)
 TEST_F(Logs, GoesOnWithTheDiskWhenSlurmIsSilent)
 {
     RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now() - 1min);
-    m_doors.slurm.silent = true;
-    m_store.at_look[2] = [&] { print(one, Stream::out, "still here\n"); };
-    m_store.at_look[3] = [&] { one.ended({0, Cause::finished, "", now()}); };
+    m_services.slurm.silent = true;
+    m_store.at_query[2] = [&] { print(one, Stream::out, "still here\n"); };
+    m_store.at_query[3] = [&] { one.ended({0, Cause::finished, "", now()}); };
     const Use used = logs({"-f", "train"});
     EXPECT_EQ(used.status, 0);
     EXPECT_EQ(used.out, "still here\n");
@@ -315,8 +318,8 @@ TEST_F(LogsTo, FollowsWhatGrows)
 {
     RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
     print(one, Stream::out, "one\n");
-    m_store.at_look[2] = [&] { print(one, Stream::out, "two\n"); };
-    m_store.at_look[3] = [&] { one.ended({3, Cause::finished, "", now()}); };
+    m_store.at_query[2] = [&] { print(one, Stream::out, "two\n"); };
+    m_store.at_query[3] = [&] { one.ended({3, Cause::finished, "", now()}); };
     const Use used = logs({"-f", "--to", file(), "train"});
     EXPECT_EQ(used.status, 3);
     EXPECT_EQ(content(), "one\ntwo\n");
@@ -356,7 +359,7 @@ TEST_F(Logs, NeedsExactlyOneRun)
 
 /// Runs `logs WORDS` in a child with a pipe as stdout. Returns its wait status. `meanwhile` gets
 /// the child and the read end of the pipe, which it must close.
-int in_child(Doors& doors, const std::vector<std::string>& words,
+int in_child(Services& services, const std::vector<std::string>& arguments,
              const std::function<void(pid_t, int)>& meanwhile)
 {
     int ends[2];
@@ -365,8 +368,8 @@ int in_child(Doors& doors, const std::vector<std::string>& words,
     if (child == 0) {
         ::close(ends[0]);
         ::dup2(ends[1], STDOUT_FILENO);
-        auto parsed = parse_options(k_logs_verb.options, k_logs_verb.order, words);
-        Invocation invocation{doors, {}, parsed->operands, parsed->options};
+        auto parsed = parse_options(k_logs_verb.options, k_logs_verb.order, arguments);
+        Invocation invocation{services, {}, parsed->operands, parsed->options};
         const auto status = k_logs_verb.run(invocation);
         ::_exit(status ? *status : 99);
     }
@@ -381,7 +384,7 @@ TEST_F(Logs, LeavesQuietlyWhenItsReaderHasLeft)
 {
     const RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now());
     print(one, Stream::out, std::string(1 << 20, 'x'));
-    const int status = in_child(m_doors, {"train"}, [](pid_t, int end) { ::close(end); });
+    const int status = in_child(m_services, {"train"}, [](pid_t, int end) { ::close(end); });
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0);
 }
@@ -390,7 +393,7 @@ TEST_F(Logs, LeavesQuietlyOnInterrupt)
 {
     const RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now() + 1h);
     print(one, Stream::out, "x");
-    const int status = in_child(m_doors, {"-f", "train"}, [](pid_t child, int end) {
+    const int status = in_child(m_services, {"-f", "train"}, [](pid_t child, int end) {
         char byte = 0;
         EXPECT_EQ(::read(end, &byte, 1), 1); // it follows the log
         ::kill(child, SIGINT);
@@ -416,14 +419,14 @@ Job plain_job(JobState state, const std::string& output, const std::string& erro
 
 TEST_F(Logs, OfAPlainJobAreTheFilesThatSlurmNames)
 {
-    m_doors.slurm.jobs = {plain_job(JobState::running, "/home/ada/20.out", "/home/ada/20.out")};
-    m_doors.on_disk.folders["/home/ada"]["20.out"].bytes = "one\ntwo\n";
+    m_services.slurm.jobs = {plain_job(JobState::running, "/home/ada/20.out", "/home/ada/20.out")};
+    m_services.on_disk.directories["/home/ada"]["20.out"].bytes = "one\ntwo\n";
     EXPECT_EQ(logs({"20"}).out, "one\ntwo\n");
     EXPECT_EQ(logs({"hand"}).out, "one\ntwo\n");
     EXPECT_EQ(logs({"--to", "/tmp/x", "20"}).status, 2);
-    m_doors.slurm.jobs = {plain_job(JobState::failed, "/home/ada/20.out", "/home/ada/20.err")};
-    m_doors.slurm.jobs[0].exit_status = 3;
-    m_doors.on_disk.folders["/home/ada"]["20.err"].bytes = "bad\n";
+    m_services.slurm.jobs = {plain_job(JobState::failed, "/home/ada/20.out", "/home/ada/20.err")};
+    m_services.slurm.jobs[0].exit_status = 3;
+    m_services.on_disk.directories["/home/ada"]["20.err"].bytes = "bad\n";
     const Use followed = logs({"-f", "20"});
     EXPECT_EQ(followed.status, 3);
     EXPECT_EQ(followed.out, "one\ntwo\n");
@@ -432,20 +435,20 @@ TEST_F(Logs, OfAPlainJobAreTheFilesThatSlurmNames)
 
 TEST_F(Logs, SayWhatAPlainJobHasInsteadOfAFile)
 {
-    const auto said = [&](const Job& job) {
-        m_doors.slurm.jobs = {job};
+    const auto printed = [&](const Job& job) {
+        m_services.slurm.jobs = {job};
         const Use used = logs({"20"});
         EXPECT_EQ(used.out, "");
         EXPECT_EQ(used.status, 2);
         return used.err;
     };
-    EXPECT_THAT(said(plain_job(JobState::running, "/dev/null", "/dev/null")),
+    EXPECT_THAT(printed(plain_job(JobState::running, "/dev/null", "/dev/null")),
                 HasSubstr("/dev/null: nothing is kept"));
-    EXPECT_THAT(said(plain_job(JobState::running, "/scratch/20.out", "/scratch/20.out")),
+    EXPECT_THAT(printed(plain_job(JobState::running, "/scratch/20.out", "/scratch/20.out")),
                 HasSubstr("/scratch/20.out of job 20 (hand) is not on this host"));
     Job shell = plain_job(JobState::running, "", "");
     shell.batch = false;
-    EXPECT_THAT(said(shell), HasSubstr("srun or salloc"));
+    EXPECT_THAT(printed(shell), HasSubstr("srun or salloc"));
 }
 
 } // namespace

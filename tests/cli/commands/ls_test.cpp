@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "runs/run_on_disk.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using testing::Not;
 
 class Ls : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
     unsigned char m_number = 0;
 
     Ls()
@@ -30,12 +30,12 @@ protected:
         ::tzset();
     }
 
-    Time now() { return m_doors.time.now(); }
+    Time now() { return m_services.time.now(); }
 
     RunOnDisk run(const std::string& name, std::chrono::seconds age)
     {
         auto record = fakes::some_run(now() - age, name, ++m_number);
-        return RunOnDisk(m_doors.memory, record);
+        return RunOnDisk(m_services.memory, record);
     }
 
     Job& job(const RunKey& key, std::uint32_t id, JobState state)
@@ -45,13 +45,13 @@ protected:
         job.comment = job_comment(key);
         job.state = state;
         job.batch = true;
-        m_doors.slurm.jobs.push_back(job);
-        return m_doors.slurm.jobs.back();
+        m_services.slurm.jobs.push_back(job);
+        return m_services.slurm.jobs.back();
     }
 
-    Use ls(const std::vector<std::string>& words = {}, const Globals& globals = {})
+    Use ls(const std::vector<std::string>& arguments = {}, const Globals& globals = {})
     {
-        return use(k_ls_verb, m_doors, words, globals);
+        return use(k_ls_verb, m_services, arguments, globals);
     }
 };
 
@@ -61,7 +61,7 @@ TEST_F(Ls, ShowsWhatEachRunDoes)
     running.started(JobId{7}, now() - 12min).beat(JobId{7}, now());
     const RunOnDisk queued = run("eval", 5min).submitted(JobId{8});
     job(queued.key(), 8, JobState::pending).reason = "Priority";
-    m_doors.slurm.jobs.back().started_at = now() + 1h;
+    m_services.slurm.jobs.back().started_at = now() + 1h;
     RunOnDisk done = run("prep", 2h).submitted(JobId{5}).started(JobId{5}, now() - 2h);
     done.ended({0, Cause::finished, "", now() - 90min});
     RunOnDisk failed = run("bad", 3h).submitted(JobId{4}).started(JobId{4}, now() - 3h);
@@ -86,10 +86,10 @@ TEST_F(Ls, ListsActiveRunsAndThoseThatEndedWithinADay)
     run("active-for-long", 240h).submitted(JobId{1}).started(JobId{1}, now());
     run("long-and-just-ended", 48h).ended({0, Cause::finished, "", now() - 1h});
     run("ended-yesterday", 30h).ended({0, Cause::finished, "", now() - 25h});
-    const std::vector<std::string> active = m_doors.memory.list("index/active").value();
+    const std::vector<std::string> active = m_services.memory.list("index/active").value();
     for (const std::string& path : active) {
         if (path != RunKey::make(now() - 240h, {0xab, 1, 3, 4, 5, 6, 7, 8}).text()) {
-            ASSERT_TRUE(m_doors.memory.remove("index/active/" + path));
+            ASSERT_TRUE(m_services.memory.remove("index/active/" + path));
         }
     }
     const std::string recent = ls().out;
@@ -105,12 +105,12 @@ TEST_F(Ls, AsksOnceForPlainJobsAndNotAllTheTime)
     run("train", 15min).submitted(JobId{7}).started(JobId{7}, now());
     run("old", 15min).ended({0, Cause::finished, "", now()});
     ls();
-    EXPECT_THAT(m_doors.slurm.asked, testing::ElementsAre("own_jobs"));
+    EXPECT_THAT(m_services.slurm.requests, testing::ElementsAre("own_jobs"));
     for (int i = 0; i < 30; ++i) {
         ls();
     }
-    EXPECT_EQ(m_doors.slurm.asked.size(), 10U);
-    m_doors.time.advance(4s);
+    EXPECT_EQ(m_services.slurm.requests.size(), 10U);
+    m_services.time.advance(4s);
     EXPECT_EQ(ls().err, "gpuq: plain Slurm jobs as they were 4 s ago\n");
 }
 
@@ -128,14 +128,14 @@ TEST_F(Ls, MarksPlainJobsAndShowsNoJobOfARunTwice)
     plain.nodes = "n0";
     plain.walltime = 20min;
     plain.gpus = 2;
-    m_doors.slurm.jobs.push_back(plain);
+    m_services.slurm.jobs.push_back(plain);
     plain.id = JobId{10};
     plain.called = "10_[3-6]";
     plain.name = "sweep";
     plain.state = JobState::pending;
     plain.reason = "Resources";
     plain.comment = job_comment(fakes::some_run(now(), "nobody's").key);
-    m_doors.slurm.jobs.push_back(plain);
+    m_services.slurm.jobs.push_back(plain);
     const Use shown = ls();
     EXPECT_EQ(shown.err, "");
     EXPECT_EQ("\n" + shown.out, R"(
@@ -156,7 +156,7 @@ TEST_F(Ls, SaysThatPlainJobsAreNotKnown)
 {
     RunOnDisk running = run("train", 15min).submitted(JobId{7});
     running.started(JobId{7}, now() - 12min).beat(JobId{7}, now());
-    m_doors.slurm.silent = true;
+    m_services.slurm.silent = true;
     const Use shown = ls();
     EXPECT_EQ(shown.status, 0);
     EXPECT_EQ(shown.err, "gpuq: plain Slurm jobs unknown: Slurm does not answer\n");
@@ -169,14 +169,14 @@ TEST_F(Ls, AsksOnceHoweverManyRunsWait)
         job(run("wait", 5min).submitted(JobId{unsigned(i)}).key(), unsigned(i), JobState::pending);
     }
     ls();
-    EXPECT_THAT(m_doors.slurm.asked, testing::ElementsAre("own_jobs"));
+    EXPECT_THAT(m_services.slurm.requests, testing::ElementsAre("own_jobs"));
 }
 
 TEST_F(Ls, ShowsWhatTheDiskKnowsWhenSlurmIsSilent)
 {
     run("train", 15min).submitted(JobId{7}).started(JobId{7}, now());
     run("queued", 15min).submitted(JobId{8});
-    m_doors.slurm.silent = true;
+    m_services.slurm.silent = true;
     const Use shown = ls();
     EXPECT_EQ(shown.status, 0);
     EXPECT_EQ(shown.err,
@@ -196,7 +196,7 @@ TEST_F(Ls, ShowsHostileNamesHarmlessly)
 
 TEST_F(Ls, LeavesOutTheRestOfARefusedRun)
 {
-    ASSERT_TRUE(m_doors.memory.make_dir(layout::inbox(fakes::some_run(now(), "x").key)));
+    ASSERT_TRUE(m_services.memory.make_dir(layout::inbox(fakes::some_run(now(), "x").key)));
     const Use shown = ls();
     EXPECT_EQ(shown.out, "");
     EXPECT_EQ(shown.err,
@@ -234,7 +234,7 @@ ID  CAUSE    NODE   SUBMITTED  STARTED  ENDS   CLUSTER  KEY
 TEST_F(Ls, WritesJsonWithNullForWhatIsNotKnown)
 {
     const RunOnDisk queued = run("queued", 15min).submitted(JobId{8});
-    m_doors.slurm.silent = true;
+    m_services.slurm.silent = true;
     Globals globals;
     globals.json = true;
     const Use shown = ls({}, globals);

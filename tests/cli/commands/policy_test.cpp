@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "cli/render/policy_text.h"
 #include "lua/submit_script.h"
 #include "policy/lua.h"
@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 const std::string k_policy = "version: 1\n"
                              "pools:\n"
@@ -35,7 +35,7 @@ const std::string k_policy = "version: 1\n"
                              "most 2 days}}\n";
 
 /// Uses a real Lua interpreter, which needs no outside resources.
-class DoorsWithLua : public FakeDoors {
+class ServicesWithLua : public FakeServices {
 public:
     Result<std::unique_ptr<SubmitScript>> submit_script(const std::string& text) override
     {
@@ -45,12 +45,12 @@ public:
 
 class PolicyVerb : public testing::Test {
 protected:
-    DoorsWithLua m_doors;
+    ServicesWithLua m_services;
 
-    PolicyVerb() { m_doors.files["p.yaml"] = {k_policy, 1000, 0644}; }
+    PolicyVerb() { m_services.files["p.yaml"] = {k_policy, 1000, 0644}; }
 
-    Use policy(const Words& words) { return use(k_policy_verb, m_doors, words); }
-    void write(const std::string& text) { m_doors.files["p.yaml"].text = text; }
+    Use policy(const Strings& arguments) { return use(k_policy_verb, m_services, arguments); }
+    void write(const std::string& text) { m_services.files["p.yaml"].text = text; }
 };
 
 TEST_F(PolicyVerb, ChecksAFile)
@@ -83,24 +83,24 @@ TEST_F(PolicyVerb, JudgesForTheSlurmThatAnswersOrIsNamed)
 TEST_F(PolicyVerb, TheInstalledOneBelongsToRootAlone)
 {
     EXPECT_THAT(policy({"check"}).err, HasSubstr("/etc/gpuq/policy.yaml: not found"));
-    m_doors.files["/etc/gpuq/policy.yaml"] = {k_policy, 0, 0644};
+    m_services.files["/etc/gpuq/policy.yaml"] = {k_policy, 0, 0644};
     EXPECT_EQ(policy({"check"}).status, 0);
-    m_doors.files["/etc/gpuq/policy.yaml"].mode = 0664;
+    m_services.files["/etc/gpuq/policy.yaml"].mode = 0664;
     EXPECT_THAT(policy({"check"}).err,
                 HasSubstr("is writable by users other than root (mode 0664)"));
-    m_doors.files["/etc/gpuq/policy.yaml"] = {k_policy, 1000, 0644};
+    m_services.files["/etc/gpuq/policy.yaml"] = {k_policy, 1000, 0644};
     EXPECT_THAT(policy({"check"}).err, HasSubstr("belongs to user 1000, not to root"));
-    m_doors.variables["GPUQ_POLICY"] = "p.yaml";
+    m_services.variables["GPUQ_POLICY"] = "p.yaml";
     EXPECT_EQ(policy({"check"}).status, 0);
 }
 
 TEST_F(PolicyVerb, OneThatOthersMayWriteIsReadAndNotObeyed)
 {
-    m_doors.files["p.yaml"].distrust = Error{Error::Kind::denied, "others may write to p.yaml"};
+    m_services.files["p.yaml"].distrust = Error{Error::Kind::denied, "others may write to p.yaml"};
     EXPECT_EQ(policy({"check", "p.yaml"}).status, 0); // named explicitly, and has no effect
     EXPECT_THAT(policy({"plan", "p.yaml"}).err, HasSubstr("others may write to p.yaml"));
     EXPECT_THAT(policy({"apply", "p.yaml"}).err, HasSubstr("others may write to p.yaml"));
-    m_doors.variables["GPUQ_POLICY"] = "p.yaml";
+    m_services.variables["GPUQ_POLICY"] = "p.yaml";
     EXPECT_THAT(policy({"check"}).err, HasSubstr("others may write to p.yaml"));
 }
 
@@ -122,9 +122,9 @@ TEST_F(PolicyVerb, ExplainsCoresAndMemory)
     write("version: 1\ngpus: {k80: {memory: 12G}, big: {memory: 20G}}\npools:\n"
           "  all: {nodes: n1, gpus: 'k80:4'}\n  more: {nodes: n2, gpus: 'big:4'}\nqueues:\n"
           "  short: {time: 2h, pools: [all, more], per_gpu: {cpus: 4, memory: 8G}}\n");
-    const auto explain = [&](Words words) {
-        words.insert(words.begin(), {"explain", "--policy", "p.yaml", "-t", "1h"});
-        return policy(words).out;
+    const auto explain = [&](Strings arguments) {
+        arguments.insert(arguments.begin(), {"explain", "--policy", "p.yaml", "-t", "1h"});
+        return policy(arguments).out;
     };
     EXPECT_THAT(explain({}), HasSubstr("each GPU:      4 CPUs and 8 GiB, and no more (p.yaml:7)"));
     EXPECT_THAT(explain({"-c", "5"}),
@@ -167,7 +167,7 @@ TEST_F(PolicyVerb, CountsTheGpusOneHas)
     job.partition = "short-more";
     job.state = JobState::running;
     job.gpus = 3;
-    m_doors.slurm.jobs.push_back(job);
+    m_services.slurm.jobs.push_back(job);
     EXPECT_THAT(policy({"explain", "--policy", "p.yaml", "-t", "1h"}).out,
                 HasSubstr("you have:      3 GPUs in this queue now"));
 }
@@ -191,10 +191,10 @@ TEST_F(PolicyVerb, TriesTheFilesOwnTests)
 
 TEST_F(PolicyVerb, AnOptionOfAnotherPartIsNotPassedOver)
 {
-    const Use plan = use(k_policy_verb, m_doors, {"plan", "p.yaml", "--html", "page.html"});
+    const Use plan = use(k_policy_verb, m_services, {"plan", "p.yaml", "--html", "page.html"});
     EXPECT_EQ(plan.status, 2);
     EXPECT_THAT(plan.err, HasSubstr("policy plan takes no --html: that is for policy simulate"));
-    EXPECT_THAT(use(k_policy_verb, m_doors, {"drift", "--policy", "p.yaml"}).err,
+    EXPECT_THAT(use(k_policy_verb, m_services, {"drift", "--policy", "p.yaml"}).err,
                 HasSubstr("policy drift takes no --policy"));
 }
 
@@ -207,9 +207,9 @@ TEST_F(PolicyVerb, SaysWhatItTakes)
 }
 
 /// The text between .EX and .EE, without troff escapes.
-Words examples_in(const std::string& page)
+Strings examples_in(const std::string& page)
 {
-    Words examples;
+    Strings examples;
     for (std::size_t at = page.find("\n.EX\n"); at != std::string::npos;
          at = page.find("\n.EX\n", at + 1)) {
         const std::size_t begin = at + 5;
@@ -227,7 +227,7 @@ std::string text_of(const std::string& path)
 
 TEST(PolicyPages, TheirFilesWork)
 {
-    const Words examples = examples_in(text_of(GPUQ_MAN_DIR "/gpuq-policy.5"));
+    const Strings examples = examples_in(text_of(GPUQ_MAN_DIR "/gpuq-policy.5"));
     ASSERT_EQ(examples.size(), 2U);
     for (const std::string& example : examples) {
         const auto reading = policy::read_policy(example, "example");
@@ -243,16 +243,16 @@ TEST(PolicyPages, TheirFilesWork)
 
 TEST(PolicyPages, TheirCommandsWork)
 {
-    const Words examples = examples_in(text_of(GPUQ_MAN_DIR "/gpuq-policy.1"));
+    const Strings examples = examples_in(text_of(GPUQ_MAN_DIR "/gpuq-policy.1"));
     ASSERT_EQ(examples.size(), 1U);
-    DoorsWithLua doors;
-    doors.files["policies/criann.yaml"] = {text_of(GPUQ_POLICIES_DIR "/criann.yaml"), 0, 0644};
+    ServicesWithLua services;
+    services.files["policies/criann.yaml"] = {text_of(GPUQ_POLICIES_DIR "/criann.yaml"), 0, 0644};
     std::istringstream lines(examples.front());
     int count = 0;
     for (std::string line; std::getline(lines, line); ++count) {
         std::istringstream stream(line.substr(std::string("gpuq policy ").size()));
-        const Words words{std::istream_iterator<std::string>(stream), {}};
-        const Use done = use(k_policy_verb, doors, words);
+        const Strings arguments{std::istream_iterator<std::string>(stream), {}};
+        const Use done = use(k_policy_verb, services, arguments);
         EXPECT_EQ(done.status, line.find("49h") != std::string::npos ? 121 : 0)
             << line << "\n"
             << done.out << done.err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "runs/run_on_disk.h"
 #include "telemetry/event_bytes.h"
 #include "telemetry/ledger.h"
@@ -36,7 +36,7 @@ public:
     {
         put(m_writer.header());
     }
-    SampledNode& goes_on(std::chrono::seconds time, const GpuSample& gpu, double cores)
+    SampledNode& then_runs(std::chrono::seconds time, const GpuSample& gpu, double cores)
     {
         for (auto i = 0s; i < time; i += 1s) {
             m_elapsed += 1s;
@@ -85,7 +85,7 @@ GpuSample busy_gpu(std::uint64_t percent)
 
 class Profile : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
     std::filesystem::path m_dir;
 
     Profile()
@@ -97,31 +97,31 @@ protected:
     }
     ~Profile() override { std::filesystem::remove_all(m_dir); }
 
-    Time now() { return m_doors.time.now(); }
+    Time now() { return m_services.time.now(); }
 
     /// A run that started eleven minutes ago.
     RunOnDisk run(const std::string& name = "train")
     {
         gpuq::Run record = fakes::some_run(now() - 15min, name);
         record.request.memory_mib = 64 << 10;
-        return RunOnDisk(m_doors.memory, record)
+        return RunOnDisk(m_services.memory, record)
             .submitted(JobId{8})
             .started(JobId{8}, now() - 11min);
     }
     void sampled(const RunOnDisk& run, const SampledNode& node, const std::string& name = "node1")
     {
-        const std::string folder = layout::link_dir(run.key(), LinkNumber{1});
-        ASSERT_TRUE(m_doors.memory.write(folder + "/samples-" + name, node.bytes()));
+        const std::string directory = layout::link_dir(run.key(), LinkNumber{1});
+        ASSERT_TRUE(m_services.memory.write(directory + "/samples-" + name, node.bytes()));
     }
     SampledNode hungry(const std::string& name = "node1", const std::string& model = "A100")
     {
         SampledNode node(now() - 11min, name, model);
-        node.goes_on(60s, busy_gpu(0), 1).goes_on(480s, busy_gpu(30), 3.9);
+        node.then_runs(60s, busy_gpu(0), 1).then_runs(480s, busy_gpu(30), 3.9);
         return node;
     }
-    Use profile(const std::vector<std::string>& words, const Globals& globals = {})
+    Use profile(const std::vector<std::string>& arguments, const Globals& globals = {})
     {
-        return use(k_profile_verb, m_doors, words, globals);
+        return use(k_profile_verb, m_services, arguments, globals);
     }
     static std::string content(const std::filesystem::path& path)
     {
@@ -135,10 +135,10 @@ TEST_F(Profile, TellsWhereTheTimeWentAndWhatToChange)
     RunOnDisk one = run();
     one.ended({0, Cause::finished, "", now() - 1min});
     sampled(one, hungry());
-    const Use told = profile({"train"});
-    EXPECT_EQ(told.status, 0);
-    EXPECT_EQ(told.err, "");
-    EXPECT_EQ("\n" + told.out, R"(
+    const Use outcome = profile({"train"});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ("\n" + outcome.out, R"(
 run 8 (train)
   state       ended with status 0
   ran         07:49:00 to 07:59:00 on node1, 1 GPU (A100)
@@ -170,7 +170,7 @@ advice
     larger batches
   - RAM: 5 % of the 64 GiB that were asked for used at most: --mem 5G would do
 )");
-    EXPECT_THAT(m_doors.slurm.asked, IsEmpty());
+    EXPECT_THAT(m_services.slurm.requests, IsEmpty());
 }
 
 TEST_F(Profile, FitsATerminalOf80Columns)
@@ -189,10 +189,10 @@ TEST_F(Profile, OfARunningRunTellsWhatItDidSoFar)
     RunOnDisk one = run();
     one.beat(JobId{8}, now() - 1s);
     sampled(one, hungry());
-    const Use told = profile({"train"});
-    EXPECT_THAT(told.out, HasSubstr("  state       running\n"
-                                    "  ran         07:49:00 to now on node1, 1 GPU (A100)\n"));
-    EXPECT_THAT(told.out, HasSubstr("\nGPU time                  0:11:00  100.0 %"));
+    const Use outcome = profile({"train"});
+    EXPECT_THAT(outcome.out, HasSubstr("  state       running\n"
+                                       "  ran         07:49:00 to now on node1, 1 GPU (A100)\n"));
+    EXPECT_THAT(outcome.out, HasSubstr("\nGPU time                  0:11:00  100.0 %"));
 }
 
 TEST_F(Profile, WithoutADriverNothingIsMadeUp)
@@ -200,7 +200,7 @@ TEST_F(Profile, WithoutADriverNothingIsMadeUp)
     RunOnDisk one = run();
     one.ended({0, Cause::finished, "", now() - 1min});
     SampledNode node(now() - 11min, "node1", "");
-    sampled(one, node.goes_on(540s, GpuSample::unknown(Unknown::no_driver), 3.9));
+    sampled(one, node.then_runs(540s, GpuSample::unknown(Unknown::no_driver), 3.9));
     const std::string text = profile({"train"}).out;
     EXPECT_THAT(text, HasSubstr("\n  busy                    0:00:00    0.0 %\n"
                                 "  idle                    0:00:00    0.0 %\n"
@@ -233,22 +233,22 @@ GPU time                  0:10:00  100.0 %  allocated: elapsed time x GPUs
     EXPECT_EQ(page.status, 0);
     EXPECT_THAT(page.out, HasSubstr("no samples: nothing was measured"));
     // A file in another format adds no samples.
-    const std::string folder = layout::link_dir(one.key(), LinkNumber{1});
-    ASSERT_TRUE(m_doors.memory.write(folder + "/samples-node1", std::string(9000, '\x1b')));
+    const std::string directory = layout::link_dir(one.key(), LinkNumber{1});
+    ASSERT_TRUE(m_services.memory.write(directory + "/samples-node1", std::string(9000, '\x1b')));
     EXPECT_THAT(profile({"train"}).out, HasSubstr("no samples"));
 }
 
 TEST_F(Profile, ARunThatWaitsHasNone)
 {
-    RunOnDisk(m_doors.memory, fakes::some_run(now() - 1min, "late")).submitted(JobId{9});
+    RunOnDisk(m_services.memory, fakes::some_run(now() - 1min, "late")).submitted(JobId{9});
     Job waiting;
     waiting.id = JobId{9};
     waiting.state = JobState::pending;
-    m_doors.slurm.jobs.push_back(waiting);
-    for (const auto& words : {std::vector<std::string>{"late"}, {"--html", "-", "late"}}) {
-        const Use told = profile(words);
-        EXPECT_EQ(told.status, 0) << told.err;
-        EXPECT_THAT(told.out, HasSubstr("the run has not started"));
+    m_services.slurm.jobs.push_back(waiting);
+    for (const auto& arguments : {std::vector<std::string>{"late"}, {"--html", "-", "late"}}) {
+        const Use outcome = profile(arguments);
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_THAT(outcome.out, HasSubstr("the run has not started"));
     }
     Globals json;
     json.json = true;
@@ -279,10 +279,10 @@ TEST_F(Profile, WritesAPageOfItsOwn)
     one.ended({0, Cause::finished, "", now() - 1min});
     sampled(one, hungry());
     const auto file = m_dir / "p.html";
-    const Use told = profile({"--html", file, "train"});
-    EXPECT_EQ(told.status, 0) << told.err;
-    EXPECT_THAT(told.out, HasSubstr("advice"));
-    EXPECT_EQ(told.err, "gpuq: wrote " + file.string() + "\n");
+    const Use outcome = profile({"--html", file, "train"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("advice"));
+    EXPECT_EQ(outcome.err, "gpuq: wrote " + file.string() + "\n");
     const std::string page = content(file);
     EXPECT_EQ(profile({"--html", "-", "train"}).out, page);
     EXPECT_TRUE(page.ends_with("</body>\n</html>\n"));
@@ -315,19 +315,19 @@ TEST_F(Profile, MarksTheLinksOfAChain)
     end.at = now();
     end.cause = Cause::finished;
     end.continues = false;
-    ASSERT_TRUE(m_doors.memory.write(layout::job_json(one.key(), second),
-                                     to_json(LinkJob{"lab", JobId{9}, now() - 2min, true})));
+    ASSERT_TRUE(m_services.memory.write(layout::job_json(one.key(), second),
+                                        to_json(LinkJob{"lab", JobId{9}, now() - 2min, true})));
     ASSERT_TRUE(
-        m_doors.memory.write(layout::journal(one.key(), second), to_line(begun) + to_line(end)));
+        m_services.memory.write(layout::journal(one.key(), second), to_line(begun) + to_line(end)));
     SampledNode node(now() - 90s, "node2", "A100");
-    ASSERT_TRUE(m_doors.memory.write(layout::link_dir(one.key(), second) + "/samples-node2",
-                                     node.goes_on(85s, busy_gpu(90), 1).bytes()));
+    ASSERT_TRUE(m_services.memory.write(layout::link_dir(one.key(), second) + "/samples-node2",
+                                        node.then_runs(85s, busy_gpu(90), 1).bytes()));
     std::string bytes;
     for (const auto& [step, ago] : {std::pair{1, 600s}, {2, 300s}, {3, 80s}, {4, 20s}}) {
         const auto at = std::chrono::duration<double>((now() - ago).time_since_epoch()).count();
         bytes += telemetry::events::simple(at, step, "loss", 1.F / static_cast<float>(step));
     }
-    m_doors.on_disk.folders["/home/ada"]["events.out.tfevents.1"] = {bytes, now() - 10s};
+    m_services.on_disk.directories["/home/ada"]["events.out.tfevents.1"] = {bytes, now() - 10s};
     const std::string text = profile({"train"}).out;
     EXPECT_THAT(text, HasSubstr("  ran         07:49:00 to 08:00:00 on 2 nodes, 1 GPU (A100), 2 "
                                 "links\n"));
@@ -349,7 +349,7 @@ TEST_F(Profile, NothingFromOutsideIsTakenForThePage)
     gpuq::Run record = fakes::some_run(now() - 15min, "n" + evil);
     record.request.program = {evil};
     record.request.nodes = 2;
-    RunOnDisk one(m_doors.memory, record);
+    RunOnDisk one(m_services.memory, record);
     one.submitted(JobId{8}).started(JobId{8}, now() - 11min);
     one.ended({0, Cause::finished, evil, now() - 1min});
     sampled(one, hungry("a" + evil, evil), "a");
@@ -360,7 +360,7 @@ TEST_F(Profile, NothingFromOutsideIsTakenForThePage)
         bytes += telemetry::events::simple(at + step, step, "loss" + evil,
                                            1.F / static_cast<float>(step));
     }
-    m_doors.on_disk.folders["/home/ada"]["events.out.tfevents.1"] = {bytes, now() - 2min};
+    m_services.on_disk.directories["/home/ada"]["events.out.tfevents.1"] = {bytes, now() - 2min};
     const Use page = profile({"--html", "-", "8"});
     EXPECT_EQ(page.status, 0) << page.err;
     EXPECT_THAT(page.out, HasSubstr("<h2>Loss</h2>"));

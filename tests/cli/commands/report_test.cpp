@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "core/layout.h"
 #include "runs/run_on_disk.h"
 
@@ -35,41 +35,41 @@ protected:
     Report()
     {
         std::string name = fs::temp_directory_path() / "gpuq-report-XXXXXX";
-        m_folder = ::mkdtemp(name.data());
-        gpuq::Run run = fakes::some_run(m_doors.time.now() - 10min, "train", 1);
+        m_directory = ::mkdtemp(name.data());
+        gpuq::Run run = fakes::some_run(m_services.time.now() - 10min, "train", 1);
         run.environment = {"HF_HOME_X=" + k_planted[0],   "MY_PASSWORD=" + k_planted[1],
                            "OTHER_TOKEN=" + k_planted[2], "UNNAMED=" + k_planted[3],
                            "A_SECRET=" + k_planted[6],    "PATH=/usr/bin:/opt/shown"};
         run.request.program = {"python3", "train.py", "--api-key", k_planted[4],
                                "https://ann:" + k_planted[7] + "@host/data"};
         run.request.env = {{"SOME_KEY", k_planted[5]}, {"OMP_NUM_THREADS", "8"}};
-        m_run.emplace(m_doors.memory, run);
+        m_run.emplace(m_services.memory, run);
         m_run->submitted(JobId{7});
         std::string all;
         for (const std::string& secret : k_planted) {
             all += "token=" + secret + "\n";
         }
-        m_doors.memory.append(layout::log(run.key, LinkNumber{1}, Stream::out),
-                              "epoch 1\n" + all + "epoch 2\n");
-        m_doors.memory.append(layout::log(run.key, LinkNumber{1}, Stream::err),
-                              "warned about " + k_planted[1] + " and " + k_planted[2] + "\n");
+        m_services.memory.append(layout::log(run.key, LinkNumber{1}, Stream::out),
+                                 "epoch 1\n" + all + "epoch 2\n");
+        m_services.memory.append(layout::log(run.key, LinkNumber{1}, Stream::err),
+                                 "warned about " + k_planted[1] + " and " + k_planted[2] + "\n");
         Event ended;
         ended.kind = Event::Kind::ended;
-        ended.at = m_doors.time.now();
+        ended.at = m_services.time.now();
         ended.status = 1;
         ended.cause = Cause::finished;
         ended.detail = "said " + k_planted[6];
         ended.tail = "last words: " + k_planted[2] + "\n" + all;
         m_run->event(ended);
     }
-    ~Report() override { fs::remove_all(m_folder); }
+    ~Report() override { fs::remove_all(m_directory); }
 
-    std::string file() const { return m_folder + "/report.tar"; }
+    std::string file() const { return m_directory + "/report.tar"; }
 
-    Use report(std::vector<std::string> words = {"train"})
+    Use report(std::vector<std::string> arguments = {"train"})
     {
-        words.insert(words.begin(), {"-o", file()});
-        return use(k_report_verb, m_doors, words);
+        arguments.insert(arguments.begin(), {"-o", file()});
+        return use(k_report_verb, m_services, arguments);
     }
 
     std::string written() const
@@ -78,9 +78,9 @@ protected:
         return {std::istreambuf_iterator<char>(stream), {}};
     }
 
-    FakeDoors m_doors;
+    FakeServices m_services;
     std::optional<RunOnDisk> m_run;
-    std::string m_folder;
+    std::string m_directory;
 };
 
 TEST_F(Report, HasWhatAHelperNeeds)
@@ -126,7 +126,7 @@ TEST_F(Report, HasTheLast200LinesOfALog)
     for (int i = 1; i <= 300; ++i) {
         lines += "line " + std::to_string(i) + ".\n";
     }
-    m_doors.memory.append(layout::log(m_run->key(), LinkNumber{1}, Stream::out), lines);
+    m_services.memory.append(layout::log(m_run->key(), LinkNumber{1}, Stream::out), lines);
     ASSERT_EQ(report().status, 0);
     const std::string bundle = written();
     EXPECT_THAT(bundle, AllOf(HasSubstr("line 101.\n"), HasSubstr("line 300.\n")));
@@ -135,9 +135,9 @@ TEST_F(Report, HasTheLast200LinesOfALog)
 
 TEST_F(Report, HalfALineOfALongLogIsLeftOut)
 {
-    m_doors.memory.append(layout::log(m_run->key(), LinkNumber{1}, Stream::out),
-                          std::string(400'000, 'a') + "cut" + std::string(600'000, 'b') +
-                              "\nwhole line\n");
+    m_services.memory.append(layout::log(m_run->key(), LinkNumber{1}, Stream::out),
+                             std::string(400'000, 'a') + "cut" + std::string(600'000, 'b') +
+                                 "\nwhole line\n");
     ASSERT_EQ(report().status, 0);
     EXPECT_THAT(written(), HasSubstr("whole line\n"));
     EXPECT_THAT(written(), Not(HasSubstr("bbbb")));
@@ -149,15 +149,15 @@ TEST_F(Report, NeverWritesOverAFileOrThroughALink)
     EXPECT_EQ(report().status, 2);
     EXPECT_EQ(written(), "mine");
     fs::remove(file());
-    fs::create_symlink(m_folder + "/other", file());
+    fs::create_symlink(m_directory + "/other", file());
     EXPECT_NE(report().status, 0);
-    EXPECT_FALSE(fs::exists(m_folder + "/other"));
+    EXPECT_FALSE(fs::exists(m_directory + "/other"));
 }
 
 TEST_F(Report, GoesWithoutSlurm)
 {
-    m_doors.slurm.silent = true;
-    m_doors.past.silent = true;
+    m_services.slurm.silent = true;
+    m_services.past.silent = true;
     EXPECT_EQ(report().status, 0);
     EXPECT_THAT(written(), HasSubstr("Slurm does not answer"));
 }

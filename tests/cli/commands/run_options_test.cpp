@@ -9,30 +9,31 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
-Result<RunOptions> read(const Words& words)
+Result<RunOptions> read(const Strings& arguments)
 {
-    TRY_ASSIGN(const Parsed parsed, parse_options(run_option_table(), Order::options_first, words));
+    TRY_ASSIGN(const Parsed parsed,
+               parse_options(run_option_table(), Order::options_first, arguments));
     return run_options(parsed.options, parsed.operands);
 }
 
-std::string reason(Words words)
+std::string reason(Strings arguments)
 {
-    words.push_back("prog");
-    const auto result = read(words);
+    arguments.push_back("prog");
+    const auto result = read(arguments);
     return result ? "accepted" : result.error().text;
 }
 
 TEST(RunOptions, LeaveTheProgramsOwnOptionsToIt)
 {
     const RunOptions run = *read({"-t", "2h", "train.py", "--epochs", "3", "-g", "9"});
-    EXPECT_EQ(run.asked.program, (Words{"train.py", "--epochs", "3", "-g", "9"}));
-    EXPECT_EQ(run.asked.walltime, 120min);
-    EXPECT_EQ(run.asked.gpus, std::nullopt);
-    EXPECT_EQ(read({"--", "-odd"})->asked.program, Words{"-odd"});
-    EXPECT_EQ(read({"--detach", "--", "train.py", "--", "-x"})->asked.program,
-              (Words{"train.py", "--", "-x"}));
+    EXPECT_EQ(run.parameters.program, (Strings{"train.py", "--epochs", "3", "-g", "9"}));
+    EXPECT_EQ(run.parameters.walltime, 120min);
+    EXPECT_EQ(run.parameters.gpus, std::nullopt);
+    EXPECT_EQ(read({"--", "-odd"})->parameters.program, Strings{"-odd"});
+    EXPECT_EQ(read({"--detach", "--", "train.py", "--", "-x"})->parameters.program,
+              (Strings{"train.py", "--", "-x"}));
 }
 
 TEST(RunOptions, AreAllRead)
@@ -72,33 +73,33 @@ TEST(RunOptions, AreAllRead)
                                   "docker://img",
                                   "--slurm=--exclude=n1 -w n2",
                                   "prog"});
-    EXPECT_EQ(run.asked.walltime, 120min);
-    EXPECT_EQ(run.asked.gpus, (GpuRequest{.count = 2, .model = "k80"}));
-    EXPECT_EQ(run.asked.cpus, 8);
-    EXPECT_EQ(run.asked.memory_mib, 16384u);
-    EXPECT_EQ(run.asked.nodes, 2);
-    EXPECT_EQ(run.asked.name, "sweep");
-    EXPECT_EQ(run.asked.account, "lab");
-    EXPECT_EQ(run.asked.queue, "gpu");
-    EXPECT_EQ(run.asked.qos, "high");
+    EXPECT_EQ(run.parameters.walltime, 120min);
+    EXPECT_EQ(run.parameters.gpus, (GpuRequest{.count = 2, .model = "k80"}));
+    EXPECT_EQ(run.parameters.cpus, 8);
+    EXPECT_EQ(run.parameters.memory_mib, 16384u);
+    EXPECT_EQ(run.parameters.nodes, 2);
+    EXPECT_EQ(run.parameters.name, "sweep");
+    EXPECT_EQ(run.parameters.account, "lab");
+    EXPECT_EQ(run.parameters.queue, "gpu");
+    EXPECT_EQ(run.parameters.qos, "high");
     EXPECT_EQ(run.after, "last");
     EXPECT_TRUE(run.detach);
     EXPECT_TRUE(run.dry_run);
     EXPECT_EQ(run.max_wait, 600s);
     const std::vector<std::pair<std::string, std::optional<std::string>>> env = {
         {"A", "1=2"}, {"B", std::nullopt}, {"C", ""}};
-    EXPECT_EQ(run.asked.env, env);
-    EXPECT_EQ(run.asked.modules, (Words{"cuda/12", "gcc"}));
-    EXPECT_EQ(run.asked.conda, "/opt/env");
-    EXPECT_EQ(run.asked.container, "docker://img");
-    EXPECT_EQ(run.asked.slurm_options, "--exclude=n1 -w n2");
+    EXPECT_EQ(run.parameters.env, env);
+    EXPECT_EQ(run.parameters.modules, (Strings{"cuda/12", "gcc"}));
+    EXPECT_EQ(run.parameters.conda, "/opt/env");
+    EXPECT_EQ(run.parameters.container, "docker://img");
+    EXPECT_EQ(run.parameters.slurm_options, "--exclude=n1 -w n2");
 }
 
 TEST(RunOptions, OfRanksAreCountsThatASharedTerminalRefuses)
 {
     const RunOptions run = *read({"--tasks-per-node", "4", "--gpus-per-task=2", "prog"});
-    EXPECT_EQ(run.asked.tasks_per_node, 4);
-    EXPECT_EQ(run.asked.gpus_per_task, 2);
+    EXPECT_EQ(run.parameters.tasks_per_node, 4);
+    EXPECT_EQ(run.parameters.gpus_per_task, 2);
     EXPECT_FALSE(read({"--tasks-per-node", "0", "prog"}));
     EXPECT_FALSE(read({"--gpus-per-task", "gpu:1", "prog"}));
     EXPECT_FALSE(read({"--pty", "--tasks-per-node", "2", "prog"}));
@@ -112,8 +113,8 @@ TEST(RunOptions, OfRanksAreCountsThatASharedTerminalRefuses)
 TEST(RunOptions, HaveNoDefaults)
 {
     const RunOptions run = *read({"prog"});
-    EXPECT_EQ(run.asked.walltime, std::nullopt);
-    EXPECT_EQ(run.asked.name, std::nullopt);
+    EXPECT_EQ(run.parameters.walltime, std::nullopt);
+    EXPECT_EQ(run.parameters.name, std::nullopt);
     EXPECT_EQ(run.max_wait, std::nullopt);
     EXPECT_FALSE(run.detach || run.dry_run);
 }
@@ -123,7 +124,7 @@ TEST(RunOptions, RecordAPatternOfProgressInTheEnvironment)
     const std::string pattern = "it (?P<step>[0-9]+)";
     const std::vector<std::pair<std::string, std::optional<std::string>>> env = {
         {"GPUQ_PROGRESS", pattern}};
-    EXPECT_EQ(read({"--progress", pattern, "prog"})->asked.env, env);
+    EXPECT_EQ(read({"--progress", pattern, "prog"})->parameters.env, env);
 }
 
 TEST(RunOptions, LeaveToGpuqWhatItHasToKnow)
@@ -238,8 +239,8 @@ TEST(RunOptions, SourceFilesAndAVirtualEnvironment)
 {
     const auto run = read({"--source", "a.sh", "--source=../b c.sh", "--venv", ".venv//", "prog"});
     ASSERT_TRUE(run);
-    EXPECT_EQ(run->asked.sources, (Words{"a.sh", "../b c.sh"}));
-    EXPECT_EQ(run->asked.venv, ".venv");
+    EXPECT_EQ(run->parameters.sources, (Strings{"a.sh", "../b c.sh"}));
+    EXPECT_EQ(run->parameters.venv, ".venv");
     EXPECT_EQ(reason({"--source", ""}), "--source: the name of a file is missing");
     EXPECT_EQ(reason({"--venv", ""}), "--venv: the name of a file is missing");
     EXPECT_EQ(reason({"--venv", "a:b"}), "--venv: 'a:b' has a colon in it");
@@ -257,8 +258,8 @@ TEST(RunOptions, LeaveStandardInputAlone)
 
 TEST(RunOptions, WantAProgram)
 {
-    for (const Words& words : {Words{}, Words{"-t", "2h"}, Words{""}, Words{"--"}}) {
-        EXPECT_THAT(read(words).error().text, HasSubstr("missing program:"));
+    for (const Strings& arguments : {Strings{}, Strings{"-t", "2h"}, Strings{""}, Strings{"--"}}) {
+        EXPECT_THAT(read(arguments).error().text, HasSubstr("missing program:"));
     }
 }
 
@@ -280,20 +281,20 @@ TEST(RunOptions, OfAShellAreTheSameButForTheTerminalAndChains)
 
 TEST(RunOptions, OfAChain)
 {
-    const auto asked =
+    const auto parameters =
         read({"--link", "20s", "--checkpoint", "out/*.pt", "--resume-args", "--resume '{}'",
               "--valid", "check {}", "--notice", "USR2", "--max-links", "3", "--gpu-hours", "1.5",
               "--until", "2026-12-24", "train.py"});
-    ASSERT_TRUE(asked);
-    EXPECT_EQ(asked->asked.link, std::chrono::seconds(20));
-    EXPECT_EQ(asked->asked.checkpoint, "out/*.pt");
-    EXPECT_EQ(asked->asked.resume_args, (Words{"--resume", "{}"}));
-    EXPECT_EQ(asked->asked.valid, (Words{"check", "{}"}));
-    EXPECT_EQ(asked->asked.notice, Notice::usr2);
-    EXPECT_EQ(asked->asked.max_links, 3);
-    EXPECT_EQ(asked->asked.gpu_time, std::chrono::minutes(90));
-    EXPECT_TRUE(asked->asked.until);
-    EXPECT_TRUE(asked->asked.wants_chain());
+    ASSERT_TRUE(parameters);
+    EXPECT_EQ(parameters->parameters.link, std::chrono::seconds(20));
+    EXPECT_EQ(parameters->parameters.checkpoint, "out/*.pt");
+    EXPECT_EQ(parameters->parameters.resume_args, (Strings{"--resume", "{}"}));
+    EXPECT_EQ(parameters->parameters.valid, (Strings{"check", "{}"}));
+    EXPECT_EQ(parameters->parameters.notice, Notice::usr2);
+    EXPECT_EQ(parameters->parameters.max_links, 3);
+    EXPECT_EQ(parameters->parameters.gpu_time, std::chrono::minutes(90));
+    EXPECT_TRUE(parameters->parameters.until);
+    EXPECT_TRUE(parameters->parameters.wants_chain());
 }
 
 TEST(RunOptions, RefuseWhatMakesNoChain)

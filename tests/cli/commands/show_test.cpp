@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "cli/render/show_text.h"
 #include "runs/run_on_disk.h"
 #include "telemetry/event_bytes.h"
@@ -24,7 +24,7 @@ using testing::Not;
 
 class Show : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
 
     Show()
     {
@@ -32,9 +32,9 @@ protected:
         ::tzset();
     }
 
-    Time now() { return m_doors.time.now(); }
+    Time now() { return m_services.time.now(); }
 
-    RunOnDisk run(gpuq::Run record) { return RunOnDisk(m_doors.memory, std::move(record)); }
+    RunOnDisk run(gpuq::Run record) { return RunOnDisk(m_services.memory, std::move(record)); }
 
     gpuq::Run train()
     {
@@ -46,9 +46,9 @@ protected:
         return record;
     }
 
-    Use show(const std::vector<std::string>& words, const Globals& globals = {})
+    Use show(const std::vector<std::string>& arguments, const Globals& globals = {})
     {
-        return use(k_show_verb, m_doors, words, globals);
+        return use(k_show_verb, m_services, arguments, globals);
     }
 };
 
@@ -60,7 +60,8 @@ TEST_F(Show, TellsAllOfOneRun)
     stop.at = now() - 2min;
     stop.detail = "by ada@login1";
     one.event(stop).ended({123, Cause::stopped, "by ada@login1", now() - 1min});
-    ASSERT_TRUE(m_doors.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::out), "12345"));
+    ASSERT_TRUE(
+        m_services.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::out), "12345"));
     const Use shown = show({"train"});
     EXPECT_EQ(shown.err, "");
     EXPECT_EQ("\n" + shown.out, R"(
@@ -78,14 +79,14 @@ run 8 (train)
   environment set: TOKEN; 2 variables of the shell
   submitted   07:45:00 by ada on login1, gpuq 1.0
   output      standard output 5 bytes, standard error 0 bytes
-  records     )" + m_doors.memory.root() +
+  records     )" + m_services.memory.root() +
                                     "/" + layout::run_dir(one.key()) + R"(
 events:
   07:50:00  job 8 began on node1
   07:58:00  asked to stop by ada@login1
   07:59:00  it was stopped by ada@login1
 )");
-    EXPECT_THAT(m_doors.slurm.asked, IsEmpty());
+    EXPECT_THAT(m_services.slurm.requests, IsEmpty());
 }
 
 TEST_F(Show, TellsHowFarItIsAndWhenItWillFinish)
@@ -93,18 +94,18 @@ TEST_F(Show, TellsHowFarItIsAndWhenItWillFinish)
     RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 10min);
     one.beat(JobId{8}, now() - 1s);
     const std::string log = layout::log(one.key(), LinkNumber{1}, Stream::out);
-    ASSERT_TRUE(m_doors.memory.write(log, "Epoch 5/50\nEpoch 10/50\n"));
+    ASSERT_TRUE(m_services.memory.write(log, "Epoch 5/50\nEpoch 10/50\n"));
     Use shown = show({"train"});
     EXPECT_THAT(shown.out, HasSubstr("\n  progress    epoch 10 of 50, according to its output\n"));
     // 5 epochs in 10 minutes.
     EXPECT_THAT(shown.out,
                 HasSubstr("\n  finish      about 09:20:00, at the pace of this link; 1.3 "
                           "GPU-hours to go\n"));
-    ASSERT_TRUE(m_doors.memory.write(log, "Epoch 5/500\nEpoch 10/500\n"));
+    ASSERT_TRUE(m_services.memory.write(log, "Epoch 5/500\nEpoch 10/500\n"));
     shown = show({"train"});
     EXPECT_THAT(shown.out, HasSubstr(" after its limit: gpuq extend gives it more time; at the "
                                      "pace of this link; 16.3 GPU-hours to go\n"));
-    ASSERT_TRUE(m_doors.memory.write(log, "nothing of that kind\n"));
+    ASSERT_TRUE(m_services.memory.write(log, "nothing of that kind\n"));
     shown = show({"train"});
     EXPECT_THAT(shown.out, Not(HasSubstr("progress")));
     EXPECT_THAT(shown.out, Not(HasSubstr("finish")));
@@ -117,33 +118,33 @@ TEST_F(Show, TellsHowFarAChainIsWhileItsNextLinkHasToldNothing)
     chained.request.chain.emplace().link = std::chrono::hours(1);
     RunOnDisk one = run(chained).submitted(JobId{8}).started(JobId{8}, now() - 60min);
     const LinkNumber first{1}, second{2};
-    ASSERT_TRUE(m_doors.memory.write(layout::log(one.key(), first, Stream::out),
-                                     "epoch 5/50 loss 0.5\nepoch 10/50 loss 0.4\n"));
+    ASSERT_TRUE(m_services.memory.write(layout::log(one.key(), first, Stream::out),
+                                        "epoch 5/50 loss 0.5\nepoch 10/50 loss 0.4\n"));
     Event event;
     event.kind = Event::Kind::ended;
     event.at = now() - 10min;
     event.status = 85;
     event.continues = true;
     one.event(event);
-    ASSERT_TRUE(m_doors.memory.write(layout::job_json(one.key(), second),
-                                     to_json(LinkJob{chained.cluster, JobId{9}, now(), true})));
+    ASSERT_TRUE(m_services.memory.write(layout::job_json(one.key(), second),
+                                        to_json(LinkJob{chained.cluster, JobId{9}, now(), true})));
     EXPECT_THAT(show({"train"}).out,
                 HasSubstr("\n  progress    epoch 10 of 50, according to its output\n"));
     event.kind = Event::Kind::supervisor_started;
     event.at = now() - 5min;
     event.job = 9;
     event.host = "node1";
-    ASSERT_TRUE(m_doors.memory.write(layout::journal(one.key(), second), to_line(event)));
-    ASSERT_TRUE(m_doors.memory.write(layout::heartbeat(one.key(), second),
-                                     to_line(Heartbeat{now() - 1s, JobId{9}, 99, 0, 0})));
+    ASSERT_TRUE(m_services.memory.write(layout::journal(one.key(), second), to_line(event)));
+    ASSERT_TRUE(m_services.memory.write(layout::heartbeat(one.key(), second),
+                                        to_line(Heartbeat{now() - 1s, JobId{9}, 99, 0, 0})));
     const std::string log = layout::log(one.key(), second, Stream::out);
-    ASSERT_TRUE(m_doors.memory.write(log, "loading\n"));
+    ASSERT_TRUE(m_services.memory.write(log, "loading\n"));
     const std::string out = show({"train"}).out;
     EXPECT_THAT(out, HasSubstr("\n  state       running\n"));
     EXPECT_THAT(out, HasSubstr("\n  progress    epoch 10 of 50, according to its output\n"));
     EXPECT_THAT(out, HasSubstr("\n  loss        0.4 at step 10"));
     EXPECT_THAT(out, Not(HasSubstr("finish"))) << "its pace is not known yet";
-    ASSERT_TRUE(m_doors.memory.write(log, "loading\nepoch 11/50\n"));
+    ASSERT_TRUE(m_services.memory.write(log, "loading\nepoch 11/50\n"));
     EXPECT_THAT(show({"train"}).out, HasSubstr("\n  progress    epoch 11 of 50"));
 }
 
@@ -186,14 +187,14 @@ TEST_F(Show, TellsWhatTheGpusDo)
     RunOnDisk one = run(record).submitted(JobId{8}).started(JobId{8}, now() - 10min);
     one.beat(JobId{8}, now() - 1s);
     const std::string path = layout::link_dir(one.key(), LinkNumber{1}) + "/samples-node1";
-    ASSERT_TRUE(m_doors.memory.write(path, samples(two_gpus(now() - 3s))));
+    ASSERT_TRUE(m_services.memory.write(path, samples(two_gpus(now() - 3s))));
     EXPECT_THAT(show({"train"}).out, HasSubstr(R"(
   GPU 0       87 % busy, 10.2 of 11.4 GiB, 143 W, 61 C
   GPU 1       unknown (the GPU driver does not answer)
   measured    3 s ago on node1; CPU time 12 min 34 s, memory 3.0 GiB
   GPU time    1200 GPU-seconds: 25.0 % busy, 16.7 % idle, 58.3 % unknown
 )"));
-    ASSERT_TRUE(m_doors.memory.write(path, samples(two_gpus(now() - 40s))));
+    ASSERT_TRUE(m_services.memory.write(path, samples(two_gpus(now() - 40s))));
     EXPECT_THAT(show({"train"}).out, HasSubstr("GPU 0       40 s ago: 87 % busy,"));
     one.ended({0, Cause::finished, "", now()});
     const std::string ended = show({"train"}).out;
@@ -208,7 +209,7 @@ TEST_F(Show, TellsScriptsTheReasonOfWhatIsUnknown)
     RunOnDisk one = run(record).submitted(JobId{8}).started(JobId{8}, now() - 10min);
     one.beat(JobId{8}, now() - 1s);
     const std::string path = layout::link_dir(one.key(), LinkNumber{1}) + "/samples-node1";
-    ASSERT_TRUE(m_doors.memory.write(path, samples(two_gpus(now() - 3s))));
+    ASSERT_TRUE(m_services.memory.write(path, samples(two_gpus(now() - 3s))));
     Globals globals;
     globals.json = true;
     const std::string document = show({"train"}, globals).out;
@@ -225,9 +226,9 @@ TEST_F(Show, TellsScriptsTheReasonOfWhatIsUnknown)
 TEST_F(Show, PassesOverSamplesThatAreNone)
 {
     RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 10min);
-    const std::string folder = layout::link_dir(one.key(), LinkNumber{1});
-    ASSERT_TRUE(m_doors.memory.write(folder + "/samples-node1", std::string(9000, '\x1b')));
-    ASSERT_TRUE(m_doors.memory.write(folder + "/samples-node2", ""));
+    const std::string directory = layout::link_dir(one.key(), LinkNumber{1});
+    ASSERT_TRUE(m_services.memory.write(directory + "/samples-node1", std::string(9000, '\x1b')));
+    ASSERT_TRUE(m_services.memory.write(directory + "/samples-node2", ""));
     const Use shown = show({"train"});
     EXPECT_EQ(shown.err, "");
     EXPECT_THAT(shown.out, Not(HasSubstr("GPU time")));
@@ -237,14 +238,15 @@ TEST_F(Show, TellsHowATrainingGoesFromItsEventFile)
 {
     RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 10min);
     one.beat(JobId{8}, now() - 1s);
-    ASSERT_TRUE(m_doors.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::err),
-                                     " 50%|##  | 50/100 [00:50<00:50, 1.00it/s]"));
+    ASSERT_TRUE(m_services.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::err),
+                                        " 50%|##  | 50/100 [00:50<00:50, 1.00it/s]"));
     std::string bytes;
     for (int step = 1; step <= 50; ++step) {
         const auto at = std::chrono::duration<double>((now() - 60s).time_since_epoch()).count();
         bytes += telemetry::events::simple(at + step, step, "train/loss", 0.25F);
     }
-    m_doors.on_disk.folders["/home/ada"]["runs/events.out.tfevents.1.n.1"] = {bytes, now() - 5s};
+    m_services.on_disk.directories["/home/ada"]["runs/events.out.tfevents.1.n.1"] = {bytes,
+                                                                                     now() - 5s};
     const std::string shown = show({"train"}).out;
     EXPECT_THAT(shown,
                 HasSubstr("\n  progress    step 50 of 100, 1 steps/s, according to its output\n"
@@ -257,7 +259,7 @@ TEST_F(Show, TellsHowATrainingGoesFromItsEventFile)
     const std::string document = show({"train"}, globals).out;
     EXPECT_THAT(document, HasSubstr("\"tag\": \"train/loss\""));
     EXPECT_THAT(document, HasSubstr("\"steps_per_second\": 1"));
-    m_doors.machine.late.insert(0);
+    m_services.machine.late.insert(0);
     EXPECT_THAT(show({"train"}).out, Not(HasSubstr("train/loss"))) << "a file system that hangs";
 }
 
@@ -270,7 +272,7 @@ TEST_F(Show, TellsWhatIsWrongWithATraining)
         const auto at = std::chrono::duration<double>((now() - 20min).time_since_epoch()).count();
         bytes += telemetry::events::simple(at + step, step, "loss", step < 40 ? 0.25F : NAN);
     }
-    m_doors.on_disk.folders["/home/ada"]["events.out.tfevents.1"] = {bytes, now() - 19min};
+    m_services.on_disk.directories["/home/ada"]["events.out.tfevents.1"] = {bytes, now() - 19min};
     EXPECT_THAT(show({"train"}).out,
                 HasSubstr("\n  alarm       loss is nan since step 40, 19 min 20 s ago\n"
                           "  alarm       no step for 19 min 10 s; usually one every 1 s\n"));
@@ -280,12 +282,12 @@ TEST_F(Show, LooksIntoTheRunsOwnFolderOfCheckpoints)
 {
     RunOnDisk one = run(train()).submitted(JobId{8}).started(JobId{8}, now() - 60min);
     one.beat(JobId{8}, now() - 1s);
-    const std::string folder = m_doors.memory.root() + "/" + layout::checkpoints(one.key());
-    m_doors.on_disk.folders[folder]["checkpoint-30/trainer_state.json"] = {
+    const std::string directory = m_services.memory.root() + "/" + layout::checkpoints(one.key());
+    m_services.on_disk.directories[directory]["checkpoint-30/trainer_state.json"] = {
         R"({"global_step": 30, "max_steps": 60, "log_history": [{"loss": 0.5, "step": 30}]})",
         now() - 90s};
     EXPECT_THAT(show({"train"}).out,
-                HasSubstr("\n  progress    step 30 of 60, according to " + folder +
+                HasSubstr("\n  progress    step 30 of 60, according to " + directory +
                           "/checkpoint-30/trainer_state.json\n"
                           "  loss        0.5 at step 30, 1 min 30 s ago"));
 }
@@ -296,8 +298,8 @@ TEST_F(Show, HearsOnAPatternOfTheRun)
     record.request.env = {{"GPUQ_PROGRESS", "=> (?P<step>[0-9]+)/(?P<total>[0-9]+)"}};
     RunOnDisk one = run(record).submitted(JobId{8}).started(JobId{8}, now() - 10min);
     one.beat(JobId{8}, now() - 1s);
-    ASSERT_TRUE(m_doors.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::out),
-                                     "epoch 3/4\n=> 5/50\n"));
+    ASSERT_TRUE(m_services.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::out),
+                                        "epoch 3/4\n=> 5/50\n"));
     EXPECT_THAT(show({"train"}).out,
                 HasSubstr("\n  progress    step 5 of 50, according to its output"));
 }
@@ -321,7 +323,7 @@ TEST_F(Show, KnowsFromAccountingWhatSlurmForgot)
     past.state = JobState::timeout;
     past.started_at = now() - 10min;
     past.ended_at = now() - 1min;
-    m_doors.past.past[JobId{8}] = past;
+    m_services.past.past[JobId{8}] = past;
     const Use shown = show({"8"});
     EXPECT_THAT(shown.out, HasSubstr("reached its time limit of 2 h (exit status 124)"));
     EXPECT_THAT(shown.out, HasSubstr("ended       07:59:00"));
@@ -330,14 +332,14 @@ TEST_F(Show, KnowsFromAccountingWhatSlurmForgot)
 TEST_F(Show, SaysWhatIsNotKnown)
 {
     run(train()).submitted(JobId{8});
-    m_doors.slurm.silent = true;
+    m_services.slurm.silent = true;
     const Use shown = show({"8"});
     EXPECT_EQ(shown.status, 0);
     EXPECT_EQ(shown.err, "gpuq: Slurm does not answer; showing the state on disk\n");
     EXPECT_THAT(shown.out, HasSubstr("state       unknown: Slurm does not answer\n"));
     EXPECT_EQ(show({}).status, 2);
     EXPECT_EQ(show({"nothing"}).status, 120) << "Slurm may have a job of that name";
-    m_doors.slurm.silent = false;
+    m_services.slurm.silent = false;
     EXPECT_EQ(show({"nothing"}).status, 2);
 }
 
@@ -360,14 +362,14 @@ TEST(EventInWords, TellsEveryKind)
         Event event;
         event.kind = static_cast<Event::Kind>(kind);
         event.detail = "x";
-        EXPECT_NE(event_in_words(event, status), "") << kind;
+        EXPECT_NE(event_text(event, status), "") << kind;
     }
     Event lost;
     lost.kind = Event::Kind::log_lost;
     lost.stream = Stream::err;
     lost.from = 10;
     lost.to = 20;
-    EXPECT_EQ(event_in_words(lost, status),
+    EXPECT_EQ(event_text(lost, status),
               "bytes 10 to 20 of standard error could not be written and are lost");
 }
 

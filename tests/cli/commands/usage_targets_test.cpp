@@ -2,7 +2,7 @@
 #include "cli/commands/usage_targets.h"
 
 #include "cli/commands/verbs.h"
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "cli/render/targets_text.h"
 #include "govern/apply.h"
 
@@ -21,41 +21,42 @@ using Names = std::vector<std::string>;
 /// The current time is 2027-01-15 08:00 UTC.
 class UsageTargets : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
 
     UsageTargets()
     {
-        m_doors.accounted = std::string(
+        m_services.accounted = std::string(
             "Submit|JobID|User|Account|Partition|State|Eligible|Start|ReqTRES|AllocTRES\n");
     }
 
     void in_force(const std::string& targets)
     {
-        (void)m_doors.ruler.write(govern::k_applied, "version: 1\n"
-                                                     "pools:\n"
-                                                     "  all: {nodes: n1, gpus: 'k80:4'}\n"
-                                                     "queues:\n"
-                                                     "  short: {time: 2h, pools: all, wait: {" +
-                                                         targets + "}}\n");
+        (void)m_services.ruler.write(govern::k_applied, "version: 1\n"
+                                                        "pools:\n"
+                                                        "  all: {nodes: n1, gpus: 'k80:4'}\n"
+                                                        "queues:\n"
+                                                        "  short: {time: 2h, pools: all, wait: {" +
+                                                            targets + "}}\n");
     }
     void started(int count, const std::string& minutes, const std::string& model = "k80")
     {
         for (int i = 0; i < count; ++i) {
-            *m_doors.accounted += "2027-01-15T06:00:00|1|ada|lab|short|COMPLETED|"
-                                  "2027-01-15T06:00:00|2027-01-15T06:" +
-                                  minutes + ":00|gres/gpu=1|gres/gpu:" + model + "=1,gres/gpu=1\n";
+            *m_services.accounted += "2027-01-15T06:00:00|1|ada|lab|short|COMPLETED|"
+                                     "2027-01-15T06:00:00|2027-01-15T06:" +
+                                     minutes + ":00|gres/gpu=1|gres/gpu:" + model +
+                                     "=1,gres/gpu=1\n";
         }
     }
     void waits_since(const std::string& time)
     {
-        *m_doors.accounted += "2027-01-15T" + time + ":00|2|ada|lab|short|PENDING|2027-01-15T" +
-                              time + ":00|Unknown|gres/gpu=1|\n";
+        *m_services.accounted += "2027-01-15T" + time + ":00|2|ada|lab|short|PENDING|2027-01-15T" +
+                                 time + ":00|Unknown|gres/gpu=1|\n";
     }
-    Use targets(const Names& words = {}, const Globals& globals = {})
+    Use targets(const Names& arguments = {}, const Globals& globals = {})
     {
         Names all{"--targets"};
-        all.insert(all.end(), words.begin(), words.end());
-        return use(k_usage_verb, m_doors, all, globals);
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        return use(k_usage_verb, m_services, all, globals);
     }
 };
 
@@ -73,7 +74,7 @@ short  all      20        0  1 min  1 min  45 min  p50 5 min: met, p95 30 min: m
 short  k80      19        0  1 min      ?   1 min
 short  p100      1        0      ?      ?  45 min
 )");
-    EXPECT_EQ(*m_doors.accounted_since, m_doors.time.now() - 168h);
+    EXPECT_EQ(*m_services.accounted_since, m_services.time.now() - 168h);
 }
 
 TEST_F(UsageTargets, AreMissedByJobsThatStillWait)
@@ -102,12 +103,12 @@ TEST_F(UsageTargets, OfNobodyAreUnknownAndNotMissed)
 TEST_F(UsageTargets, AreOfTheNamedPolicyWhenThereIsOne)
 {
     EXPECT_THAT(targets().err, HasSubstr("--policy FILE"));
-    m_doors.files["p.yaml"] = {"version: 1\n"
-                               "pools:\n"
-                               "  all: {nodes: n1, gpus: 'k80:4'}\n"
-                               "queues:\n"
-                               "  short: {time: 2h, pools: all, wait: {max: 1m}}\n",
-                               1000, 0644};
+    m_services.files["p.yaml"] = {"version: 1\n"
+                                  "pools:\n"
+                                  "  all: {nodes: n1, gpus: 'k80:4'}\n"
+                                  "queues:\n"
+                                  "  short: {time: 2h, pools: all, wait: {max: 1m}}\n",
+                                  1000, 0644};
     started(1, "02");
     EXPECT_EQ(targets({"--policy", "p.yaml"}).status, 1);
     EXPECT_EQ(targets({"--policy", "none.yaml"}).status, 2);
@@ -116,13 +117,13 @@ TEST_F(UsageTargets, AreOfTheNamedPolicyWhenThereIsOne)
 TEST_F(UsageTargets, RefuseWhatIsNotOfThem)
 {
     in_force("max: 1m");
-    for (const Names& words : {Names{"--all"}, Names{"--to", "now"}, Names{"--left"},
-                               Names{"--prometheus", "--csv"}, Names{"--from", "now"}}) {
-        EXPECT_EQ(targets(words).status, 2) << words.front();
+    for (const Names& arguments : {Names{"--all"}, Names{"--to", "now"}, Names{"--left"},
+                                   Names{"--prometheus", "--csv"}, Names{"--from", "now"}}) {
+        EXPECT_EQ(targets(arguments).status, 2) << arguments.front();
     }
-    EXPECT_EQ(use(k_usage_verb, m_doors, {"--prometheus"}).status, 2);
-    EXPECT_EQ(use(k_usage_verb, m_doors, {"--policy", "p.yaml"}).status, 2);
-    m_doors.accounted = fail(Error::Kind::unreachable, "slurmdbd does not answer");
+    EXPECT_EQ(use(k_usage_verb, m_services, {"--prometheus"}).status, 2);
+    EXPECT_EQ(use(k_usage_verb, m_services, {"--policy", "p.yaml"}).status, 2);
+    m_services.accounted = fail(Error::Kind::unreachable, "slurmdbd does not answer");
     EXPECT_EQ(targets().status, 120);
 }
 
@@ -219,9 +220,9 @@ TEST_F(UsageTargets, WriteMetricsThatPrometheusReads)
 
 TEST(TargetsMetrics, EscapeLabels)
 {
-    TargetsLook look;
-    look.queues.push_back({"a\"b\\c\nd", {}, {}, {}});
-    EXPECT_THAT(targets_metrics(look),
+    TargetResults results;
+    results.queues.push_back({"a\"b\\c\nd", {}, {}, {}});
+    EXPECT_THAT(targets_metrics(results),
                 HasSubstr("gpuq_queue_wait_jobs{queue=\"a\\\"b\\\\c^Jd\"} 0\n"));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "cli/render/usage_text.h"
 
 #include <gmock/gmock.h>
@@ -19,21 +19,21 @@ using Names = std::vector<std::string>;
 
 class Usage : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
 
     Usage()
     {
         ::setenv("TZ", "UTC", 1);
         ::tzset();
-        m_doors.past.uses = {
+        m_services.past.uses = {
             {JobId{1}, "ada", "physics", "short", 1h, 2, {{"k80", 2}}},
             {JobId{2}, "bob", "a,\"b\"", "long", 30min, 1, {}},
         };
     }
 
-    Use usage(const Names& words, const Globals& globals = {})
+    Use usage(const Names& arguments, const Globals& globals = {})
     {
-        return use(k_usage_verb, m_doors, words, globals);
+        return use(k_usage_verb, m_services, arguments, globals);
     }
 };
 
@@ -49,9 +49,9 @@ all             2       2.50  0.00  0.00     2.50
 
 TEST_F(Usage, PartsHoursIntoBusyIdleAndUnknownOnesThatAddUpAsPrinted)
 {
-    m_doors.past.uses[0].elapsed = 54s; // on two GPUs: 0.03 GPU-hours
-    m_doors.past.records[JobId{1}] = {{}, true, "gpuq:KEY busy=36 idle=54 unknown=10", {}, {}};
-    m_doors.past.records[JobId{2}] = {{}, true, "gpuq:KEY busy=1800 idle=0 unknown=0", {}, {}};
+    m_services.past.uses[0].elapsed = 54s; // on two GPUs: 0.03 GPU-hours
+    m_services.past.records[JobId{1}] = {{}, true, "gpuq:KEY busy=36 idle=54 unknown=10", {}, {}};
+    m_services.past.records[JobId{2}] = {{}, true, "gpuq:KEY busy=1800 idle=0 unknown=0", {}, {}};
     EXPECT_EQ("\n" + usage({"--all"}).out, R"(
 USER  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN
 bob      1       0.50  0.50  0.00     0.00
@@ -62,17 +62,17 @@ all      2       0.53  0.51  0.02     0.00
 
 TEST_F(Usage, IsOnesOwnSinceTheMonthBegan)
 {
-    const Time now = m_doors.time.now();
+    const Time now = m_services.time.now();
     usage({});
-    ASSERT_EQ(m_doors.past.questions.size(), 1U);
-    EXPECT_EQ(m_doors.past.questions[0].users.size(), 1U);
-    EXPECT_EQ(m_doors.past.questions[0].to, now);
-    EXPECT_EQ(m_doors.past.questions[0].from, *parse_moment("2027-01-01", now));
+    ASSERT_EQ(m_services.past.questions.size(), 1U);
+    EXPECT_EQ(m_services.past.questions[0].users.size(), 1U);
+    EXPECT_EQ(m_services.past.questions[0].to, now);
+    EXPECT_EQ(m_services.past.questions[0].from, *parse_moment("2027-01-01", now));
     usage({"--account", "physics", "--from", "7d", "--to", "today"});
-    EXPECT_EQ(m_doors.past.questions[1].users, Names{});
-    EXPECT_EQ(m_doors.past.questions[1].accounts, Names{"physics"});
-    EXPECT_EQ(m_doors.past.questions[1].from, now - 168h);
-    EXPECT_EQ(m_doors.past.questions[1].to, *parse_moment("2027-01-15T00:00", now));
+    EXPECT_EQ(m_services.past.questions[1].users, Names{});
+    EXPECT_EQ(m_services.past.questions[1].accounts, Names{"physics"});
+    EXPECT_EQ(m_services.past.questions[1].from, now - 168h);
+    EXPECT_EQ(m_services.past.questions[1].to, *parse_moment("2027-01-15T00:00", now));
 }
 
 TEST_F(Usage, RefusesAUserThatNobodyKnows)
@@ -87,7 +87,7 @@ class UsageLeft : public Usage {
 protected:
     UsageLeft()
     {
-        m_doors.past.granted["ada"] = {
+        m_services.past.granted["ada"] = {
             {"lab", true, {{"ada in lab", 60min, 90s}, {"lab", 600min, 36000s + 1h}}},
             {"mine", true, {}},
             {"other", false, {{"other", 120min, {}}}},
@@ -118,7 +118,7 @@ TEST_F(UsageLeft, WritesItsDocument)
 {
     Globals globals;
     globals.json = true;
-    m_doors.past.granted["ada"].erase(m_doors.past.granted["ada"].begin());
+    m_services.past.granted["ada"].erase(m_services.past.granted["ada"].begin());
     EXPECT_EQ("\n" + usage({"--left", "--user", "ada"}, globals).out, R"(
 {
   "schema": 1,
@@ -150,10 +150,10 @@ TEST_F(UsageLeft, IsOfOneUserAndOfNow)
 {
     EXPECT_EQ(usage({"--left", "--user", "nobody"}).status, 2);
     EXPECT_EQ(usage({"--left", "--user", "ada", "--user", "bob"}).status, 2);
-    for (const Names& words : {Names{"--from", "7d"}, Names{"--by", "user"}, Names{"--all"}}) {
+    for (const Names& arguments : {Names{"--from", "7d"}, Names{"--by", "user"}, Names{"--all"}}) {
         Names all = {"--left"};
-        all.insert(all.end(), words.begin(), words.end());
-        EXPECT_THAT(usage(all).err, HasSubstr("leave out " + words[0]));
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        EXPECT_THAT(usage(all).err, HasSubstr("leave out " + arguments[0]));
     }
 }
 
@@ -168,7 +168,7 @@ TEST_F(Usage, WritesItsDocument)
 {
     Globals globals;
     globals.json = true;
-    m_doors.past.records[JobId{2}] = {{}, true, "gpuq:KEY busy=1000 idle=500 unknown=1", {}, {}};
+    m_services.past.records[JobId{2}] = {{}, true, "gpuq:KEY busy=1000 idle=500 unknown=1", {}, {}};
     EXPECT_EQ("\n" + usage({"--user", "bob", "--by", "model"}, globals).out, R"(
 {
   "schema": 1,
@@ -203,18 +203,18 @@ TEST_F(Usage, WritesItsDocument)
 
 TEST_F(Usage, RefusesWhatItCanNotRead)
 {
-    for (const Names& words :
+    for (const Names& arguments :
          {Names{"word"}, Names{"--by", "node"}, Names{"--from", "soon"},
           Names{"--from", "today", "--to", "7d"}, Names{"--all", "--user", "ada"}}) {
-        EXPECT_EQ(usage(words).status, 2) << words.front();
+        EXPECT_EQ(usage(arguments).status, 2) << arguments.front();
     }
-    m_doors.past.silent = true;
+    m_services.past.silent = true;
     EXPECT_EQ(usage({}).status, 120);
 }
 
 TEST_F(Usage, HasAnEmptySumWhenThereIsNothing)
 {
-    m_doors.past.uses.clear();
+    m_services.past.uses.clear();
     EXPECT_EQ(usage({"--all"}).out, "USER  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN\n"
                                     "all      0       0.00  0.00  0.00     0.00\n");
 }

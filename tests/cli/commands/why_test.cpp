@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "runs/run_on_disk.h"
 
 #include <gmock/gmock.h>
@@ -22,27 +22,27 @@ using testing::Not;
 
 class WhyVerb : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
 
     WhyVerb()
     {
         ::setenv("TZ", "UTC", 1);
         ::tzset();
-        m_doors.slurm.queues = {Partition{"gpu", 2h, {}, true, true, false, ""},
-                                Partition{"long", 48h, {}, false, true, false, ""}};
+        m_services.slurm.queues = {Partition{"gpu", 2h, {}, true, true, false, ""},
+                                   Partition{"long", 48h, {}, false, true, false, ""}};
         Node node;
         node.name = "n0";
         node.gpus = {NodeGpus{"k80", 4, 1}};
         node.partitions = {"long"};
         node.cpus = 16;
-        m_doors.slurm.machines = {node};
+        m_services.slurm.machines = {node};
     }
 
-    Time now() { return m_doors.time.now(); }
+    Time now() { return m_services.time.now(); }
 
     RunOnDisk run(const std::string& name)
     {
-        return RunOnDisk(m_doors.memory, fakes::some_run(now() - 15min, name));
+        return RunOnDisk(m_services.memory, fakes::some_run(now() - 15min, name));
     }
 
     Job& pending(std::uint32_t id, std::uint32_t priority, const std::string& reason)
@@ -54,13 +54,13 @@ protected:
         job.reason = reason;
         job.priority = priority;
         job.batch = true;
-        m_doors.slurm.jobs.push_back(job);
-        return m_doors.slurm.jobs.back();
+        m_services.slurm.jobs.push_back(job);
+        return m_services.slurm.jobs.back();
     }
 
-    Use why(const std::vector<std::string>& words, const Globals& globals = {})
+    Use why(const std::vector<std::string>& arguments, const Globals& globals = {})
     {
-        return use(k_why_verb, m_doors, words, globals);
+        return use(k_why_verb, m_services, arguments, globals);
     }
 };
 
@@ -69,9 +69,9 @@ TEST_F(WhyVerb, TellsReasonPositionStartAndWhatHelps)
     run("train").submitted(JobId{8});
     pending(7, 200, "Resources");
     pending(8, 100, "Priority").started_at = now() + 25min;
-    const Use told = why({"train"});
-    EXPECT_EQ(told.err, "");
-    EXPECT_EQ("\n" + told.out, R"(
+    const Use outcome = why({"train"});
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ("\n" + outcome.out, R"(
 run 8 (train) waits: others are before you (Priority)
 position: 2 in queue gpu; 1 job is ahead
 expected start: 08:25 (in 25 min), by Slurm's backfill plan, or sooner
@@ -79,14 +79,14 @@ suggestions:
   gpuq run -p long ...  3 k80 free in it now
   gpuq run -t TIME ...  a shorter run may fit in before the jobs ahead of it
 )");
-    EXPECT_THAT(m_doors.slurm.asked, ElementsAre("own_jobs", "all_jobs", "inventory"));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("own_jobs", "all_jobs", "inventory"));
 }
 
 TEST_F(WhyVerb, SaysWhatIsNotKnown)
 {
     run("train").submitted(JobId{8});
     pending(8, 100, "SomethingNew");
-    m_doors.slurm.hides_others = true;
+    m_services.slurm.hides_others = true;
     EXPECT_EQ("\n" + why({"8"}).out, R"(
 run 8 (train) waits: SomethingNew
 position: not known in queue gpu
@@ -99,7 +99,7 @@ TEST_F(WhyVerb, TellsByWhenItStartsWhereSlurmHasNoPlan)
 {
     run("train").submitted(JobId{8});
     pending(8, 100, "Resources").partition = "long";
-    m_doors.slurm.jobs.back().size.gpus = {{"k80", 2}};
+    m_services.slurm.jobs.back().size.gpus = {{"k80", 2}};
     for (std::uint32_t id = 1; id < 3; ++id) {
         Job& other = pending(id, 0, "");
         other.state = JobState::running;
@@ -115,18 +115,18 @@ TEST_F(WhyVerb, TellsByWhenItStartsWhereSlurmHasNoPlan)
     Globals globals;
     globals.json = true;
     EXPECT_THAT(why({"8"}, globals).out, HasSubstr(R"("expected_start_basis": "limits")"));
-    m_doors.slurm.find(JobId{1})->ends_at.reset();
-    m_doors.slurm.find(JobId{2})->ends_at.reset();
+    m_services.slurm.find(JobId{1})->ends_at.reset();
+    m_services.slurm.find(JobId{2})->ends_at.reset();
     EXPECT_THAT(why({"8"}).out, HasSubstr("no plan for it yet, and job 1 has no time limit\n"));
 }
 
 TEST_F(WhyVerb, ExplainsTheWaitOfAPlainJob)
 {
     pending(20, 100, "Resources").name = "hand";
-    const std::string told = why({"20"}).out;
-    EXPECT_THAT(told, HasSubstr("job 20 (hand) waits: "));
-    EXPECT_THAT(told, HasSubstr("position: 1 in queue gpu; no job is ahead"));
-    EXPECT_EQ(why({"hand"}).out, told);
+    const std::string outcome = why({"20"}).out;
+    EXPECT_THAT(outcome, HasSubstr("job 20 (hand) waits: "));
+    EXPECT_THAT(outcome, HasSubstr("position: 1 in queue gpu; no job is ahead"));
+    EXPECT_EQ(why({"hand"}).out, outcome);
     EXPECT_EQ(why({"21"}).status, 2);
 }
 
@@ -137,7 +137,7 @@ TEST_F(WhyVerb, SaysThatARunDoesNotWait)
     EXPECT_EQ(why({"last"}).out,
               "run 8 (train) does not wait: it is running, since 07:55, until 09:55 at the latest\n"
               "its output: gpuq logs -f 8\n");
-    EXPECT_THAT(m_doors.slurm.asked, IsEmpty());
+    EXPECT_THAT(m_services.slurm.requests, IsEmpty());
     train.ended({1, Cause::finished, "", now()});
     EXPECT_EQ(why({"8"}).out, "run 8 (train) does not wait: it has ended; it ended with status 1\n"
                               "everything about it: gpuq show 8\n");
@@ -146,11 +146,11 @@ TEST_F(WhyVerb, SaysThatARunDoesNotWait)
 TEST_F(WhyVerb, SaysThatSlurmIsSilent)
 {
     run("train").submitted(JobId{8});
-    m_doors.slurm.silent = true;
-    const Use told = why({"train"});
-    EXPECT_EQ(told.status, 0);
-    EXPECT_EQ(told.err, ""); // reported once, as part of the state
-    EXPECT_EQ(told.out, "run 8 (train): state unknown: Slurm does not answer\n");
+    m_services.slurm.silent = true;
+    const Use outcome = why({"train"});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.err, ""); // reported once, as part of the state
+    EXPECT_EQ(outcome.out, "run 8 (train): state unknown: Slurm does not answer\n");
 }
 
 TEST_F(WhyVerb, ShowsHostileNamesHarmlessly)

@@ -7,11 +7,11 @@
 namespace gpuq::cli {
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
-std::optional<HostCall> call(const Words& words, const std::optional<std::string>& set = {})
+std::optional<HostCall> call(const Arguments& arguments, const std::optional<std::string>& set = {})
 {
-    return host_call(words, set, every_verb());
+    return host_call(arguments, set, every_verb());
 }
 
 /// Expects the host to come from --host.
@@ -76,22 +76,23 @@ TEST(HostCall, LinesForSshAreForThisMachines)
 
 TEST(HostCall, FurtherOptionsStandBeforeTheOperands)
 {
-    const Words more{"--a", "--b"};
+    const Arguments more{"--a", "--b"};
     EXPECT_EQ(with_options(*call({"connect", "--config", "--", "last"}, "login1"), more),
-              (Words{"connect", "--a", "--b", "--config", "--", "last"}));
-    EXPECT_EQ(with_options(*call({"-Q", "--cluster", "connect", "--host", "login1", "connect",
-                                  "last", "--config"}),
-                           more),
-              (Words{"-Q", "--cluster", "connect", "connect", "--a", "--b", "last", "--config"}));
+              (Arguments{"connect", "--a", "--b", "--config", "--", "last"}));
+    EXPECT_EQ(
+        with_options(*call({"-Q", "--cluster", "connect", "--host", "login1", "connect", "last",
+                            "--config"}),
+                     more),
+        (Arguments{"-Q", "--cluster", "connect", "connect", "--a", "--b", "last", "--config"}));
 }
 
 TEST(HostCall, ALogGoesOnAsItWasAskedFor)
 {
     EXPECT_EQ(log_again(*call({"-Q", "logs", "--cluster", "big", "-f", "last"}, "login1"),
                         {"--shown", "3,4"}, "KEY"),
-              (Words{"--cluster", "big", "-Q", "logs", "-f", "--shown", "3,4", "KEY"}));
+              (Arguments{"--cluster", "big", "-Q", "logs", "-f", "--shown", "3,4", "KEY"}));
     EXPECT_EQ(log_again(*call({"logs", "--", "last"}, "login1"), {"--after", "9:0:0"}, "KEY"),
-              (Words{"logs", "--after", "9:0:0", "KEY"}));
+              (Arguments{"logs", "--after", "9:0:0", "KEY"}));
 }
 
 TEST(HostCall, WhatIsForwardedIsOfThisMachine)
@@ -108,16 +109,21 @@ TEST(HostCall, WhatIsForwardedIsOfThisMachine)
 
 TEST(HostCall, HelpAndCompletionStayHere)
 {
-    for (const Words& words :
-         {Words{"help"}, {"--help"}, {"run", "--help"}, {"completion", "bash"}, {"serve"}, {}}) {
-        EXPECT_EQ(call(words, "login1"), std::nullopt);
+    for (const Arguments& arguments : {Arguments{"help"},
+                                       {"--help"},
+                                       {"run", "--help"},
+                                       {"completion", "bash"},
+                                       {"serve"},
+                                       {}}) {
+        EXPECT_EQ(call(arguments, "login1"), std::nullopt);
     }
 }
 
 TEST(HostCall, WhatIsUnknownHereMayBeKnownThere)
 {
-    EXPECT_EQ(call({"newverb", "--new"}, "login1")->words, (Words{"newverb", "--new"}));
-    EXPECT_EQ(call({"ls", "--newer-option"}, "login1")->words, (Words{"ls", "--newer-option"}));
+    EXPECT_EQ(call({"newverb", "--new"}, "login1")->arguments, (Arguments{"newverb", "--new"}));
+    EXPECT_EQ(call({"ls", "--newer-option"}, "login1")->arguments,
+              (Arguments{"ls", "--newer-option"}));
 }
 
 } // namespace

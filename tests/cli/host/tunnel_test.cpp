@@ -66,7 +66,7 @@ protected:
         return end;
     });
 
-    void say(const std::string& bytes)
+    void send(const std::string& bytes)
     {
         put(m_step_out.write,
             wire::encode(wire::Output{Stream::out, 0, bytes}).append(wire::k_flush));
@@ -85,8 +85,8 @@ TEST_F(ATunnel, CarriesBothWaysUntilTheStepHasEnded)
     put(m_in.write, much);
     ::close(m_in.write);
     EXPECT_TRUE(taken.get() == much);
-    say("SSH-2.0\r\n");
-    say(std::string("\0\n\xff", 3));
+    send("SSH-2.0\r\n");
+    send(std::string("\0\n\xff", 3));
     end_step();
     EXPECT_EQ(all_of(m_out.read), std::string("SSH-2.0\r\n\0\n\xff", 12));
     EXPECT_TRUE(m_end.get().connected);
@@ -96,7 +96,7 @@ TEST_F(ATunnel, TakesWhatIsSaidAlsoWhileNobodyReadsIt)
 {
     const std::string piece(60'000, 'y');
     for (int i = 0; i < 100; ++i) {
-        say(piece); // 6 MB: a blocking write would hang here
+        send(piece); // 6 MB: a blocking write would hang here
     }
     end_step();
     ::close(m_in.write);

@@ -2,7 +2,7 @@
 #include "cli/policy_ops/apply.h"
 
 #include "cli/commands/verbs.h"
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -21,24 +21,24 @@ const std::string k_policy = "version: 1\n"
 
 class PolicyApply : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
 
     PolicyApply()
     {
-        m_doors.files["p.yaml"] = {k_policy, 0, 0644};
-        m_doors.ruler.nodes = {"n1", "n2"};
-        m_doors.ruler.site_settings = {
+        m_services.files["p.yaml"] = {k_policy, 0, 0644};
+        m_services.ruler.nodes = {"n1", "n2"};
+        m_services.ruler.site_settings = {
             {"AccountingStorageEnforce", "associations,limits,qos,safe"},
             {"AccountingStorageTRES", "gres/gpu"},
             {"JobSubmitPlugins", "lua"},
             {"PriorityType", "priority/multifactor"},
             {"SchedulerParameters", "bf_continue,bf_one_resv_per_job,preempt_youngest_first"}};
-        m_doors.ruler.settings = m_doors.ruler.site_settings;
+        m_services.ruler.settings = m_services.ruler.site_settings;
     }
 
-    Use policy(const std::vector<std::string>& words, Globals globals = {})
+    Use policy(const std::vector<std::string>& arguments, Globals globals = {})
     {
-        return use(k_policy_verb, m_doors, words, std::move(globals));
+        return use(k_policy_verb, m_services, arguments, std::move(globals));
     }
 };
 
@@ -48,7 +48,7 @@ TEST_F(PolicyApply, PlansAppliesAndFindsWhatWasChangedByHand)
     EXPECT_EQ(plan.status, 10) << plan.err;
     EXPECT_THAT(plan.out, HasSubstr("create partition short (line 5): loosens\n"));
     EXPECT_THAT(plan.out, HasSubstr("    MaxTRESPU: gres/gpu=2\n"));
-    EXPECT_EQ(m_doors.ruler.changes, 0);
+    EXPECT_EQ(m_services.ruler.changes, 0);
 
     const Use apply = policy({"apply", "p.yaml"});
     EXPECT_EQ(apply.status, 0) << apply.err;
@@ -56,13 +56,13 @@ TEST_F(PolicyApply, PlansAppliesAndFindsWhatWasChangedByHand)
     EXPECT_EQ(policy({"plan", "p.yaml"}).out, "nothing to do\n");
     EXPECT_EQ(policy({"drift"}).status, 0);
 
-    m_doors.ruler.limits = {{"lab", "MaxJobs=7"}};
+    m_services.ruler.limits = {{"lab", "MaxJobs=7"}};
     EXPECT_EQ(policy({"drift"}).status, 0);
     EXPECT_EQ(policy({"drift"}).out,
               "note: in addition to the policy, Slurm's accounting limits lab by "
               "MaxJobs=7 (sacctmgr show assoc)\nnothing to do\n");
 
-    m_doors.ruler.qos["gpuq_short"].fields["MaxTRESPU"] = "gres/gpu=\x1b[7m3";
+    m_services.ruler.qos["gpuq_short"].fields["MaxTRESPU"] = "gres/gpu=\x1b[7m3";
     const Use drift = policy({"drift"});
     EXPECT_EQ(drift.status, 10);
     EXPECT_THAT(drift.out, HasSubstr("    MaxTRESPU: gres/gpu=^[[7m3 -> gres/gpu=2\n"));
@@ -73,7 +73,7 @@ TEST_F(PolicyApply, PlansAppliesAndFindsWhatWasChangedByHand)
 
 TEST_F(PolicyApply, SaysWhatTheSiteHasToDoFirst)
 {
-    m_doors.ruler.settings["JobSubmitPlugins"] = "";
+    m_services.ruler.settings["JobSubmitPlugins"] = "";
     const Use plan = policy({"plan", "p.yaml"});
     EXPECT_EQ(plan.status, 10);
     EXPECT_THAT(plan.out, HasSubstr("before it can be applied: /etc/slurm/slurm.conf: "
@@ -111,8 +111,8 @@ TEST_F(PolicyApply, PlanShowsWhatTheChangeMeansForJobs)
                               "queues:\n"
                               "  short: {time: 2h, pools: all, limits: {job: {gpus: 4}},\n"
                               "    wait: {p50: 1h, max: 90m}}\n";
-    m_doors.files["p.yaml"].text = loose;
-    m_doors.accounted = accounted(3);
+    m_services.files["p.yaml"].text = loose;
+    m_services.accounted = accounted(3);
     const Use first = policy({"plan", "--from-accounting", "14d", "p.yaml"});
     EXPECT_EQ(first.status, 10) << first.err;
     EXPECT_THAT(first.out, HasSubstr("plain queue"));
@@ -127,7 +127,7 @@ TEST_F(PolicyApply, PlanShowsWhatTheChangeMeansForJobs)
     EXPECT_THAT(same.out, HasSubstr("policy in force"));
     EXPECT_THAT(same.out, testing::Not(HasSubstr("would be refused")));
 
-    m_doors.accounted = accounted(6);
+    m_services.accounted = accounted(6);
     const Use broken = policy({"plan", "--from-accounting", "14d", "p.yaml"});
     EXPECT_EQ(broken.status, 11) << broken.out;
     EXPECT_THAT(broken.out, HasSubstr("nothing to do\n"));
@@ -137,7 +137,7 @@ TEST_F(PolicyApply, PlanShowsWhatTheChangeMeansForJobs)
             "p.yaml:6: queue short: no run should wait longer than 1 h 30 min; it would be 2 h"));
 
     // A broken wait target takes precedence over a change.
-    m_doors.ruler.qos["gpuq_short"].fields["MaxTRESPU"] = "gres/gpu=3";
+    m_services.ruler.qos["gpuq_short"].fields["MaxTRESPU"] = "gres/gpu=3";
     Globals json;
     json.json = true;
     const Use both = policy({"plan", "--from-accounting", "14d", "p.yaml"}, json);

@@ -2,7 +2,7 @@
 #include "cli/policy_ops/probe.h"
 
 #include "cli/commands/verbs.h"
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 #include "govern/apply.h"
 
 #include <fmt/format.h>
@@ -17,24 +17,24 @@ using testing::StartsWith;
 
 class PolicyProbe : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
 
     /// Applies a policy with this probe for pool `vis` (nodes v1 and v2).
     void in_force(const std::string& probe)
     {
-        (void)m_doors.ruler.write(govern::k_applied,
-                                  fmt::format("version: 1\n"
-                                              "pools:\n"
-                                              "  vis: {{nodes: 'v[1-2]', owner: vis,\n"
-                                              "        lend: {{probe: {}}}}}\n"
-                                              "  main: {{nodes: n1}}\n"
-                                              "queues:\n"
-                                              "  short: {{time: 2h, pools: [main, vis]}}\n"
-                                              "  vis: {{time: 12h, pools: vis}}\n",
-                                              probe));
+        (void)m_services.ruler.write(govern::k_applied,
+                                     fmt::format("version: 1\n"
+                                                 "pools:\n"
+                                                 "  vis: {{nodes: 'v[1-2]', owner: vis,\n"
+                                                 "        lend: {{probe: {}}}}}\n"
+                                                 "  main: {{nodes: n1}}\n"
+                                                 "queues:\n"
+                                                 "  short: {{time: 2h, pools: [main, vis]}}\n"
+                                                 "  vis: {{time: 12h, pools: vis}}\n",
+                                                 probe));
     }
 
-    Use probe(const std::string& node) { return use(k_policy_verb, m_doors, {"probe", node}); }
+    Use probe(const std::string& node) { return use(k_policy_verb, m_services, {"probe", node}); }
 };
 
 TEST_F(PolicyProbe, SaysWhatTheProgramSays)
@@ -49,8 +49,8 @@ TEST_F(PolicyProbe, SaysWhatTheProgramSays)
 TEST_F(PolicyProbe, TakesTheNodeFromSlurmd)
 {
     in_force("/bin/true");
-    m_doors.variables["SLURMD_NODENAME"] = "v1";
-    EXPECT_EQ(use(k_policy_verb, m_doors, {"probe"}).out, "idle\n");
+    m_services.variables["SLURMD_NODENAME"] = "v1";
+    EXPECT_EQ(use(k_policy_verb, m_services, {"probe"}).out, "idle\n");
 }
 
 TEST_F(PolicyProbe, WhatCanNotBeAskedIsNotIdle)

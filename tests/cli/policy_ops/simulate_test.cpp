@@ -2,7 +2,7 @@
 #include "cli/policy_ops/simulate.h"
 
 #include "cli/commands/verbs.h"
-#include "cli/fake_doors.h"
+#include "cli/fake_services.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ const std::string k_policy = "version: 1\n"
 
 class PolicySimulate : public testing::Test {
 protected:
-    FakeDoors m_doors;
+    FakeServices m_services;
     fs::path m_dir;
 
     void SetUp() override
@@ -34,16 +34,16 @@ protected:
         std::string name = fs::temp_directory_path() / "gpuq-simulate-XXXXXX";
         ASSERT_NE(::mkdtemp(name.data()), nullptr);
         m_dir = name;
-        m_doors.files["p.yaml"] = {k_policy, 0, 0644};
+        m_services.files["p.yaml"] = {k_policy, 0, 0644};
         std::ofstream(m_dir / "<b>&.csv")
             << "submit_s,duration_s,gpus\n0,3600,8\n60,600,4\n90,60,4\n";
     }
     void TearDown() override { fs::remove_all(m_dir); }
 
     std::string trace() const { return m_dir / "<b>&.csv"; }
-    Use policy(std::vector<std::string> words, Globals globals = {})
+    Use policy(std::vector<std::string> arguments, Globals globals = {})
     {
-        return use(k_policy_verb, m_doors, words, std::move(globals));
+        return use(k_policy_verb, m_services, arguments, std::move(globals));
     }
     static std::string content(const fs::path& path)
     {
@@ -62,9 +62,9 @@ TEST_F(PolicySimulate, ShowsTheSameJobsUnderBothSideBySide)
 
 TEST_F(PolicySimulate, SaysWhichRuleRefusesAndWhichPromiseBreaks)
 {
-    m_doors.files["p.yaml"].text = "version: 1\npools: {all: {nodes: n1, gpus: 4}}\nqueues:\n"
-                                   "  q: {time: 2h, pools: all, wait: {max: 5m},\n"
-                                   "      limits: {job: {gpus: 4}}}\n";
+    m_services.files["p.yaml"].text = "version: 1\npools: {all: {nodes: n1, gpus: 4}}\nqueues:\n"
+                                      "  q: {time: 2h, pools: all, wait: {max: 5m},\n"
+                                      "      limits: {job: {gpus: 4}}}\n";
     std::ofstream(m_dir / "<b>&.csv") << "submit_s,duration_s,gpus\n0,3600,4\n60,600,4\n90,60,8\n";
     const Use shown = policy({"simulate", "--trace", trace(), "p.yaml"});
     EXPECT_EQ(shown.status, 0) << shown.err;
@@ -90,8 +90,8 @@ TEST_F(PolicySimulate, TellsOfRunsThatWouldNotBeDone)
 
 TEST_F(PolicySimulate, TellsWhoWaitsLongestAndInWhichPartition)
 {
-    m_doors.files["p.yaml"].text = "version: 1\npools: {all: {nodes: n1, gpus: 4}}\nqueues:\n"
-                                   "  q: {time: 2h, pools: all}\n";
+    m_services.files["p.yaml"].text = "version: 1\npools: {all: {nodes: n1, gpus: 4}}\nqueues:\n"
+                                      "  q: {time: 2h, pools: all}\n";
     std::ofstream(m_dir / "<b>&.csv") << "submit_s,duration_s,gpus,user\n0,3600,4,ada\n"
                                          "60,600,4,b\x1bn\n";
     const Use shown = policy({"simulate", "--trace", trace(), "p.yaml"});
@@ -174,14 +174,14 @@ TEST_F(PolicySimulate, TellsWhatIsLeftOut)
 
 TEST_F(PolicySimulate, TakesTheJobsOfTheAccounting)
 {
-    m_doors.accounted = std::string(
+    m_services.accounted = std::string(
         "Submit|JobID|User|Start|End|Elapsed|Timelimit|ReqTRES\n"
         "2026-11-20T10:00:00|7|ada|2026-11-20T10:00:05|2026-11-20T10:10:05|00:10:00|01:00:00|"
         "gres/gpu=1\n");
     const Use shown = policy({"simulate", "--from-accounting", "2w", "p.yaml"});
     EXPECT_EQ(shown.status, 0) << shown.err;
     EXPECT_THAT(shown.out, testing::ContainsRegex("runs of at most 2 h +1 +1\n"));
-    EXPECT_EQ(m_doors.accounted_since, m_doors.time.now() - std::chrono::days{14});
+    EXPECT_EQ(m_services.accounted_since, m_services.time.now() - std::chrono::days{14});
     Globals json;
     json.json = true;
     EXPECT_THAT(policy({"simulate", "--from-accounting", "36h", "p.yaml"}, json).out,
@@ -193,8 +193,8 @@ TEST_F(PolicySimulate, SaysWhatToDoWithoutAnAccounting)
     const Use silent = policy({"simulate", "--from-accounting", "14d", "p.yaml"});
     EXPECT_EQ(silent.status, 120);
     EXPECT_THAT(silent.err, HasSubstr("slurmdbd does not answer; where sacct works"));
-    m_doors.accounted = std::string("Submit|JobID|ReqTRES|Start|End\n"
-                                    "2026-11-20T10:00:00|7|cpu=1|2026-11-20T10:00:00|\n");
+    m_services.accounted = std::string("Submit|JobID|ReqTRES|Start|End\n"
+                                       "2026-11-20T10:00:00|7|cpu=1|2026-11-20T10:00:00|\n");
     const Use none = policy({"simulate", "--from-accounting", "14d", "p.yaml"});
     EXPECT_NE(none.status, 0);
     EXPECT_THAT(none.err, HasSubstr("accounting shows no job of the last 14 days that had a GPU "
@@ -203,12 +203,12 @@ TEST_F(PolicySimulate, SaysWhatToDoWithoutAnAccounting)
 
 TEST_F(PolicySimulate, TakesOneSourceOfJobs)
 {
-    for (const std::vector<std::string>& words :
+    for (const std::vector<std::string>& arguments :
          {std::vector<std::string>{"simulate", "p.yaml"},
           {"simulate", "--trace", trace(), "--from-accounting", "14d", "p.yaml"},
           {"simulate", "--from-accounting", "8", "p.yaml"},
           {"simulate", "--from-accounting", "2 weeks", "p.yaml"}}) {
-        const Use refused = policy(words);
+        const Use refused = policy(arguments);
         EXPECT_EQ(refused.status, 2) << refused.out;
         EXPECT_THAT(refused.err, HasSubstr("--from-accounting"));
     }

@@ -31,7 +31,7 @@ Finding one(const std::vector<Finding>& findings, const std::string& check)
 
 std::vector<Finding> judged(const Controller& controller)
 {
-    return judge_controller(controller, k_answered);
+    return assess_controller(controller, k_answered);
 }
 
 TEST(Diagnosis, AHealthyControllerHasNothingToRemedy)
@@ -66,7 +66,7 @@ TEST(Diagnosis, HiddenJobsAreNamedAndHiddenQueuesAreAProblem)
 
 TEST(Diagnosis, ASlowAnswerIsAWarning)
 {
-    const auto findings = judge_controller(healthy(), {"lab", 1500ms, k_now, k_now + 1500ms});
+    const auto findings = assess_controller(healthy(), {"lab", 1500ms, k_now, k_now + 1500ms});
     EXPECT_EQ(one(findings, "slurm").level, Level::warning);
 }
 
@@ -128,7 +128,7 @@ TEST(Diagnosis, AShortKillWaitIsAWarning)
 
 TEST(Diagnosis, WithoutAnAnswerOnlySlurmIsAProblemAndTheRestIsUnknown)
 {
-    const auto findings = judge_silence(fail(Error::Kind::unreachable, "can't contact it"));
+    const auto findings = assess_silence(fail(Error::Kind::unreachable, "can't contact it"));
     EXPECT_EQ(
         findings.front(),
         (Finding{"slurm", Level::problem, "can't contact it",
@@ -166,7 +166,7 @@ TEST(Diagnosis, QueuesAreTheirLimits)
     closed.up = false;
     Partition main = queue("main");
     main.is_default = true;
-    const auto findings = judge_queues({main, open, closed}, {node("n1", 4), node("n2", 4)});
+    const auto findings = assess_queues({main, open, closed}, {node("n1", 4), node("n2", 4)});
     EXPECT_EQ(findings[0], (Finding{"queue", Level::ok,
                                     "queue main (default): at most 12 h, otherwise 2 h", ""}));
     EXPECT_EQ(findings[1].level, Level::warning);
@@ -180,64 +180,65 @@ TEST(Diagnosis, ClosedNodesAreNamedAndNoGpuIsAProblem)
 {
     Node down = node("n2", 4);
     down.up = false;
-    const auto some = one(judge_queues({queue("main")}, {node("n1", 1), down}), "nodes");
+    const auto some = one(assess_queues({queue("main")}, {node("n1", 1), down}), "nodes");
     EXPECT_EQ(some.level, Level::warning);
     EXPECT_EQ(some.text, "1 node with 1 GPU; 1 closed: n2");
-    EXPECT_EQ(one(judge_queues({queue("main")}, {down}), "nodes").level, Level::problem);
-    EXPECT_EQ(one(judge_queues({}, {}), "queue").level, Level::problem);
+    EXPECT_EQ(one(assess_queues({queue("main")}, {down}), "nodes").level, Level::problem);
+    EXPECT_EQ(one(assess_queues({}, {}), "queue").level, Level::problem);
 }
 
 TEST(Diagnosis, AQueueThatTakesJobsOnlyFromSomeHostsIsTold)
 {
     Partition picky = queue("picky");
     picky.submit_hosts = "login[1-2]";
-    const auto finding = one(judge_queues({picky}, {node("n1", 1)}), "nodes-submit");
+    const auto finding = one(assess_queues({picky}, {node("n1", 1)}), "nodes-submit");
     EXPECT_EQ(finding.level, Level::warning);
     EXPECT_THAT(finding.text, HasSubstr("login[1-2]"));
 }
 
 TEST(Diagnosis, AccountingAnswersAlsoWithNoSuchJob)
 {
-    EXPECT_EQ(judge_accounting(true, PastJob{}).level, Level::ok);
-    EXPECT_EQ(judge_accounting(true, fail(Error::Kind::missing, "none")).level, Level::ok);
-    EXPECT_EQ(judge_accounting(true, fail(Error::Kind::unreachable, "down")).level, Level::problem);
-    EXPECT_EQ(judge_accounting(false, fail(Error::Kind::unreachable, "none")).level,
+    EXPECT_EQ(assess_accounting(true, PastJob{}).level, Level::ok);
+    EXPECT_EQ(assess_accounting(true, fail(Error::Kind::missing, "none")).level, Level::ok);
+    EXPECT_EQ(assess_accounting(true, fail(Error::Kind::unreachable, "down")).level,
+              Level::problem);
+    EXPECT_EQ(assess_accounting(false, fail(Error::Kind::unreachable, "none")).level,
               Level::warning);
 }
 
 TEST(Diagnosis, SaysWhyAClusterOfOnesOwnRunsWithoutAccounting)
 {
-    const Finding finding = judge_accounting(false, fail(Error::Kind::unreachable, "none"),
-                                             "slurmdbd failed: no plugin");
+    const Finding finding = assess_accounting(false, fail(Error::Kind::unreachable, "none"),
+                                              "slurmdbd failed: no plugin");
     EXPECT_EQ(finding.level, Level::warning);
     EXPECT_EQ(finding.text, "the cluster runs without it: slurmdbd failed: no plugin");
     EXPECT_NE(finding.remedy.find("gpuq cluster up"), std::string::npos);
     // slurmdbd has been started since.
-    EXPECT_EQ(judge_accounting(true, PastJob{}, "slurmdbd failed").level, Level::ok);
+    EXPECT_EQ(assess_accounting(true, PastJob{}, "slurmdbd failed").level, Level::ok);
 }
 
-FolderFacts good_folder()
+DirectoryFacts good_directory()
 {
-    FolderFacts facts;
+    DirectoryFacts facts;
     facts.exists = true;
     facts.owner = 1000;
     facts.mode = 0700;
     facts.writable = true;
     facts.file_system = "nfs";
-    facts.reach = FolderFacts::Reach::network;
+    facts.reach = DirectoryFacts::Reach::network;
     facts.total_bytes = 100ULL << 30U;
     facts.free_bytes = 50ULL << 30U;
     return facts;
 }
 
-std::vector<Finding> folder(const FolderFacts& facts)
+std::vector<Finding> directory(const DirectoryFacts& facts)
 {
-    return judge_folder("/home/ada/gpuq", facts, 1000);
+    return assess_directory("/home/ada/gpuq", facts, 1000);
 }
 
 TEST(Diagnosis, AGoodFolderIsOkAndNobodyGuessesThatNodesSeeIt)
 {
-    const auto findings = folder(good_folder());
+    const auto findings = directory(good_directory());
     EXPECT_EQ(one(findings, "state-folder").level, Level::ok);
     EXPECT_EQ(one(findings, "space").text,
               "50.0 GiB of 100.0 GiB left below /home/ada/gpuq; your quota on it is not known");
@@ -247,34 +248,34 @@ TEST(Diagnosis, AGoodFolderIsOkAndNobodyGuessesThatNodesSeeIt)
 TEST(Diagnosis, AFolderThatOthersCanWriteOrThatIsNotOursIsAProblem)
 {
     const auto level = [](auto change) {
-        FolderFacts facts = good_folder();
+        DirectoryFacts facts = good_directory();
         change(facts);
-        return one(folder(facts), "state-folder").level;
+        return one(directory(facts), "state-folder").level;
     };
-    EXPECT_EQ(level([](FolderFacts& f) { f.mode = 0770; }), Level::problem);
-    EXPECT_EQ(level([](FolderFacts& f) { f.mode = 0750; }), Level::warning);
-    EXPECT_EQ(level([](FolderFacts& f) { f.owner = 1; }), Level::problem);
-    EXPECT_EQ(level([](FolderFacts& f) { f.writable = false; }), Level::problem);
-    EXPECT_EQ(level([](FolderFacts& f) { f.exists = false; }), Level::ok);
-    EXPECT_EQ(level([](FolderFacts& f) { f.exists = f.writable = false; }), Level::problem);
+    EXPECT_EQ(level([](DirectoryFacts& f) { f.mode = 0770; }), Level::problem);
+    EXPECT_EQ(level([](DirectoryFacts& f) { f.mode = 0750; }), Level::warning);
+    EXPECT_EQ(level([](DirectoryFacts& f) { f.owner = 1; }), Level::problem);
+    EXPECT_EQ(level([](DirectoryFacts& f) { f.writable = false; }), Level::problem);
+    EXPECT_EQ(level([](DirectoryFacts& f) { f.exists = false; }), Level::ok);
+    EXPECT_EQ(level([](DirectoryFacts& f) { f.exists = f.writable = false; }), Level::problem);
 }
 
 TEST(Diagnosis, LittleRoomIsAWarningAndNoneAProblem)
 {
     const auto level = [](auto change) {
-        FolderFacts facts = good_folder();
+        DirectoryFacts facts = good_directory();
         change(facts);
-        return one(folder(facts), "space").level;
+        return one(directory(facts), "space").level;
     };
-    EXPECT_EQ(level([](FolderFacts& f) { f.free_bytes = 500U << 20U; }), Level::warning);
-    EXPECT_EQ(level([](FolderFacts& f) { f.free_bytes = 1U << 20U; }), Level::problem);
-    EXPECT_EQ(level([](FolderFacts& f) { f.free_files = 3; }), Level::problem);
-    EXPECT_EQ(level([](FolderFacts& f) { f.quota = {9ULL << 30U, 10ULL << 30U}; }), Level::ok);
-    EXPECT_EQ(level([](FolderFacts& f) {
+    EXPECT_EQ(level([](DirectoryFacts& f) { f.free_bytes = 500U << 20U; }), Level::warning);
+    EXPECT_EQ(level([](DirectoryFacts& f) { f.free_bytes = 1U << 20U; }), Level::problem);
+    EXPECT_EQ(level([](DirectoryFacts& f) { f.free_files = 3; }), Level::problem);
+    EXPECT_EQ(level([](DirectoryFacts& f) { f.quota = {9ULL << 30U, 10ULL << 30U}; }), Level::ok);
+    EXPECT_EQ(level([](DirectoryFacts& f) {
                   f.quota = {10ULL << 30U, 10ULL << 30U};
               }),
               Level::problem);
-    EXPECT_EQ(level([](FolderFacts& f) {
+    EXPECT_EQ(level([](DirectoryFacts& f) {
                   f.quota = {20ULL << 30U, 10ULL << 30U};
               }),
               Level::problem);
@@ -282,11 +283,12 @@ TEST(Diagnosis, LittleRoomIsAWarningAndNoneAProblem)
 
 TEST(Diagnosis, AFolderInMemoryIsSeenByNobodyElse)
 {
-    FolderFacts facts = good_folder();
-    facts.reach = FolderFacts::Reach::memory;
+    DirectoryFacts facts = good_directory();
+    facts.reach = DirectoryFacts::Reach::memory;
     facts.file_system = "tmpfs";
-    EXPECT_EQ(one(folder(facts), "nodes-see-folder").level, Level::warning);
-    const auto broken = judge_folder("/x", fail(Error::Kind::io, "/x: Stale file handle"), 1000);
+    EXPECT_EQ(one(directory(facts), "nodes-see-folder").level, Level::warning);
+    const auto broken =
+        assess_directory("/x", fail(Error::Kind::io, "/x: Stale file handle"), 1000);
     EXPECT_EQ(one(broken, "state-folder").level, Level::problem);
     EXPECT_EQ(one(broken, "nodes-see-folder").level, Level::unknown);
 }
@@ -296,18 +298,18 @@ TEST(Diagnosis, ANodeSaysWhatItSees)
     NodeView view = node_view_in("host n1\nclock 1795219200\nfolder yes\nsupervisor yes\n"
                                  "submit no\nnonsense\nsubmit\n");
     EXPECT_EQ(view.host, "n1");
-    EXPECT_TRUE(view.sees_folder && view.sees_supervisor);
+    EXPECT_TRUE(view.sees_directory && view.sees_supervisor);
     EXPECT_EQ(view.may_submit, false);
     EXPECT_EQ(view.clock, Time(1795219200s));
-    view.writes_folder = true;
+    view.writes_directory = true;
     view.clock = k_now;
-    const auto findings = judge_node(view, "/home/ada/gpuq", "/usr/bin/s", k_answered);
+    const auto findings = assess_node(view, "/home/ada/gpuq", "/usr/bin/s", k_answered);
     EXPECT_EQ(one(findings, "nodes-see-folder").level, Level::ok);
     EXPECT_EQ(one(findings, "nodes-see-supervisor").level, Level::ok);
     EXPECT_EQ(one(findings, "nodes-submit").level, Level::warning);
     EXPECT_EQ(one(findings, "node-clock").level, Level::ok);
 
-    const auto blind = judge_node(node_view_in("host n1\n"), "/f", "/s", k_answered);
+    const auto blind = assess_node(node_view_in("host n1\n"), "/f", "/s", k_answered);
     EXPECT_EQ(one(blind, "nodes-see-folder").level, Level::problem);
     EXPECT_EQ(one(blind, "nodes-see-supervisor").level, Level::problem);
     EXPECT_EQ(one(blind, "nodes-submit").level, Level::unknown);

@@ -188,9 +188,9 @@ TEST_F(Refreshed, IsKeptForTheOthers)
     const Overview first = kept();
     EXPECT_TRUE(first.at);
     EXPECT_EQ(first.silent, "");
-    const auto asked = cluster.asked.size();
+    const auto requests = cluster.requests.size();
     refresh();
-    EXPECT_EQ(cluster.asked.size(), asked);
+    EXPECT_EQ(cluster.requests.size(), requests);
     EXPECT_EQ(kept().asked_at, first.asked_at);
 }
 
@@ -199,18 +199,18 @@ TEST_F(Refreshed, LeavesTheAskingToWhoeverHoldsIt)
     refresh();
     clock.advance(61s);
     host.held_by_others.insert(asks_as(store, *cluster.name()));
-    const auto asked = cluster.asked.size();
+    const auto requests = cluster.requests.size();
     refresh();
-    EXPECT_EQ(cluster.asked.size(), asked);
+    EXPECT_EQ(cluster.requests.size(), requests);
     clock.advance(180s); // the process that holds it sends no query: it is stopped
     refresh();
-    EXPECT_GT(cluster.asked.size(), asked);
+    EXPECT_GT(cluster.requests.size(), requests);
 }
 
 TEST_F(Refreshed, BeginsWithWhatAFirstScreenNeeds)
 {
     refresh();
-    EXPECT_THAT(cluster.asked, testing::Not(testing::Contains("all_jobs")));
+    EXPECT_THAT(cluster.requests, testing::Not(testing::Contains("all_jobs")));
     EXPECT_TRUE(kept().at);
     EXPECT_TRUE(kept().jobs_at);
     EXPECT_FALSE(kept().whole_at);
@@ -240,11 +240,11 @@ TEST_F(Refreshed, AsksMoreOftenForNodesThanForEverybodysJobs)
     refresh_whole();
     const Overview first = kept();
     ASSERT_TRUE(first.whole_at);
-    cluster.asked.clear();
+    cluster.requests.clear();
     clock.advance(31s);
     refresh();
-    EXPECT_THAT(cluster.asked, testing::Not(testing::Contains("all_jobs")));
-    EXPECT_FALSE(cluster.asked.empty());
+    EXPECT_THAT(cluster.requests, testing::Not(testing::Contains("all_jobs")));
+    EXPECT_FALSE(cluster.requests.empty());
     EXPECT_EQ(kept().whole_at, first.whole_at);
     EXPECT_GT(kept().at, first.at);
 }
@@ -256,10 +256,10 @@ TEST_F(Refreshed, AJobOfOnesOwnIsMineWithTheNextLookAtNodes)
     refresh_whole();
     ASSERT_EQ(kept().pools.at(0).mine, 0);
     cluster.jobs.push_back(running(7, k_me, "n0", 3, clock.now() + 1h));
-    cluster.asked.clear();
+    cluster.requests.clear();
     clock.advance(31s);
     refresh();
-    EXPECT_THAT(cluster.asked, testing::Not(testing::Contains("all_jobs")));
+    EXPECT_THAT(cluster.requests, testing::Not(testing::Contains("all_jobs")));
     EXPECT_EQ(kept().pools.at(0).mine, 3);
     clock.advance(31s);
     cluster.jobs.clear();
@@ -271,10 +271,10 @@ TEST_F(Refreshed, DoesNotWaitForEverForAFirstAnswer)
 {
     host.held_by_others.insert(asks_as(store, *cluster.name()));
     refresh();
-    EXPECT_TRUE(cluster.asked.empty());
+    EXPECT_TRUE(cluster.requests.empty());
     clock.advance(11s);
     refresh();
-    EXPECT_FALSE(cluster.asked.empty());
+    EXPECT_FALSE(cluster.requests.empty());
 }
 
 TEST_F(Refreshed, KeepsTheOldAnswerWhenThereIsNoNewOne)
@@ -373,9 +373,9 @@ TEST_F(Refreshed, ANewerAnswerAboutJobsMovesTheirGpusToo)
     const int free = *kept().pools.at(0).pool.free;
     cluster.jobs = {running(7, k_me, "n0", 1, clock.now() + 1h), pending(8, k_me, 3)};
     clock.advance(16s);
-    cluster.asked.clear();
+    cluster.requests.clear();
     refresh();
-    EXPECT_THAT(cluster.asked, testing::ElementsAre("own_jobs"));
+    EXPECT_THAT(cluster.requests, testing::ElementsAre("own_jobs"));
     const Overview now = with_own_runs(kept(), {});
     EXPECT_EQ(now.pools.at(0).mine, 1);
     EXPECT_EQ(now.pools.at(0).pool.free, free - 1);
@@ -411,7 +411,10 @@ TEST_F(Refreshed, HasAnEstimateOfTheStartWhereSlurmHasNone)
 class OwnJobsNow : public Refreshed {
 protected:
     OwnJobs ask() { return own_jobs_now(store, cluster, clock); }
-    auto questions() { return std::count(cluster.asked.begin(), cluster.asked.end(), "own_jobs"); }
+    auto questions()
+    {
+        return std::count(cluster.requests.begin(), cluster.requests.end(), "own_jobs");
+    }
 };
 
 TEST_F(OwnJobsNow, HasWhatWasSubmittedAMomentAgo)
@@ -450,11 +453,11 @@ TEST_F(OwnJobsNow, DoesNotWaitAgainForASlurmThatHasJustBeenSilent)
     clock.advance(2s);
     cluster.silent = true;
     EXPECT_NE(ask().silent, "");
-    const auto asked = questions();
+    const auto requests = questions();
     clock.advance(5s);
     const OwnJobs unknown = ask();
     EXPECT_NE(unknown.silent, "");
-    EXPECT_EQ(questions(), asked);
+    EXPECT_EQ(questions(), requests);
     clock.advance(60s);
     cluster.silent = false;
     EXPECT_EQ(ask().silent, "");

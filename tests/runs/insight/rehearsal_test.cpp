@@ -44,7 +44,7 @@ Links good()
     first.started_at = at(0s);
     first.saves = {save(10s, 100), save(13s, 130)};
     first.noticed_at = at(12s);
-    first.told = 1;
+    first.notified = 1;
     first.ending = ending(14s, 85, Cause::time_limit, true);
     RehearsedLink second;
     second.started_at = at(16s);
@@ -57,7 +57,7 @@ Links good()
     third.resumed_from = "out/step-270.pt";
     third.saves = {save(41s, 330)};
     third.noticed_at = at(40s);
-    third.told = 1;
+    third.notified = 1;
     third.ending = ending(42s, 123, Cause::stopped, false);
     return {first, second, third};
 }
@@ -73,7 +73,7 @@ std::map<std::string, Level> levels(const RehearsalReport& report)
 
 RehearsalReport judged(const Links& links, const std::optional<FailureRate>& rate = {})
 {
-    return judge_rehearsal(request(), links, rate, "nobody watched");
+    return evaluate_rehearsal(request(), links, rate, "nobody watched");
 }
 
 TEST(RehearsalRequest, IsALineThatIsReadBack)
@@ -114,7 +114,7 @@ TEST(Rehearsal, ReadsAJournal)
     EXPECT_EQ(link.saves.front().path, "out/b");
     EXPECT_EQ(link.saves.front().step, 7U);
     EXPECT_EQ(link.noticed_at, at(3s));
-    EXPECT_EQ(link.told, 2U);
+    EXPECT_EQ(link.notified, 2U);
     EXPECT_EQ(link.killed_at, at(4s));
     EXPECT_EQ(link.ending->status, 137);
 }
@@ -228,7 +228,7 @@ TEST(Rehearsal, SeesThatNobodySaves)
 TEST(Rehearsal, OfAProgramThatNobodyCanTellIsAWarning)
 {
     Links links = good();
-    links[0].told = 0;
+    links[0].notified = 0;
     const RehearsalReport report = judged(links);
     EXPECT_EQ(levels(report)["notice"], Level::warning);
     EXPECT_EQ(report.save, std::nullopt) << "when it saves is not what a save takes";

@@ -48,8 +48,8 @@ struct Chained {
     }
     void put(int link, const GpuTime& gpu_time)
     {
-        const std::string folder = layout::link_dir(run.key, LinkNumber{link});
-        ASSERT_TRUE(store.write(folder + "/samples-node1", file_with(gpu_time)));
+        const std::string directory = layout::link_dir(run.key, LinkNumber{link});
+        ASSERT_TRUE(store.write(directory + "/samples-node1", file_with(gpu_time)));
     }
 
     fakes::MemoryStore store;
@@ -80,9 +80,9 @@ TEST(Samples, OtherFilesOfALinkAreNotRead)
 {
     Chained chained;
     chained.put(2, {5s, 15s, 1s});
-    const std::string folder = layout::link_dir(chained.run.key, LinkNumber{2});
-    ASSERT_TRUE(chained.store.write(folder + "/journal.jsonl", "x"));
-    ASSERT_TRUE(chained.store.write(folder + "/samples-node2", "x"));
+    const std::string directory = layout::link_dir(chained.run.key, LinkNumber{2});
+    ASSERT_TRUE(chained.store.write(directory + "/journal.jsonl", "x"));
+    ASSERT_TRUE(chained.store.write(directory + "/samples-node2", "x"));
     const auto samples = newest_samples(chained.store, chained.run.key, LinkNumber{2});
     ASSERT_EQ(samples.size(), 1U);
     EXPECT_EQ(samples[0].header.node, "node1");
@@ -124,7 +124,7 @@ protected:
         write({slots.offset + from * slots.size, std::string(count * slots.size, '\0')});
     }
     /// Seconds of the first and the last sample, and their number.
-    std::vector<long> look()
+    std::vector<long> read()
     {
         const auto& samples =
             m_recent.of(m_key, LinkNumber{1}, newest_samples(m_store, m_key, LinkNumber{1}));
@@ -150,54 +150,54 @@ protected:
 
 TEST_F(Recent, AreTheLastMinutesUpToTheNewest)
 {
-    EXPECT_EQ(look(), Seconds{});
+    EXPECT_EQ(read(), Seconds{});
     add(1, 30);
-    EXPECT_EQ(look(), (Seconds{1, 30, 30}));
+    EXPECT_EQ(read(), (Seconds{1, 30, 30}));
     add(31, 100);
-    EXPECT_EQ(look(), (Seconds{40, 100, 61}));
-    EXPECT_EQ(look(), (Seconds{40, 100, 61}));
+    EXPECT_EQ(read(), (Seconds{40, 100, 61}));
+    EXPECT_EQ(read(), (Seconds{40, 100, 61}));
 }
 
 TEST_F(Recent, WhatIsKnownIsNotReadAgain)
 {
     add(1, 30);
-    EXPECT_EQ(look(), (Seconds{1, 30, 30}));
+    EXPECT_EQ(read(), (Seconds{1, 30, 30}));
     wipe_slots(0, 30);
     add(31, 35);
-    EXPECT_EQ(look(), (Seconds{1, 35, 35}));
+    EXPECT_EQ(read(), (Seconds{1, 35, 35}));
 }
 
 TEST_F(Recent, GoOnWhereTheSlotsBeginAgain)
 {
     add(1, 7198);
-    EXPECT_EQ(look(), (Seconds{7138, 7198, 61}));
+    EXPECT_EQ(read(), (Seconds{7138, 7198, 61}));
     add(7199, 7203);
-    EXPECT_EQ(look(), (Seconds{7143, 7203, 61}));
+    EXPECT_EQ(read(), (Seconds{7143, 7203, 61}));
     wipe_slots(0, 3);
     add(7204, 7205);
-    EXPECT_EQ(look(), (Seconds{7145, 7205, 61}));
+    EXPECT_EQ(read(), (Seconds{7145, 7205, 61}));
 }
 
 TEST_F(Recent, WhereThereIsLessThanExpectedAllAreRead)
 {
     add(1, 30);
-    EXPECT_EQ(look(), (Seconds{1, 30, 30}));
+    EXPECT_EQ(read(), (Seconds{1, 30, 30}));
     add(31, 40);
     wipe_slots(25, 15); // including slots already read; the newest sample is stored twice
-    EXPECT_EQ(look(), (Seconds{1, 25, 25}));
+    EXPECT_EQ(read(), (Seconds{1, 25, 25}));
 }
 
 TEST_F(Recent, OfAnotherFileNothingIsKept)
 {
     add(1, 30);
-    EXPECT_EQ(look(), (Seconds{1, 30, 30}));
+    EXPECT_EQ(read(), (Seconds{1, 30, 30}));
     m_header.began += 1h;
     m_writer = SampleWriter(m_header);
     m_store.files[m_file].clear();
     write(m_writer.header());
-    EXPECT_EQ(look(), Seconds{});
+    EXPECT_EQ(read(), Seconds{});
     add(10, 12);
-    EXPECT_EQ(look(), (Seconds{10, 12, 3}));
+    EXPECT_EQ(read(), (Seconds{10, 12, 3}));
 }
 
 } // namespace

@@ -48,7 +48,7 @@ class ATraining : public testing::Test {
 protected:
     void write(const std::string& path, const std::string& bytes, std::chrono::seconds after)
     {
-        m_files.folders["/work"][path] = {bytes, k_begin + after};
+        m_files.directories["/work"][path] = {bytes, k_begin + after};
     }
 
     Training read(const LinkProgress& output = {})
@@ -163,7 +163,7 @@ TEST_F(ATraining, WithoutFilesIsReadFromItsOutput)
                             "  0%|   | 0/300 [00:00<?, ?it/s, loss=0.9]\r"
                             " 50%|#  | 150/300 [00:50<00:50, 3.00it/s, loss=0.5]"));
     const LinkProgress output = read_progress(store, key, LinkNumber{1});
-    m_files.folders["/work"];
+    m_files.directories["/work"];
     const Training training = read(output);
     EXPECT_TRUE(training.progress_is_of_output);
     EXPECT_EQ(training.progress, (telemetry::Progress{"step", 150, 300}));
@@ -220,12 +220,12 @@ TEST(LinkProgress, IsReadFromBothStreamsInTheirOrder)
     ASSERT_TRUE(
         store.write(layout::order(key, LinkNumber{1}),
                     fmt::format("e {}\no {}\ne {}\n", bar1.size(), first.size(), bar2.size())));
-    const LinkProgress told = read_progress(store, key, LinkNumber{1});
-    EXPECT_EQ(told.first, (telemetry::Progress{"step", 30, 300}));
-    EXPECT_EQ(told.last, (telemetry::Progress{"step", 60, 300}));
-    ASSERT_NE(told.curves.find("loss"), nullptr);
-    EXPECT_EQ(told.curves.find("loss")->first(), (telemetry::Point{30, {}, 0.5}));
-    EXPECT_EQ(told.curves.find("loss")->last(), (telemetry::Point{60, {}, 0.25}));
+    const LinkProgress link_progress = read_progress(store, key, LinkNumber{1});
+    EXPECT_EQ(link_progress.first, (telemetry::Progress{"step", 30, 300}));
+    EXPECT_EQ(link_progress.last, (telemetry::Progress{"step", 60, 300}));
+    ASSERT_NE(link_progress.curves.find("loss"), nullptr);
+    EXPECT_EQ(link_progress.curves.find("loss")->first(), (telemetry::Point{30, {}, 0.5}));
+    EXPECT_EQ(link_progress.curves.find("loss")->last(), (telemetry::Point{60, {}, 0.25}));
 }
 
 TEST(LinkProgress, OfALongLogIsReadAtItsBeginningAndItsEnd)
@@ -235,9 +235,9 @@ TEST(LinkProgress, OfALongLogIsReadAtItsBeginningAndItsEnd)
     const std::string much(1 << 20, '.');
     ASSERT_TRUE(store.write(layout::log(key, LinkNumber{1}, Stream::out),
                             "step 1/9\n" + much + "\nstep 7/9 loss 0.5\n"));
-    const LinkProgress told = read_progress(store, key, LinkNumber{1});
-    EXPECT_EQ(told.first, (telemetry::Progress{"step", 1, 9}));
-    EXPECT_EQ(told.last, (telemetry::Progress{"step", 7, 9}));
+    const LinkProgress link_progress = read_progress(store, key, LinkNumber{1});
+    EXPECT_EQ(link_progress.first, (telemetry::Progress{"step", 1, 9}));
+    EXPECT_EQ(link_progress.last, (telemetry::Progress{"step", 7, 9}));
 }
 
 TEST_F(ATraining, EndsBeyondTheLimitOfItsLinkAndItsRun)

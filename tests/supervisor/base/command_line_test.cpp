@@ -12,11 +12,11 @@ namespace {
 
 const std::string k_key = "20261120T131158.042Z-0f3a9c1e5b7d2468";
 
-Result<CommandLine> parsed(const std::vector<std::string>& words,
+Result<CommandLine> parsed(const std::vector<std::string>& arguments,
                            const std::map<std::string, std::string>& variables = {})
 {
     return parse_command_line(
-        words,
+        arguments,
         [&](const char* name) {
             const auto found = variables.find(name);
             return found == variables.end() ? std::nullopt : std::optional(found->second);
@@ -71,7 +71,7 @@ TEST(CommandLine, ANoticeIsOfASignal)
 
 TEST(CommandLine, AnythingElseIsUsage)
 {
-    for (const std::vector<std::string>& words :
+    for (const std::vector<std::string>& arguments :
          std::vector<std::vector<std::string>>{{},
                                                {"run"},
                                                {"jump", "/state", k_key, "1"},
@@ -85,7 +85,7 @@ TEST(CommandLine, AnythingElseIsUsage)
                                                {"notice", "/state", k_key, "1", "KILL"},
                                                {"notice", "/state", k_key, "1", "--first"},
                                                {"run", "/state", k_key, "1", "--first", "x"}}) {
-        EXPECT_FALSE(parsed(words)) << testing::PrintToString(words);
+        EXPECT_FALSE(parsed(arguments)) << testing::PrintToString(arguments);
     }
 }
 

@@ -190,7 +190,7 @@ TEST(Ending, ABatchJobEndsByItself)
     stage.options.first = false;
     Client streams = stage.begin();
     EXPECT_EQ(stage.wait(), 4);
-    streams.look();
+    streams.read_more();
     EXPECT_FALSE(streams.hello);
     EXPECT_EQ(stage.slurm_calls(), "");
     EXPECT_EQ(contents(stage.link_file("out.log")), "hi\n");
@@ -253,7 +253,7 @@ TEST(Decide, AKilledProgramHasTheStatusOfItsReason)
     const auto status = [](Cause cause, int wait_status) {
         Observed observed;
         observed.wait_status = wait_status;
-        observed.killing = Killing{cause, ""};
+        observed.termination = Termination{cause, ""};
         return decide(observed, Time{}).status;
     };
     EXPECT_EQ(status(Cause::stopped, exited(0)), 123);
@@ -269,7 +269,7 @@ TEST(Decide, AKilledProgramHasTheStatusOfItsReason)
 TEST(Decide, AProgramThatDiesOfTheTermOfItsGraceWasPreempted)
 {
     Observed observed;
-    observed.grace = Killing{Cause::preempted, ""};
+    observed.grace = Termination{Cause::preempted, ""};
     observed.wait_status = SIGTERM;
     EXPECT_EQ(decide(observed, Time{}).cause, Cause::preempted);
     EXPECT_EQ(decide(observed, Time{}).status, 119);

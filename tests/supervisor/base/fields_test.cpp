@@ -30,86 +30,88 @@ TEST(Fields, GiveWhatIsWholeOfATornText)
     }
 }
 
-Seen seen(const std::string& path, checkpoint::Verdict verdict, std::optional<bool> valid)
+CheckedCheckpoint checked(const std::string& path, checkpoint::Verdict verdict,
+                          std::optional<bool> valid)
 {
-    Seen seen;
-    seen.found = {path, verdict, "half of it: is missing", Time{123456789us}, 1u << 20, 42, 7};
-    seen.valid = valid;
-    return seen;
+    CheckedCheckpoint checked;
+    checked.found = {path, verdict, "half of it: is missing", Time{123456789us}, 1u << 20, 42, 7};
+    checked.valid = valid;
+    return checked;
 }
 
 TEST(Packed, SightsComeBack)
 {
-    Sights sights{seen("/a:b", checkpoint::Verdict::whole, true),
-                  seen("/c", checkpoint::Verdict::incomplete, false),
-                  seen("/d", checkpoint::Verdict::unsettled, std::nullopt)};
-    sights.back().found.step.reset();
-    EXPECT_EQ(sights_in(packed(sights)), sights);
-    EXPECT_THAT(sights_in(""), IsEmpty());
+    CheckpointSet candidates{checked("/a:b", checkpoint::Verdict::whole, true),
+                             checked("/c", checkpoint::Verdict::incomplete, false),
+                             checked("/d", checkpoint::Verdict::unsettled, std::nullopt)};
+    candidates.back().found.step.reset();
+    EXPECT_EQ(parse_checkpoints(packed(candidates)), candidates);
+    EXPECT_THAT(parse_checkpoints(""), IsEmpty());
 }
 
 TEST(Packed, ATurnComesBack)
 {
-    Judged judged;
-    judged.turn = Turn{Restart::crash, "/ckpt/3", 3600s, 26s, "it failed", std::nullopt};
-    judged.turn->previous = Ending{119, Cause::node_failed, "its node", Time{5s}, true};
-    const auto back = judged_in(packed(judged));
-    ASSERT_TRUE(back && back->turn);
-    EXPECT_EQ(back->turn->restart, Restart::crash);
-    EXPECT_EQ(back->turn->checkpoint, "/ckpt/3");
-    EXPECT_EQ(back->turn->length, 3600s);
-    EXPECT_EQ(back->turn->lead, 26s);
-    EXPECT_EQ(back->turn->why, "it failed");
-    ASSERT_TRUE(back->turn->previous);
-    EXPECT_EQ(back->turn->previous->cause, Cause::node_failed);
-    judged.turn->previous.reset();
-    EXPECT_FALSE(judged_in(packed(judged))->turn->previous);
+    PredecessorCheck predecessor;
+    predecessor.link_start =
+        LinkStart{Restart::crash, "/ckpt/3", 3600s, 26s, "it failed", std::nullopt};
+    predecessor.link_start->previous = Ending{119, Cause::node_failed, "its node", Time{5s}, true};
+    const auto back = parse_predecessor_check(packed(predecessor));
+    ASSERT_TRUE(back && back->link_start);
+    EXPECT_EQ(back->link_start->restart, Restart::crash);
+    EXPECT_EQ(back->link_start->checkpoint, "/ckpt/3");
+    EXPECT_EQ(back->link_start->length, 3600s);
+    EXPECT_EQ(back->link_start->lead, 26s);
+    EXPECT_EQ(back->link_start->why, "it failed");
+    ASSERT_TRUE(back->link_start->previous);
+    EXPECT_EQ(back->link_start->previous->cause, Cause::node_failed);
+    predecessor.link_start->previous.reset();
+    EXPECT_FALSE(parse_predecessor_check(packed(predecessor))->link_start->previous);
 }
 
 TEST(Packed, LeavingAndWaitingComeBack)
 {
-    Judged judged;
-    judged.leave = true;
-    EXPECT_TRUE(judged_in(packed(judged))->leave);
-    judged.leave = false;
-    judged.wait = "nobody can say";
-    EXPECT_EQ(judged_in(packed(judged))->wait, "nobody can say");
-    EXPECT_FALSE(judged_in(packed(judged))->turn);
-    EXPECT_FALSE(judged_in("")) << "a helper that died";
-    EXPECT_FALSE(judged_in("4:turn3:abc1:x"));
+    PredecessorCheck predecessor;
+    predecessor.leave = true;
+    EXPECT_TRUE(parse_predecessor_check(packed(predecessor))->leave);
+    predecessor.leave = false;
+    predecessor.wait = "nobody can say";
+    EXPECT_EQ(parse_predecessor_check(packed(predecessor))->wait, "nobody can say");
+    EXPECT_FALSE(parse_predecessor_check(packed(predecessor))->link_start);
+    EXPECT_FALSE(parse_predecessor_check("")) << "a helper that died";
+    EXPECT_FALSE(parse_predecessor_check("4:turn3:abc1:x"));
 }
 
 TEST(Packed, WhatWasSettledComesBack)
 {
-    Settled settled;
-    settled.verdict.go = Verdict::Go::over;
-    settled.verdict.why = "why";
-    settled.verdict.ending = Ending{3, Cause::finished, "", Time{5s}};
-    settled.sights = {seen("/a", checkpoint::Verdict::whole, true)};
-    auto back = settled_in(packed(settled));
+    LinkOutcome outcome;
+    outcome.verdict.decision = Verdict::Decision::over;
+    outcome.verdict.why = "why";
+    outcome.verdict.ending = Ending{3, Cause::finished, "", Time{5s}};
+    outcome.candidates = {checked("/a", checkpoint::Verdict::whole, true)};
+    auto back = parse_link_outcome(packed(outcome));
     ASSERT_TRUE(back);
-    EXPECT_EQ(back->verdict, settled.verdict);
-    EXPECT_EQ(back->sights, settled.sights);
+    EXPECT_EQ(back->verdict, outcome.verdict);
+    EXPECT_EQ(back->candidates, outcome.candidates);
     EXPECT_FALSE(back->next);
 
-    settled.verdict = Verdict{};
-    settled.verdict.go = Verdict::Go::on;
-    settled.next = JobId{7};
-    back = settled_in(packed(settled));
-    EXPECT_EQ(back->verdict.go, Verdict::Go::on);
+    outcome.verdict = Verdict{};
+    outcome.verdict.decision = Verdict::Decision::next_link;
+    outcome.next = JobId{7};
+    back = parse_link_outcome(packed(outcome));
+    EXPECT_EQ(back->verdict.decision, Verdict::Decision::next_link);
     EXPECT_EQ(back->next, JobId{7});
 
-    settled.verdict.go = Verdict::Go::wait;
-    EXPECT_FALSE(settled_in(packed(settled))) << "as from a helper that died";
+    outcome.verdict.decision = Verdict::Decision::wait;
+    EXPECT_FALSE(parse_link_outcome(packed(outcome))) << "as from a helper that died";
 }
 
 TEST(CheckCommand, PutsThePathWhereItBelongs)
 {
-    using Words = std::vector<std::string>;
+    using Strings = std::vector<std::string>;
     EXPECT_EQ(with_path({"check", "-f={}", "{}{}"}, "/a{}b"),
-              (Words{"check", "-f=/a{}b", "/a{}b/a{}b"}));
-    EXPECT_EQ(with_path({"--init_from=resume"}, "/a b"), (Words{"--init_from=resume"}));
-    EXPECT_EQ(with_path({}, "/a"), Words{});
+              (Strings{"check", "-f=/a{}b", "/a{}b/a{}b"}));
+    EXPECT_EQ(with_path({"--init_from=resume"}, "/a b"), (Strings{"--init_from=resume"}));
+    EXPECT_EQ(with_path({}, "/a"), Strings{});
 }
 
 TEST(CheckCommand, PassesOnlyWhatExitsWithNought)

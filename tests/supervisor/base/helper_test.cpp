@@ -54,7 +54,7 @@ TEST(Helper, IsAnExecutedProgramWithItsInputs)
     stage.slurm("walltime", "90");
     stage.slurm("grace", "60");
     const auto news = job_news_in(
-        answer_of(Helper::execute(stage.options, {HelperWork::Kind::ask_job, {"gpu"}})));
+        answer_of(Helper::execute(stage.options, {HelperWork::Kind::query_job, {"gpu"}})));
     ASSERT_TRUE(news);
     EXPECT_EQ(news->state, JobState::running);
     EXPECT_EQ(news->walltime, 90min);

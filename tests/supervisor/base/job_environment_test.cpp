@@ -8,7 +8,7 @@
 namespace gpuq::supervisor {
 namespace {
 
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 Run on_two_nodes()
 {
@@ -20,10 +20,10 @@ Run on_two_nodes()
     return run;
 }
 
-Words sorted(Words words)
+Strings sorted(Strings arguments)
 {
-    std::sort(words.begin(), words.end());
-    return words;
+    std::sort(arguments.begin(), arguments.end());
+    return arguments;
 }
 
 TEST(JobEnvironment, AStepSeesTheWholeJob)
@@ -35,12 +35,12 @@ TEST(JobEnvironment, AStepSeesTheWholeJob)
                            "SLURM_SRUN_COMM_PORT=1234", "HOME=/home/ada"});
     describe_job(variables, on_two_nodes());
     EXPECT_EQ(sorted(variables.texts()),
-              (Words{"HOME=/home/ada", "SLURM_CPUS_PER_TASK=4", "SLURM_JOB_CPUS_PER_NODE=4(x2)",
-                     "SLURM_JOB_GPUS=0,1", "SLURM_JOB_ID=7", "SLURM_JOB_NAME=train",
-                     "SLURM_JOB_NODELIST=n[0-1]", "SLURM_JOB_NUM_NODES=2", "SLURM_NNODES=2",
-                     "SLURM_NODELIST=n[0-1]", "SLURM_NPROCS=2", "SLURM_NTASKS=2",
-                     "SLURM_SUBMIT_DIR=/home/ada", "SLURM_SUBMIT_HOST=login",
-                     "SLURM_TASKS_PER_NODE=1(x2)"}));
+              (Strings{"HOME=/home/ada", "SLURM_CPUS_PER_TASK=4", "SLURM_JOB_CPUS_PER_NODE=4(x2)",
+                       "SLURM_JOB_GPUS=0,1", "SLURM_JOB_ID=7", "SLURM_JOB_NAME=train",
+                       "SLURM_JOB_NODELIST=n[0-1]", "SLURM_JOB_NUM_NODES=2", "SLURM_NNODES=2",
+                       "SLURM_NODELIST=n[0-1]", "SLURM_NPROCS=2", "SLURM_NTASKS=2",
+                       "SLURM_SUBMIT_DIR=/home/ada", "SLURM_SUBMIT_HOST=login",
+                       "SLURM_TASKS_PER_NODE=1(x2)"}));
 }
 
 TEST(JobEnvironment, AStepOfRanksSeesHowManyThereAre)
@@ -55,7 +55,7 @@ TEST(JobEnvironment, AStepOfRanksSeesHowManyThereAre)
     EXPECT_EQ(variables.value("SLURM_NNODES"), "2");
 }
 
-Words meeting(Words variables, const gpuq::Run& run, std::optional<int> port)
+Strings meeting(Strings variables, const gpuq::Run& run, std::optional<int> port)
 {
     Environment environment(std::move(variables));
     describe_meeting(environment, run, LinkNumber{2}, JobId{30042}, port);
@@ -70,12 +70,12 @@ TEST(JobEnvironment, ARunOnOneNodeMeetsThereWhateverTheShellSays)
     const std::string id = "PET_RDZV_ID=" + run.key.text() + ".2";
     EXPECT_EQ(
         meeting({"RANK=3", "MASTER_PORT=29500", "PET_NODE_RANK=1", "HOME=/home/ada"}, run, 4321),
-        (Words{"HOME=/home/ada", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=4321",
-               "PET_MASTER_ADDR=127.0.0.1", "PET_MASTER_PORT=4321", "PET_NNODES=1",
-               "PET_NPROC_PER_NODE=4", id}));
+        (Strings{"HOME=/home/ada", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=4321",
+                 "PET_MASTER_ADDR=127.0.0.1", "PET_MASTER_PORT=4321", "PET_NNODES=1",
+                 "PET_NPROC_PER_NODE=4", id}));
     EXPECT_EQ(meeting({}, run, std::nullopt)[1], "MASTER_PORT=20042") << "no port could be held";
     run.request.tasks_per_node = 2;
-    EXPECT_EQ(meeting({}, run, 4321), (Words{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=4321"}));
+    EXPECT_EQ(meeting({}, run, 4321), (Strings{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=4321"}));
 }
 
 TEST(JobEnvironment, WhereTheUserHasSaidWhereToMeetThatHolds)
@@ -83,14 +83,14 @@ TEST(JobEnvironment, WhereTheUserHasSaidWhereToMeetThatHolds)
     gpuq::Run run = on_two_nodes();
     run.request.env = {{"MASTER_PORT", "7"}, {"PET_NNODES", "1:2"}};
     EXPECT_EQ(meeting({"MASTER_PORT=7", "PET_NNODES=1:2"}, run, 4321),
-              (Words{"MASTER_PORT=7", "PET_MASTER_PORT=7", "PET_NNODES=1:2",
-                     "PET_RDZV_ID=" + run.key.text() + ".2"}))
+              (Strings{"MASTER_PORT=7", "PET_MASTER_PORT=7", "PET_NNODES=1:2",
+                       "PET_RDZV_ID=" + run.key.text() + ".2"}))
         << "the address of several nodes is start_ranks' to find";
 }
 
 TEST(JobEnvironment, ABatchJobKeepsItsOwn)
 {
-    const Words before{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[0-1]", "SLURM_NNODES=2"};
+    const Strings before{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[0-1]", "SLURM_NNODES=2"};
     Environment variables(before);
     describe_job(variables, on_two_nodes());
     EXPECT_EQ(variables.texts(), before);

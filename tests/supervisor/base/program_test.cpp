@@ -6,7 +6,7 @@
 namespace gpuq::supervisor {
 namespace {
 
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 TEST(Environment, ALaterValueWinsAndADefaultDoesNot)
 {
@@ -15,7 +15,7 @@ TEST(Environment, ALaterValueWinsAndADefaultDoesNot)
     variables.set_default("B", "3");
     variables.set_default("C", "4");
     variables.unset("AB");
-    EXPECT_EQ(variables.texts(), (Words{"B=", "noequals", "A=x=y", "C=4"}));
+    EXPECT_EQ(variables.texts(), (Strings{"B=", "noequals", "A=x=y", "C=4"}));
 }
 
 TEST(SrunOfRanks, StartsTheProgramOnceOnEachNodeOrSoOftenAsIsAskedFor)
@@ -23,10 +23,10 @@ TEST(SrunOfRanks, StartsTheProgramOnceOnEachNodeOrSoOftenAsIsAskedFor)
     Request request;
     request.nodes = 2;
     request.input = Input::terminal;
-    const Words words = srun_of_ranks({"--odd", "x"}, request, {"/s", "member"});
-    EXPECT_EQ(words, (Words{"srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1",
-                            "--distribution=block", "--overlap", "--kill-on-bad-exit=1",
-                            "--input=0", "--", "/s", "member", "--odd", "x"}));
+    const Strings arguments = srun_of_ranks({"--odd", "x"}, request, {"/s", "member"});
+    EXPECT_EQ(arguments, (Strings{"srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1",
+                                  "--distribution=block", "--overlap", "--kill-on-bad-exit=1",
+                                  "--input=0", "--", "/s", "member", "--odd", "x"}));
     request.tasks_per_node = 4;
     request.input = Input::none;
     EXPECT_EQ(srun_of_ranks({"x"}, request, {})[2], "--ntasks=8");

@@ -17,11 +17,11 @@ protected:
     RankNotesTest()
     {
         std::string name = testing::TempDir() + "gpuq-ranks-XXXXXX";
-        folder = ::mkdtemp(name.data());
-        link.reset(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        directory = ::mkdtemp(name.data());
+        link.reset(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     }
-    ~RankNotesTest() override { std::filesystem::remove_all(folder); }
-    std::filesystem::path folder;
+    ~RankNotesTest() override { std::filesystem::remove_all(directory); }
+    std::filesystem::path directory;
     Descriptor link;
 };
 
@@ -38,7 +38,7 @@ TEST_F(RankNotesTest, TheFirstEndStays)
     note_end(link.get(), {3, "n1", 0x300});
     note_end(link.get(), {0, "n0", 15});
     EXPECT_EQ(read_rank_notes(link.get()).first, (RankEnd{3, "n1", 0x300}));
-    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "ranks"), {}), 1);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory / "ranks"), {}), 1);
 }
 
 TEST_F(RankNotesTest, OfANodesRanksTheHighestCountHolds)
@@ -55,9 +55,9 @@ TEST_F(RankNotesTest, OfANodesRanksTheHighestCountHolds)
 TEST_F(RankNotesTest, WhatIsNoNoteIsLeftOut)
 {
     make_rank_notes(link.get());
-    std::ofstream(folder / "ranks" / "first") << "1 256 n1"; // truncated
-    std::ofstream(folder / "ranks" / "memory.0") << "x 0 n1\n";
-    std::filesystem::create_symlink("/etc/passwd", folder / "ranks" / "memory.1");
+    std::ofstream(directory / "ranks" / "first") << "1 256 n1"; // truncated
+    std::ofstream(directory / "ranks" / "memory.0") << "x 0 n1\n";
+    std::filesystem::create_symlink("/etc/passwd", directory / "ranks" / "memory.1");
     EXPECT_EQ(read_rank_notes(link.get()).first, std::nullopt);
     EXPECT_TRUE(read_rank_notes(link.get()).memory.empty());
 }

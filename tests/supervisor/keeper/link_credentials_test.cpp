@@ -27,14 +27,14 @@ TEST(LinkCredentials, AreInTheDirectoryThatIsOwn)
 {
     const Options options = options_of(1);
     const auto paths = options.names.directories("krb5", ::geteuid(), options.key, options.link);
-    EXPECT_EQ(node_credential_folder(options), "");
+    EXPECT_EQ(node_credential_directory(options), "");
     const auto made = make_private_dir_at(paths[1]);
     ASSERT_TRUE(made);
-    EXPECT_EQ(node_credential_folder(options), paths[1]);
+    EXPECT_EQ(node_credential_directory(options), paths[1]);
     if (::geteuid() == 0) { // the first directory belongs to another user
         ASSERT_EQ(::mkdir(paths[0].c_str(), 0700), 0);
         ASSERT_EQ(::chown(paths[0].c_str(), 1, 1), 0);
-        EXPECT_EQ(node_credential_folder(options), paths[1]);
+        EXPECT_EQ(node_credential_directory(options), paths[1]);
         std::filesystem::remove(paths[0]);
     }
     std::filesystem::remove_all(paths[1]);
@@ -44,7 +44,7 @@ External::Ended ended(External::Plan plan)
 {
     auto external = External::start(plan);
     while (external) {
-        if (auto answer = external->look()) {
+        if (auto answer = external->try_finish()) {
             return *answer;
         }
         ::poll(nullptr, 0, 5);
@@ -57,7 +57,7 @@ TEST(External, TellsHowAProgramEndedAndWhatItSaid)
     const auto answer = ended({{"/bin/sh", "-c", "echo $A; echo no >&2; exit 3"}, {"A=b"}});
     EXPECT_EQ(answer.status, 3);
     EXPECT_TRUE(answer.in_time);
-    EXPECT_EQ(one_line(answer.words), "b no");
+    EXPECT_EQ(one_line(answer.message), "b no");
     EXPECT_EQ(ended({{"/nowhere/kinit"}, {}}).status, 127);
 }
 

@@ -55,7 +55,7 @@ TEST(RunUse, ReadsTheKernelsFiles)
 TEST(RunUse, SeesWhatThisProcessUses)
 {
     RunUse use(::getppid());
-    const RunSample sample = use.look(std::chrono::steady_clock::now());
+    const RunSample sample = use.measure(std::chrono::steady_clock::now());
     ASSERT_TRUE(sample[RunMetric::memory].known());
     EXPECT_GT(*sample[RunMetric::memory].value(), 100'000U);
     EXPECT_TRUE(sample[RunMetric::cpu].known());

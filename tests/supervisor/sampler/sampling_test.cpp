@@ -25,7 +25,7 @@ DriverState state(std::optional<Clock::duration> asked, std::optional<Clock::dur
     DriverState made;
     made.asked = asked ? std::optional(k_now - *asked) : std::nullopt;
     made.answered = answered ? std::optional(k_now - *answered) : std::nullopt;
-    made.last = {GpuLook{{}, busy()}};
+    made.last = {GpuReading{{}, busy()}};
     return made;
 }
 

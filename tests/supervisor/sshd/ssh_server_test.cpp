@@ -71,7 +71,7 @@ protected:
     }
 
     /// Output of sshd, decoded from its frames.
-    std::string said() const
+    std::string printed() const
     {
         wire::Decoder decoder;
         decoder.feed(all_of(m_from));
@@ -99,7 +99,7 @@ TEST_F(SshServer, GivesSshdItsInputAndCarriesItsOutput)
     serve();
     write_all(m_to.get(), "no newline");
     m_to.reset();
-    EXPECT_EQ(said(), "-i -e -f\nno newline");
+    EXPECT_EQ(printed(), "-i -e -f\nno newline");
     EXPECT_EQ(wait(), 0);
     EXPECT_TRUE(fs::is_empty(m_run / "connect")) << "its settings go with it";
 }
@@ -110,7 +110,7 @@ TEST_F(SshServer, SaysThatTheNodeHasNoSshd)
     m_stage.options.node = "n7";
     serve();
     ::unsetenv("GPUQ_SSHD");
-    EXPECT_EQ(said(), "");
+    EXPECT_EQ(printed(), "");
     EXPECT_EQ(wait(), k_status_no_sshd);
     EXPECT_EQ(
         all_of(m_errors),
@@ -122,7 +122,7 @@ TEST_F(SshServer, TellsSshdOfTheJob)
     sshd("cat \"$4\"; stat -c %a \"$4\"");
     m_stage.run.request.env = {{"FOO", "a b"}};
     serve();
-    const std::string config = said();
+    const std::string config = printed();
     EXPECT_NE(config.find("\"SLURM_JOB_ID=42\""), std::string::npos);
     EXPECT_NE(config.find("\"GPUQ_RUN_ID=" + m_stage.run.key.text() + "\""), std::string::npos);
     EXPECT_NE(config.find("\"FOO=a b\""), std::string::npos);
@@ -134,7 +134,7 @@ TEST_F(SshServer, LeavesNoProcessOfAConnectionThatHasEnded)
     sshd("setsid sh -c 'echo $$; exec >&- 2>&-; exec sleep 1000' & read line; sleep 0.1");
     serve();
     write_all(m_to.get(), "\n");
-    const std::string text = said();
+    const std::string text = printed();
     EXPECT_EQ(wait(), 0);
     ASSERT_FALSE(text.empty());
     EXPECT_TRUE(is_gone(std::stoi(text)));
@@ -157,7 +157,7 @@ TEST_F(SshServer, LetsNobodyIntoARunWithoutKeys)
     sshd("echo in");
     fs::remove(m_run / "connect");
     serve();
-    EXPECT_EQ(said(), "");
+    EXPECT_EQ(printed(), "");
     EXPECT_NE(wait(), 0);
     EXPECT_EQ(all_of(m_errors), "gpuq: connect: No such file or directory\n");
 }

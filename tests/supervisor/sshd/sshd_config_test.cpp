@@ -49,8 +49,8 @@ TEST(SshdConfig, SetsVariablesInOneLineAndLeavesOutWhatCanNotBeQuoted)
 
 TEST(SshdConfig, RefusesAFolderThatItCanNotName)
 {
-    for (const char* folder : {"/a\"b", "/a\nb", "/a%hb"}) {
-        EXPECT_EQ(sshd_config({folder, "ada", false, {}}).error().kind, Error::Kind::usage);
+    for (const char* directory : {"/a\"b", "/a\nb", "/a%hb"}) {
+        EXPECT_EQ(sshd_config({directory, "ada", false, {}}).error().kind, Error::Kind::usage);
     }
 }
 
@@ -61,23 +61,24 @@ TEST(SshdConfig, IsWhatSshdReads)
     if (!sshd || std::system("command -v ssh-keygen >/dev/null") != 0) {
         GTEST_SKIP() << "no OpenSSH here";
     }
-    std::string folder = testing::TempDir() + "gpuq-sshd-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-    ASSERT_EQ(std::system(("ssh-keygen -q -t ed25519 -N '' -f " + folder + "/host_key").c_str()),
+    std::string directory = testing::TempDir() + "gpuq-sshd-XXXXXX";
+    ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+    ASSERT_EQ(std::system(("ssh-keygen -q -t ed25519 -N '' -f " + directory + "/host_key").c_str()),
               0);
-    std::ofstream(folder + "/config")
-        << sshd_config({folder, "ada", true, {"SLURM_JOB_ID=7", "A=a b"}}).value();
-    const std::string command = *sshd + " -T -f " + folder + "/config >" + folder + "/out 2>&1";
+    std::ofstream(directory + "/config")
+        << sshd_config({directory, "ada", true, {"SLURM_JOB_ID=7", "A=a b"}}).value();
+    const std::string command =
+        *sshd + " -T -f " + directory + "/config >" + directory + "/out 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0);
-    std::ifstream file(folder + "/out");
+    std::ifstream file(directory + "/out");
     const std::string out{std::istreambuf_iterator<char>(file), {}};
     // Keywords in capitals and small letters: OpenSSH 10.6 prints `SetEnv`, 9.2 `setenv`.
     EXPECT_THAT(out, HasSubstr("nv SLURM_JOB_ID=7\n"));
     EXPECT_THAT(out, HasSubstr("nv A=a b\n"));
-    EXPECT_THAT(out, HasSubstr("ile " + folder + "/authorized_keys "));
+    EXPECT_THAT(out, HasSubstr("ile " + directory + "/authorized_keys "));
     EXPECT_THAT(out, Not(HasSubstr("nsupported")));
     EXPECT_THAT(out, Not(HasSubstr("eprecated")));
-    std::filesystem::remove_all(folder);
+    std::filesystem::remove_all(directory);
 }
 
 TEST(SessionEnvironment, IsTheJobsAndWhatTheUserHasChosen)

@@ -12,7 +12,7 @@ struct Side {
     pid_t pid = -1;
     Descriptor to, from;
 
-    Side(Stage& stage, const std::function<int(Doors&, const Options&)>& task)
+    Side(Stage& stage, const std::function<int(Services&, const Options&)>& task)
     {
         Pipe in = make_pipe().value();
         Pipe out = make_pipe().value();
@@ -24,13 +24,14 @@ struct Side {
                 ::close(fd);
             }
             RealClock clock;
-            Doors doors{clock,
-                        [&]() -> Result<std::unique_ptr<Cluster>> {
-                            return std::unique_ptr<Cluster>(
-                                std::make_unique<SlurmModel>(stage.root() / "slurm"));
-                        },
-                        [](const Request& request) { return request.program; }, [] { return 30s; }};
-            ::_exit(task(doors, stage.options));
+            Services services{clock,
+                              [&]() -> Result<std::unique_ptr<Cluster>> {
+                                  return std::unique_ptr<Cluster>(
+                                      std::make_unique<SlurmModel>(stage.root() / "slurm"));
+                              },
+                              [](const Request& request) { return request.program; },
+                              [] { return 30s; }};
+            ::_exit(task(services, stage.options));
         }
         to = std::move(in.write);
         from = std::move(out.read);
@@ -51,14 +52,14 @@ struct Side {
     }
 };
 
-int as_relay(Doors&, const Options& options)
+int as_relay(Services&, const Options& options)
 {
     return relay(options);
 }
 
-int as_guard(Doors& doors, const Options& options)
+int as_guard(Services& services, const Options& options)
 {
-    return guard(doors, options);
+    return guard(services, options);
 }
 
 TEST(Relay, CarriesBothDirectionsAndEndsWithTheSupervisor)
@@ -69,7 +70,7 @@ TEST(Relay, CarriesBothDirectionsAndEndsWithTheSupervisor)
     ASSERT_TRUE(first.reads_until([&] { return first.started.has_value(); }));
     Side side(stage, as_relay);
     Client client(std::move(side.from), std::move(side.to));
-    client.say(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
+    client.send(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
     std::string wanted;
     for (int i = 0; i < 20; ++i) {
         const std::string piece(50'000, static_cast<char>('a' + i));
@@ -77,10 +78,10 @@ TEST(Relay, CarriesBothDirectionsAndEndsWithTheSupervisor)
             return client.taken &&
                    client.taken->offset + client.taken->room >= wanted.size() + piece.size();
         }));
-        client.say(wire::Stdin{wanted.size(), piece});
+        client.send(wire::Stdin{wanted.size(), piece});
         wanted += piece;
     }
-    client.say(wire::StdinEnd{wanted.size()});
+    client.send(wire::StdinEnd{wanted.size()});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.out == wanted);
     client.close_input();
@@ -94,16 +95,16 @@ TEST(Relay, StandsInNobodysWay)
     Client first = stage.begin();
     Side side(stage, as_relay);
     Client client(std::move(side.from), std::move(side.to));
-    client.say(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
+    client.send(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
     ASSERT_TRUE(client.reads_until([&] { return client.hello.has_value(); }));
     ::kill(side.pid, SIGSTOP); // by now its streams belong to the supervisor
-    client.say(wire::Stdin{0, "hello\n"});
+    client.send(wire::Stdin{0, "hello\n"});
     ASSERT_TRUE(client.reads_until([&] { return client.out == "hello\n"; }));
     ::kill(side.pid, SIGCONT);
     ::kill(side.pid, SIGKILL);
     EXPECT_FALSE(client.reads_to_the_end()) << "and they end with it";
     Client other = stage.attach(wire::Role::owner, 6, 0);
-    other.say(wire::Stdin{6, "again\n"});
+    other.send(wire::Stdin{6, "again\n"});
     ASSERT_TRUE(other.reads_to_the_end());
     EXPECT_EQ(other.out, "again\n");
 }
@@ -121,9 +122,9 @@ TEST(Relay, PassesOnWhyItIsTurnedAwayHoweverSoon)
             const Descriptor client(::accept(listener->get(), nullptr, nullptr));
             ASSERT_TRUE(write_all(client.get(), "full"));
         }
-        char words[8] = {};
-        ASSERT_EQ(::read(side.from.get(), words, sizeof words), 4) << i;
-        ASSERT_STREQ(words, "full");
+        char bytes[8] = {};
+        ASSERT_EQ(::read(side.from.get(), bytes, sizeof bytes), 4) << i;
+        ASSERT_STREQ(bytes, "full");
         ASSERT_EQ(side.wait(), 0);
     }
 }
@@ -136,13 +137,13 @@ TEST(Relay, ThatDiesTakesNothingWithIt)
     {
         Side side(stage, as_relay);
         Client client(std::move(side.from), std::move(side.to));
-        client.say(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
+        client.send(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
         ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
     }
     Side side(stage, as_relay);
     Client client(std::move(side.from), std::move(side.to));
-    client.say(wire::Attach{wire::k_version, wire::Role::owner, 6, 0});
-    client.say(wire::Stdin{0, "again\n"});
+    client.send(wire::Attach{wire::k_version, wire::Role::owner, 6, 0});
+    client.send(wire::Stdin{0, "again\n"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.out, "again\n");
 }
@@ -156,7 +157,7 @@ TEST(Relay, StaysWhileSlurmEndsTheJob)
     Side side(stage, as_relay);
     const pid_t relay = side.pid;
     Client client(std::move(side.from), std::move(side.to));
-    client.say(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
+    client.send(wire::Attach{wire::k_version, wire::Role::owner, 0, 0});
     ASSERT_TRUE(client.reads_until([&] { return client.started && client.out == "ready\n"; }));
     for (const pid_t pid : {relay, stage.supervisor(), stage.guardian(), client.started->pid}) {
         ::kill(pid, SIGTERM);
@@ -183,8 +184,8 @@ TEST(Guard, FreesTheAllocationWhenEverybodyElseWasKilled)
     const pid_t daemon = std::stoi(client.out);
     Side side(stage, as_guard);
     // Connections are served in order: once the viewer was served, so was the guard.
-    Client words(std::move(side.from), Descriptor());
-    ASSERT_TRUE(words.reads_until([&] { return words.hello.has_value(); }));
+    Client bytes(std::move(side.from), Descriptor());
+    ASSERT_TRUE(bytes.reads_until([&] { return bytes.hello.has_value(); }));
     Client viewer = stage.attach();
     ASSERT_TRUE(viewer.reads_until([&] { return viewer.out == client.out; }));
     const pid_t supervisor = stage.supervisor();
@@ -207,13 +208,13 @@ TEST(Guard, DoesNotDelayTheEnd)
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
     Side side(stage, as_guard);
-    Client words(std::move(side.from), Descriptor());
-    ASSERT_TRUE(words.reads_until([&] { return words.hello.has_value(); }));
+    Client bytes(std::move(side.from), Descriptor());
+    ASSERT_TRUE(bytes.reads_until([&] { return bytes.hello.has_value(); }));
     Client viewer = stage.attach();
     ASSERT_TRUE(viewer.reads_until([&] { return viewer.out == "ready\n"; }));
     viewer.close_all();
     const auto before = std::chrono::steady_clock::now();
-    client.say(wire::Stdin{0, "\n"});
+    client.send(wire::Stdin{0, "\n"});
     ASSERT_TRUE(client.reads_to_the_end());
     client.close_all();
     EXPECT_EQ(stage.wait(), 2);
@@ -232,7 +233,7 @@ TEST(Guard, ThatIsNotLetInEndsNoRun)
         EXPECT_EQ(Side(stage, as_guard).wait(), k_status_no_supervisor);
     }
     EXPECT_EQ(stage.slurm_calls(), "");
-    client.say(wire::Stdin{0, "\n"});
+    client.send(wire::Stdin{0, "\n"});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 2);
 }
@@ -262,18 +263,18 @@ class Squatter {
 public:
     explicit Squatter(const std::string& name)
     {
-        Result<Pipe> told = make_pipe();
+        Result<Pipe> reported = make_pipe();
         m_pid = ::fork();
         if (m_pid == 0) {
             constexpr uid_t k_daemon = 1;
             const bool changed = ::setuid(k_daemon) == 0;
             const auto listener = listen_at(name, 1);
-            write_all(told->write.get(), changed && listener ? "y" : "n");
+            write_all(reported->write.get(), changed && listener ? "y" : "n");
             ::pause();
             ::_exit(0);
         }
         char answer = 0;
-        EXPECT_EQ(::read(told->read.get(), &answer, 1), 1);
+        EXPECT_EQ(::read(reported->read.get(), &answer, 1), 1);
         EXPECT_EQ(answer, 'y');
     }
     ~Squatter()
@@ -299,7 +300,7 @@ TEST(Socket, ThatAnotherUserHasIsNamedAndAnotherOneIsUsed)
     const Squatter squatter(name);
     Client first = stage.begin();
     Client other = stage.attach(wire::Role::owner, 0, 0);
-    other.say(wire::Stdin{0, "again\n"});
+    other.send(wire::Stdin{0, "again\n"});
     ASSERT_TRUE(other.reads_to_the_end());
     EXPECT_EQ(other.out, "again\n");
     EXPECT_EQ(stage.wait(), 0);

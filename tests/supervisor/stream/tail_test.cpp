@@ -41,11 +41,11 @@ TEST(Tail, FindsAFullGpuAcrossPieces)
 {
     Tail tail;
     tail.add(Stream::out, "RuntimeError: CUDA out of");
-    EXPECT_FALSE(tail.says_gpu_out_of_memory());
+    EXPECT_FALSE(tail.has_gpu_out_of_memory());
     tail.add(Stream::out, " memory. Tried to allocate\n");
-    EXPECT_TRUE(tail.says_gpu_out_of_memory());
+    EXPECT_TRUE(tail.has_gpu_out_of_memory());
     tail.add(Stream::out, std::string(200'000, 'x'));
-    EXPECT_FALSE(tail.says_gpu_out_of_memory()) << "long ago";
+    EXPECT_FALSE(tail.has_gpu_out_of_memory()) << "long ago";
 }
 
 } // namespace

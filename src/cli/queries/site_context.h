@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/verb.h"
+#include "core/run.h"
+#include "runs/plan.h"
+
+#include <functional>
+#include <string>
+
+/// The context of this process: its terminal, user and current directory.
+namespace gpuq::cli {
+
+/// Whether stdin, stdout or stderr is a terminal.
+bool on_a_terminal();
+
+/// The kind of stdin that the program gets: none if it is closed or /dev/null.
+Input kind_of_stdin();
+
+/// The calling user's name from the password database; the user id if it has none.
+std::string user_name();
+std::string host_name();
+
+/// The limits of this process that are passed on to a run.
+SoftLimits soft_limits();
+
+/// SiteContext::same_on_nodes for a run in `work_dir`: the nodes share it, the home and the state
+/// directory. `services` must outlive the result.
+std::function<bool(const std::string&)> same_on_nodes(Services& services,
+                                                      const std::string& work_dir);
+
+/// The input of a plan, from this process and the configuration. Without nodes.
+Result<SiteContext> site_context(Services& services);
+
+} // namespace gpuq::cli

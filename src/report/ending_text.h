@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/ids.h"
+#include "core/run.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Texts about runs for users. Not sanitised.
+namespace gpuq {
+
+/// `2 h`, `1 h 30 min`, `45 s`, `2 days 3 h`: the two largest units.
+std::string describe(std::chrono::seconds duration);
+
+/// `16:40`, with the date if it is not today's. Local time of this machine.
+std::string clock_text(Time at, Time now);
+
+/// `16:40:07`, with the date if it is not today's.
+std::string moment_text(Time at, Time now);
+
+/// Why a run ended, in one sentence without a full stop: `reached its time limit of 2 h`.
+std::string ending_text(const Ending& ending, const Request& request);
+
+/// Whether it was stopped because its GPUs were idle (runs/idle.h).
+bool was_released(const Ending& ending);
+
+/// The messages at the end of a run: none if it succeeded; else why it ended, the last lines of
+/// output if it was killed, and the next command to type.
+std::vector<std::string> farewell(const Run& run, JobId job, const Ending& ending,
+                                  std::string_view last_lines);
+
+} // namespace gpuq
