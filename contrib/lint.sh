@@ -23,6 +23,11 @@ if ! prose=$(contrib/prose.py --list); then
     echo "lint: phrases above their limits (TOO MANY): CONTRIBUTING.md suggests others" >&2
     exit 1
 fi
+if ! names=$(contrib/identifiers.py); then
+    printf '%s\n' "$names" >&2
+    echo "lint: identifiers with retired words" >&2
+    exit 1
+fi
 codespell src tui man ./*.md contrib tests cmake policies # .codespellrc has the exceptions
 
 cmake --preset lint >/dev/null
