@@ -48,6 +48,9 @@ public:
     /// (wire/frame.h). Does nothing for a direct connection.
     void limit_output();
 
+    /// Whether next() has met bytes that are no frame: nothing more is to be expected.
+    bool is_broken() const { return m_broken; }
+
     bool greeted = false; ///< its Hello has been received
 
 private:

@@ -95,7 +95,7 @@ bool Connections::on_next()
     if (const auto* refused = frame ? std::get_if<wire::Refused>(&*frame) : nullptr) {
         m_refused = refused->why;
     }
-    if (!open) {
+    if (!open || m_next->is_broken()) {
         m_why = m_next->errors().empty() ? m_why : m_next->errors();
         m_next.reset();
         if (m_current) {

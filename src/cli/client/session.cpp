@@ -107,7 +107,7 @@ Session::Session(Services& services, Signals& signals, const Run& run, JobId job
     , m_disk(services, run, options.link, m_printer,
              options.shown ? DiskView::What::log_and_end : DiskView::What::end)
     , m_detach_timer(m_loop, [this] { leave(static_cast<int>(ExitStatus::interrupted)); })
-    , m_look_timer(m_loop, [this] { check_disk(); })
+    , m_query_timer(m_loop, [this] { check_disk(); })
     , m_cancel_timer(m_loop, [this] { cancel_job(); })
     , m_shown(m_loop, services, run, options.shown,
               [this] {
@@ -152,14 +152,14 @@ std::optional<wire::Terminal> Session::terminal(bool redraw) const
 Result<int> Session::run(std::optional<StepProcess> first)
 {
     if (m_options.over) {
-        m_look_timer.start_in(0s);
+        m_query_timer.start_in(0s);
     } else {
         m_connections.begin(first);
     }
     if (const auto size = terminal(false); first && size) {
         current()->send(*size);
     } else if (!first && !m_options.over) {
-        m_look_timer.start_in(k_query_again);
+        m_query_timer.start_in(k_query_again);
     }
     send_input();
     while (!has_left() && !(m_ended && m_printer.empty())) {
@@ -347,7 +347,8 @@ void Session::on_current()
         on_frame(*std::move(frame));
     }
     print_fitting();
-    if (!open && !m_ended && !m_left) {
+    const bool broken = current() && current()->is_broken();
+    if ((!open || broken) && !m_ended && !m_left) {
         on_broken();
     }
 }
@@ -400,7 +401,7 @@ void Session::on_next()
         if (std::exchange(m_reported_lost, false) && !m_terminal.on_other_screen()) {
             print_message("connected");
         }
-        m_look_timer.stop();
+        m_query_timer.stop();
         m_stdin.restart();
         send_input();
         forward_signals();
@@ -425,7 +426,7 @@ void Session::on_broken()
             print_message(ending.detail); // the recorded end, once known, may have another reason
         }
     }
-    m_look_timer.start_in(0s);
+    m_query_timer.start_in(0s);
 }
 
 /// Without a connection: reads the log on disk and checks whether the run has ended.
@@ -434,7 +435,7 @@ void Session::check_disk()
     if (current() || m_ended) {
         return;
     }
-    m_look_timer.start_in(k_query_again);
+    m_query_timer.start_in(k_query_again);
     const auto store = m_services.store();
     if (!store) {
         return;
@@ -442,7 +443,7 @@ void Session::check_disk()
     m_ended = m_disk.poll(**store);
     if (m_disk.knows_ending()) {
         m_connections.give_up();
-        m_look_timer.start_in(k_read_again);
+        m_query_timer.start_in(k_read_again);
     } else if (m_connections.was_connected() && !m_reported_lost) {
         m_reported_lost = true;
         print_message("the connection to the run is lost; the run continues, reconnecting");
@@ -484,7 +485,7 @@ void Session::cancel_job()
 
 void Session::stop_timers()
 {
-    for (EventLoop::Timer* const each : {&m_detach_timer, &m_look_timer, &m_cancel_timer}) {
+    for (EventLoop::Timer* const each : {&m_detach_timer, &m_query_timer, &m_cancel_timer}) {
         each->stop();
     }
     m_stdin.stop();

@@ -119,7 +119,7 @@ private:
     Connections m_connections;
     DiskView m_disk;
     EventLoop::Timer m_detach_timer; ///< to detach, unless Ctrl-C is repeated
-    EventLoop::Timer m_look_timer;   ///< disconnected: to check disk and Slurm
+    EventLoop::Timer m_query_timer;  ///< disconnected: to check disk and Slurm
     EventLoop::Timer m_cancel_timer; ///< to cancel the job, unless the stop succeeds
     std::vector<int> m_signals_to_send;
     Clock::time_point m_begun = Clock::now();

@@ -56,7 +56,7 @@ protected:
     const std::vector<std::string>& requests() const { return m_services.steps.requests; }
 
     EventLoop m_loop;
-    ClientDoors m_services;
+    ClientServices m_services;
     gpuq::Run m_run = fakes::some_run(m_services.time.now(), "train");
     Supervisor m_first = Supervisor::by_step();
     Supervisor m_relay = Supervisor::by_step();

@@ -204,7 +204,7 @@ public:
     }
 };
 
-class ClientDoors : public FakeServices {
+class ClientServices : public FakeServices {
 public:
     StepsCluster steps;
     Result<Cluster*> cluster() override { return &steps; }
@@ -239,7 +239,7 @@ public:
     }
 
     std::unique_ptr<PosixStore> store;
-    ClientDoors services;
+    ClientServices services;
     std::string input_file; ///< if set, the content of a file for stdin
 
     /// Prepares a step of the client; steps of one kind are started in this order.
@@ -375,8 +375,9 @@ private:
         if (!status) {
             write_own(status.error().text + "\n");
         }
-        write_all(m_report.write.get(), fmt::format("{}\n{}", fmt::join(services.steps.requests, ", "),
-                                                    ::lseek(STDIN_FILENO, 0, SEEK_CUR)));
+        write_all(m_report.write.get(),
+                  fmt::format("{}\n{}", fmt::join(services.steps.requests, ", "),
+                              ::lseek(STDIN_FILENO, 0, SEEK_CUR)));
         return status ? *status : static_cast<int>(exit_status_of(status.error().kind));
     }
 
