@@ -418,13 +418,13 @@ Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& 
         TRY(commit(admin, scene, candidate, report_step));
         return Applied{{}, plan.leaving};
     }
-    const StepReport tell_and_record = [&](const std::string& step) {
+    const StepReport show_and_record = [&](const std::string& step) {
         log::discard(log::Part::cluster, "audit log", admin.record(step));
         report_step(step);
     };
     TRY(admin.record(
         fmt::format("policy version {}, {} changes", candidate.version, plan.changes.size())));
-    Passage passage(admin, scene, candidate, tell_and_record);
+    Passage passage(admin, scene, candidate, show_and_record);
     if (const auto rehearsed = passage.rehearse(); !rehearsed) {
         Error error = rehearsed.error();
         error.text = "nothing was changed: " + error.text;

@@ -50,7 +50,7 @@ struct Prepared {
 [[noreturn]] void give_up(const Prepared& prepared, SpawnFailure::Step step)
 {
     const SpawnFailure failure{step, errno};
-    [[maybe_unused]] const ssize_t told = ::write(prepared.report, &failure, sizeof failure);
+    [[maybe_unused]] const ssize_t written = ::write(prepared.report, &failure, sizeof failure);
     ::_exit(failure.error == ENOENT ? k_not_found : k_not_executable);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/client.h"
 
+#include "log/log.h"
 #include "remote/peer_data.h"
 #include "term/sanitise.h"
 
@@ -104,10 +105,10 @@ Client::Client(ClientOptions options, Transport& transport, UserInterface& ui)
     , m_ssh(
           m_loop, [this] { return !m_was_live && !m_connection.marked && !m_transport.is_quiet(); },
           [this](std::string_view line) { m_ui.show_ssh(line); })
-    , m_login_timer(m_loop, [this] { look_for_login(); })
+    , m_login_timer(m_loop, [this] { poll_login(); })
     , m_output(m_loop,
                {{{m_options.out, m_options.shown_as[0]}, {m_options.err, m_options.shown_as[1]}}},
-               {[this](const frames::Taken& taken) { return tell(taken); },
+               {[this](const frames::Taken& taken) { return send_frame(taken); },
                 [this](std::size_t stream, int error) { on_closed_output(stream, error); }})
     , m_input(m_options.reads_input)
     , m_forwards(m_loop, std::move(m_options.forwards),
@@ -235,7 +236,7 @@ void Client::step()
 
 void Client::beat()
 {
-    if (tell(frames::Beat{m_beats + 1})) {
+    if (send_frame(frames::Beat{m_beats + 1})) {
         ++m_beats;
     }
 }
@@ -249,13 +250,14 @@ void Client::drop(Moment at)
     // The shared connection may be the dead part: bypass it in every other attempt.
     m_shared_hung = m_shared_hung || !m_alone;
     m_alone = !m_alone;
+    log::info(log::Part::remote, "nothing was heard from the host: the connection is dropped");
     disconnect();
     m_reconnect.lost(at);
     state_changed();
 }
 
 /// Queues a frame and writes what the connection accepts; false if none is open.
-bool Client::tell(const frames::Frame& frame)
+bool Client::send_frame(const frames::Frame& frame)
 {
     if (!is_open()) {
         return false;
@@ -269,6 +271,8 @@ void Client::connect()
 {
     state_changed();
     m_connection = {};
+    log::info(log::Part::remote, "starting ssh{}",
+              m_alone ? ", without a shared connection (ControlMaster)" : "");
     const Attempt attempt = !m_was_live          ? Attempt::first
                             : m_reconnect.asks() ? Attempt::asked
                                                  : Attempt::again;
@@ -334,6 +338,8 @@ void Client::end_of_connection()
     const int status = m_transport.end(k_end_of_ssh_ms);
     m_ssh.read();
     m_ssh.close();
+    log::info(log::Part::remote, "ssh ended with status {}: {}", status,
+              last_message(m_ssh.text()));
     if (m_ending.exit) { // everything was received; no need to reconnect
         return;
     }
@@ -664,6 +670,7 @@ void Client::live()
     m_was_live = true;
     m_shared_hung = false;
     m_reconnect.connected(now());
+    log::info(log::Part::remote, "connected{}", again ? " again" : "");
     end_login();
     state_changed();
     if (is_in_front()) {
@@ -777,7 +784,7 @@ void Client::on_resized()
         show_login();
     }
     if (const auto size = m_ui.size()) {
-        tell(frames::Resize{*size, false});
+        send_frame(frames::Resize{*size, false});
     }
 }
 

@@ -168,7 +168,7 @@ private:
     void stop(Error error);
     Error no_answer() const;
     Channel* open_channel() { return is_open() ? &*m_connection.channel : nullptr; }
-    bool tell(const frames::Frame& frame);
+    bool send_frame(const frames::Frame& frame);
     bool is_open() const { return m_connection.channel && m_connection.hello; }
     bool is_in_front() const { return m_options.start.raw; }
 
@@ -177,7 +177,7 @@ private:
     void take_typed();
     void drop_typed() const;
     void show_login();
-    void look_for_login();
+    void poll_login();
     void on_question();
     void cancel_login();
     void on_login_keys();

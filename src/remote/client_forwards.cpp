@@ -94,8 +94,8 @@ void ClientForwards::on_closed(const frames::StreamClosed& gone)
 
 void ClientForwards::print_message(const std::string& why)
 {
-    if (why != m_said) {
-        m_said = why;
+    if (why != m_printed) {
+        m_printed = why;
         m_events.print_message(fmt::format("--forward: {}", peer_text(why)));
     }
 }

@@ -45,7 +45,7 @@ private:
     Events m_events;
     Streams m_streams;
     std::uint32_t m_next_stream = 0;
-    std::string m_said;
+    std::string m_printed;
 };
 
 } // namespace gpuq::remote

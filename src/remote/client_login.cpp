@@ -147,7 +147,7 @@ void Client::show_login()
 
 /// Attempts a login if something that may allow one has changed; without a terminal, gives up in
 /// the end.
-void Client::look_for_login()
+void Client::poll_login()
 {
     const Moment at = now();
     if (!m_options.asks && m_lost_at && at >= *m_lost_at + m_options.start.patience) {

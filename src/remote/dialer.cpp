@@ -30,7 +30,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_patience = 30s;
-constexpr auto k_last_look = 500ms;
+constexpr auto k_last_attempt = 500ms;
 
 struct Target {
     sockaddr_storage storage{};
@@ -189,7 +189,7 @@ private:
     void next_target(Attempt& attempt)
     {
         if (!attempt.patience->is_started()) {
-            attempt.patience->start_in(k_last_look);
+            attempt.patience->start_in(k_last_attempt);
         }
         while (!attempt.left.empty()) {
             const Target target = attempt.left.back();

@@ -30,11 +30,11 @@ void signal_group(pid_t group, pid_t pid, int number)
 
 } // namespace
 
-HeldVerb::HeldVerb(EventLoop& loop, const std::function<bool(const frames::Frame&)>& tell)
+HeldVerb::HeldVerb(EventLoop& loop, const std::function<bool(const frames::Frame&)>& send_frame)
     : m_kill_timer(loop, [this] { hang_up(); })
     , m_output(loop)
-    , m_facts(loop, m_output, tell)
-    , m_input(loop, tell)
+    , m_facts(loop, m_output, send_frame)
+    , m_input(loop, send_frame)
 {
 }
 

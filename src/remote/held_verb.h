@@ -18,8 +18,8 @@ namespace gpuq::remote {
 /// The verb of a holder (holder.h): its process, its terminal and its streams. It is started once.
 class HeldVerb {
 public:
-    /// `tell` sends a frame to the client; false if none is connected.
-    HeldVerb(EventLoop& loop, const std::function<bool(const frames::Frame&)>& tell);
+    /// `send_frame` sends a frame to the client; false if none is connected.
+    HeldVerb(EventLoop& loop, const std::function<bool(const frames::Frame&)>& send_frame);
 
     /// The errors of start_verb().
     Result<void> start(const std::string& program, const frames::Start& start);

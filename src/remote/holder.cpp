@@ -77,7 +77,7 @@ Holder::Holder(std::string program, Identity identity, Descriptor listener,
                               [this] { on_children(); }))
     , m_silence_timer(m_loop, [this] { drop(); })
     , m_alone_timer(m_loop, [this] { on_alone(); })
-    , m_verb(m_loop, [this](const frames::Frame& frame) { return tell(frame); })
+    , m_verb(m_loop, [this](const frames::Frame& frame) { return send_frame(frame); })
     , m_relay(m_loop, [this] { return channel(); })
 {
     watch_connection();
@@ -231,7 +231,7 @@ void Holder::on_other_frame(const frames::Frame& frame)
     } else if (const auto* signal = std::get_if<frames::Signal>(&frame)) {
         on_signal(*signal);
     } else if (const auto* beat = std::get_if<frames::Beat>(&frame)) {
-        tell(*beat);
+        send_frame(*beat);
     } else if (const auto* dial = std::get_if<frames::Dial>(&frame)) {
         refuse_if_failed(m_relay.dial(*dial, m_verb.facts().following()));
     } else if (const auto stream = stream_of(frame)) {
@@ -266,7 +266,7 @@ void Holder::on_open(const frames::Open& open)
     if (!m_verb.is_started()) { // the front has already sent Hello; Start follows
         return;
     }
-    tell(hello());
+    send_frame(hello());
     if (!m_verb.output().send_from({open.out, open.err})) {
         return refuse(protocol_error("the requested output is no longer available"));
     }
@@ -337,7 +337,7 @@ void Holder::send_output()
 }
 
 /// Queues a frame for the client; false if no connection is open.
-bool Holder::tell(const frames::Frame& frame)
+bool Holder::send_frame(const frames::Frame& frame)
 {
     if (!m_connection || !m_connection->opened) {
         return false;
@@ -378,7 +378,7 @@ void Holder::on_signal(const frames::Signal& signal)
     }
     if (counts) {
         m_signals_taken = signal.place;
-        tell(frames::SignalTaken{m_signals_taken});
+        send_frame(frames::SignalTaken{m_signals_taken});
     }
 }
 

@@ -71,7 +71,7 @@ private:
     void on_children();
     void on_alone();
     void send_output();
-    bool tell(const frames::Frame& frame);
+    bool send_frame(const frames::Frame& frame);
     void refuse(Error error);
     void refuse_if_failed(Result<void> done);
     frames::Hello hello() const;

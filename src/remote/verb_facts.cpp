@@ -22,9 +22,9 @@ constexpr std::size_t k_longest_line = 4096;
 } // namespace
 
 VerbFacts::VerbFacts(EventLoop& loop, const VerbOutput& output,
-                     std::function<bool(const frames::Frame&)> tell)
+                     std::function<bool(const frames::Frame&)> send_frame)
     : m_output(output)
-    , m_tell(std::move(tell))
+    , m_send_frame(std::move(send_frame))
     , m_place_timer(loop, [this] { place_mark(); })
 {
     loop.add([this] { return EventLoop::to_read(m_descriptor.get()); }, [this] { read(); });
@@ -58,7 +58,7 @@ void VerbFacts::on_line(std::string_view line)
     }
     if (auto target = ssh_target_from(line)) {
         m_ssh_target = std::move(target);
-        m_tell(*m_ssh_target);
+        m_send_frame(*m_ssh_target);
         return;
     }
     if (const auto own = own_from(line)) {
@@ -73,16 +73,16 @@ void VerbFacts::on_line(std::string_view line)
     } else {
         return;
     }
-    m_tell(*m_following);
+    m_send_frame(*m_following);
 }
 
 void VerbFacts::repeat()
 {
     if (m_following) {
-        m_tell(*m_following);
+        m_send_frame(*m_following);
     }
     if (m_ssh_target) {
-        m_tell(*m_ssh_target);
+        m_send_frame(*m_ssh_target);
     }
     place_soon();
 }

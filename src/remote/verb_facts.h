@@ -20,9 +20,9 @@ namespace gpuq::remote {
 /// output before it has been shown to the user.
 class VerbFacts {
 public:
-    /// `tell` sends a frame to the client; false if none is connected.
+    /// `send_frame` sends a frame to the client; false if none is connected.
     VerbFacts(EventLoop& loop, const VerbOutput& output,
-              std::function<bool(const frames::Frame&)> tell);
+              std::function<bool(const frames::Frame&)> send_frame);
 
     void begin(Descriptor descriptor) { m_descriptor = std::move(descriptor); }
     /// Reads the lines available now; called once more when the verb has ended.
@@ -40,7 +40,7 @@ private:
     void place_mark();
 
     const VerbOutput& m_output;
-    std::function<bool(const frames::Frame&)> m_tell;
+    std::function<bool(const frames::Frame&)> m_send_frame;
     Descriptor m_descriptor;
     std::string m_unread; ///< the beginning of a line
     std::optional<frames::Following> m_following;

@@ -107,7 +107,8 @@ void VerbInput::confirm_soon()
     if (m_taken != m_confirmed_taken && !m_confirm_timer.is_started()) {
         m_confirm_timer.start_in(k_confirm_within);
     }
-    if (m_taken - m_confirmed_taken >= k_worth_reporting || room() >= m_confirmed_room + k_worth_reporting) {
+    if (m_taken - m_confirmed_taken >= k_worth_reporting ||
+        room() >= m_confirmed_room + k_worth_reporting) {
         confirm();
     }
 }

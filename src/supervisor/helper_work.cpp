@@ -39,7 +39,7 @@ std::string result_of(Services& services, const Options& options, const HelperWo
     case HelperWork::Kind::submit:
         return submit_next(services, options, number_in<std::chrono::seconds>(in.at(0)));
     case HelperWork::Kind::find_checkpoints:
-        return look_again(services, options, parse_checkpoints(in.at(0)));
+        return find_checkpoints_again(services, options, parse_checkpoints(in.at(0)));
     case HelperWork::Kind::conclude:
         return packed(conclude(services, options, past_in(in.at(0)).value(),
                                parse_checkpoints(in.at(1)),

@@ -572,12 +572,12 @@ public:
             arguments, [](const char*) { return std::nullopt; }, "n1");
         RealClock clock;
         Services services =
-            doors_in(std::filesystem::path(line->options.state_dir).parent_path(), clock);
+            services_in(std::filesystem::path(line->options.state_dir).parent_path(), clock);
         return supervisor::help(services, line->options);
     }
 
 private:
-    static Services doors_in(const std::filesystem::path& root, Clock& clock)
+    static Services services_in(const std::filesystem::path& root, Clock& clock)
     {
         return {clock,
                 [root]() -> Result<std::unique_ptr<Cluster>> {
@@ -607,7 +607,7 @@ private:
     int supervised()
     {
         RealClock clock;
-        Services services = doors_in(m_root, clock);
+        Services services = services_in(m_root, clock);
         services.kill_wait = [this] { return kill_wait; };
         services.memory = [this] { return memory(); };
         return supervise(services, options);

@@ -195,7 +195,7 @@ std::vector<Finding> assess_limits(const Controller& controller)
     return findings;
 }
 
-Finding judge_memory(const Controller& controller)
+Finding check_memory(const Controller& controller)
 {
     if (!controller.counts_memory) {
         return {"memory-limit", Level::warning,
@@ -213,7 +213,7 @@ Finding judge_memory(const Controller& controller)
     return ok("memory-limit", "a job can't use more memory than it requested");
 }
 
-Finding judge_privacy(const Controller& controller)
+Finding check_privacy(const Controller& controller)
 {
     const auto& hidden = controller.private_data;
     if (hidden.empty()) {
@@ -446,8 +446,8 @@ std::vector<Finding> assess_controller(const Controller& controller, const Answe
     for (auto& part : {assess_scheduler(controller), assess_limits(controller)}) {
         findings.insert(findings.end(), part.begin(), part.end());
     }
-    findings.push_back(judge_memory(controller));
-    findings.push_back(judge_privacy(controller));
+    findings.push_back(check_memory(controller));
+    findings.push_back(check_privacy(controller));
     return findings;
 }
 

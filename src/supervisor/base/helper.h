@@ -16,7 +16,16 @@ namespace gpuq::supervisor {
 
 /// What an executed helper does, and with which inputs: see supervisor/helper_work.cpp.
 struct HelperWork {
-    enum class Kind { query_job, complete, notice, note, submit, find_checkpoints, conclude, withdraw };
+    enum class Kind {
+        query_job,
+        complete,
+        notice,
+        note,
+        submit,
+        find_checkpoints,
+        conclude,
+        withdraw
+    };
     Kind kind = Kind::query_job;
     std::vector<std::string> inputs = {};
 };

@@ -275,7 +275,8 @@ CheckpointSet find_checkpoints(Store& store, const Run& run, const CheckpointSet
     return candidates;
 }
 
-std::string look_again(Services& services, const Options& options, const CheckpointSet& before)
+std::string find_checkpoints_again(Services& services, const Options& options,
+                                   const CheckpointSet& before)
 {
     auto store = services.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());

@@ -37,7 +37,8 @@ CheckpointSet parse_checkpoints(std::string_view packed);
 CheckpointSet find_checkpoints(Store& store, const Run& run, const CheckpointSet& before);
 
 /// The same for the run with this record on disk. Returns the packed result; empty: there is none.
-std::string look_again(Services& services, const Options& options, const CheckpointSet& before);
+std::string find_checkpoints_again(Services& services, const Options& options,
+                                   const CheckpointSet& before);
 
 std::string packed(const LinkPast& past);
 std::optional<LinkPast> past_in(std::string_view packed);
