@@ -88,6 +88,14 @@ bool runs_programs(const std::string& dir)
            access(dir.c_str(), W_OK) == 0;
 }
 
+bool is_at(int fd, const std::string& path)
+{
+    struct stat of_fd {};
+    struct stat of_path {};
+    return fstat(fd, &of_fd) == 0 && lstat(path.c_str(), &of_path) == 0 &&
+           of_fd.st_ino == of_path.st_ino && of_fd.st_dev == of_path.st_dev;
+}
+
 } // namespace
 
 Result<std::string> open_dir(const std::string& dir)
@@ -117,15 +125,30 @@ Result<std::string> open_dir(const std::string& dir)
 Result<Lock> Lock::take(const Places& places)
 {
     const std::string path = places.lock_file();
-    Lock lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (lock.m_fd < 0) {
-        return io_error(fmt::format("can not write {}", path));
-    }
-    const auto taken = [&] { return flock(lock.m_fd, LOCK_EX | LOCK_NB) == 0; };
+    Lock lock(-1);
+    const auto taken = [&] {
+        if (lock.m_fd < 0) {
+            lock.m_fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        }
+        if (lock.m_fd < 0) {
+            return true;
+        }
+        if (flock(lock.m_fd, LOCK_EX | LOCK_NB) != 0) {
+            return false;
+        }
+        if (is_at(lock.m_fd, path)) {
+            return true;
+        }
+        close(std::exchange(lock.m_fd, -1)); // its holder has removed the file: another one counts
+        return false;
+    };
     if (!wait_for(taken, in(std::chrono::seconds(30)))) {
         return fail(Error::Kind::busy, fmt::format("another `gpuq cluster` is at work in {}; try "
                                                    "again when it is done",
                                                    places.dir));
+    }
+    if (lock.m_fd < 0) {
+        return io_error(fmt::format("can not write {}", path));
     }
     return lock;
 }
@@ -237,7 +260,8 @@ Result<void> purge_dir(const Places& places)
          {places.database(), places.database() + ".new", places.controller_state(),
           places.log_dir(), places.devices(), places.slurm_conf(), places.gres_conf(),
           places.cgroup_conf(), places.slurmdbd_conf(), places.policy_dir(),
-          places.job_submit_lua(), places.state_file(), places.lock_file()}) {
+          places.job_submit_lua(), places.audit_log(), places.audit_log() + ".1",
+          places.state_file(), places.lock_file()}) {
         fs::remove_all(path, failed);
         if (failed) {
             return fail(Error::Kind::io,

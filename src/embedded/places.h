@@ -25,6 +25,7 @@ struct Places {
     std::string job_submit_lua() const { return dir + "/job_submit.lua"; }
     std::string state_file() const { return dir + "/cluster.state"; }
     std::string lock_file() const { return dir + "/lock"; }
+    std::string audit_log() const { return dir + "/audit.log"; } ///< PATH.1: the older half
     std::string log_dir() const { return dir + "/log"; }
     std::string log(const std::string& daemon) const { return log_dir() + "/" + daemon + ".log"; }
     /// stderr of a daemon; Slurm's daemons repeat it with times in their own log.

@@ -343,10 +343,14 @@ Result<UpReport> up(const std::string& dir, const Wishes& wishes)
                   : belongs_to_systemd(start.places)
                       ? start_by_systemd(start.places, wishes, last, lock)
                       : start_anew(start, wishes, last);
-    if (report) {
-        report->took =
-            std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
+    if (!report) {
+        if (!last && !fs::exists(start.places.state_file())) {
+            fs::remove(start.places.lock_file()); // refused: a strange directory stays as it was
+        }
+        return report;
     }
+    report->took =
+        std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
     return report;
 }
 

@@ -198,6 +198,13 @@ def test_purge_keeps_what_is_not_the_clusters(folder):
     assert [entry.name for entry in folder.dir.iterdir()] == ["precious"]
 
 
+def test_a_refused_up_leaves_a_strange_directory_as_it_was(folder):
+    folder.dir.mkdir()
+    (folder.dir / "precious").write_text("mine")
+    assert folder.cluster("up", check=False).returncode != 0
+    assert [entry.name for entry in folder.dir.iterdir()] == ["precious"]
+
+
 @root_only
 def test_ordinary_user_with_a_private_home(plain_user):
     """The default directory, in a home that no other user may traverse."""

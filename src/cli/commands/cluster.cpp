@@ -11,6 +11,7 @@
 #include "embedded/places.h"
 #include "log/audit.h"
 #include "log/log.h"
+#include "ports/accounting.h"
 #include "report/ending_text.h"
 #include "report/json.h"
 #include "term/sanitise.h"
@@ -22,6 +23,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <unistd.h>
 
@@ -104,10 +106,14 @@ void print_note(const Globals& globals, const std::string& sentence)
     }
 }
 
-/// Records what an operator has changed, beside slurm.conf.
+/// Records what an operator has changed, beside slurm.conf; nothing in a directory that holds no
+/// cluster.
 void record(const std::string& dir, const std::string& text)
 {
-    log::discard(log::Part::cluster, "audit log", log::audit(dir + "/audit.log", text));
+    const embedded::Places places{dir, {}};
+    if (std::filesystem::exists(places.state_file())) {
+        log::discard(log::Part::cluster, "audit log", log::audit(places.audit_log(), text));
+    }
 }
 
 /// Creates the courses, which `up` could not; prints each obstacle.
