@@ -8,6 +8,7 @@
 #include "io/descriptor.h"
 #include "io/trusted_path.h"
 #include "lua/submit_script.h"
+#include "ports/accounting.h"
 #include "posix/clock.h"
 #include "posix/files.h"
 #include "posix/host.h"

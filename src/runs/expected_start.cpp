@@ -3,6 +3,8 @@
 
 #include "core/host_list.h"
 #include "core/pending_reason.h"
+#include "ports/job.h"
+#include "ports/nodes.h"
 #include "runs/free_gpus.h"
 #include "runs/queues.h"
 

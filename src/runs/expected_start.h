@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "ports/cluster.h"
+#include "ports/job.h"
+#include "ports/nodes.h"
 
 #include <map>
 #include <optional>

@@ -2,6 +2,8 @@
 #include "runs/free_gpus.h"
 
 #include "core/pending_reason.h"
+#include "ports/job.h"
+#include "ports/nodes.h"
 
 #include <algorithm>
 #include <map>

@@ -3,6 +3,7 @@
 
 #include "core/number.h"
 #include "core/size.h"
+#include "ports/nodes.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

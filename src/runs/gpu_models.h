@@ -3,7 +3,7 @@
 
 #include "core/gpu_request.h"
 #include "core/result.h"
-#include "ports/cluster.h"
+#include "ports/nodes.h"
 
 #include <cstdint>
 #include <map>

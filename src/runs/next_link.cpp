@@ -7,6 +7,7 @@
 #include "core/comment.h"
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "ports/cluster.h"
 #include "runs/credentials.h"
 #include "runs/evidence.h"
 #include "runs/plan.h"

@@ -3,7 +3,6 @@
 
 #include "core/run.h"
 #include "ports/clock.h"
-#include "ports/cluster.h"
 #include "ports/store.h"
 #include "runs/chain.h"
 
@@ -13,6 +12,8 @@
 #include <vector>
 
 namespace gpuq {
+
+class Cluster;
 
 /// The history of a run's links from disk, oldest first, up to and including `last`.
 std::vector<LinkPast> read_links(Store& store, const RunKey& key, LinkNumber last);

@@ -2,6 +2,8 @@
 #include "runs/plan.h"
 
 #include "core/walltime.h"
+#include "ports/job.h"
+#include "ports/nodes.h"
 #include "runs/chain.h"
 #include "runs/gpu_models.h"
 #include "runs/queue_choice.h"

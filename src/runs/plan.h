@@ -3,7 +3,8 @@
 
 #include "core/result.h"
 #include "core/run.h"
-#include "ports/cluster.h"
+#include "ports/job.h"
+#include "ports/nodes.h"
 #include "runs/gpu_models.h"
 #include "runs/run_parameters.h"
 

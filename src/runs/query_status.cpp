@@ -6,6 +6,8 @@
 
 #include "core/comment.h"
 #include "core/layout.h"
+#include "ports/accounting.h"
+#include "ports/cluster.h"
 #include "runs/connect_keys.h"
 #include "runs/credentials.h"
 #include "runs/evidence.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ports/clock.h"
-#include "ports/cluster.h"
+#include "ports/job.h"
 #include "ports/store.h"
 #include "runs/status.h"
 
@@ -12,6 +12,9 @@
 #include <vector>
 
 namespace gpuq {
+
+class Cluster;
+class Accounting;
 
 /// The interfaces used by query_status(); those to Slurm are opened only if the disk does not
 /// suffice.

@@ -3,6 +3,7 @@
 
 #include "core/nearest.h"
 #include "core/walltime.h"
+#include "ports/nodes.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

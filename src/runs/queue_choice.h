@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "ports/cluster.h"
+#include "ports/nodes.h"
 #include "runs/plan.h"
 #include "runs/run_parameters.h"
 

@@ -2,6 +2,7 @@
 #include "runs/queues.h"
 
 #include "core/layout.h"
+#include "ports/cluster.h"
 
 #include <nlohmann/json.hpp>
 

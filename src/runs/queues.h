@@ -3,13 +3,15 @@
 
 #include "core/result.h"
 #include "ports/clock.h"
-#include "ports/cluster.h"
+#include "ports/nodes.h"
 #include "ports/store.h"
 
 #include <string>
 #include <vector>
 
 namespace gpuq {
+
+class Cluster;
 
 /// The queues of a cluster, and whether they come from the cache.
 struct Queues {

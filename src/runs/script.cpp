@@ -4,6 +4,7 @@
 #include "core/quote.h"
 #include "core/split_arguments.h"
 #include "core/walltime.h"
+#include "ports/job.h"
 #include "runs/environment.h"
 
 #include <fmt/format.h>

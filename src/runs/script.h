@@ -4,7 +4,7 @@
 #include "core/ids.h"
 #include "core/key.h"
 #include "core/run.h"
-#include "ports/cluster.h"
+#include "ports/job.h"
 
 #include <string>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/status.h"
 
+#include "ports/accounting.h"
 #include "runs/queues.h"
 #include "term/sanitise.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/run.h"
-#include "ports/cluster.h"
+#include "ports/accounting.h"
 #include "runs/chain.h"
 #include "runs/expected_start.h"
 #include "runs/records/heartbeat.h"

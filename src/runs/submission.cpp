@@ -6,6 +6,7 @@
 
 #include "core/comment.h"
 #include "core/layout.h"
+#include "ports/cluster.h"
 #include "runs/credentials.h"
 #include "runs/idle.h"
 #include "runs/records/record.h"

@@ -3,7 +3,8 @@
 
 #include "core/run.h"
 #include "ports/clock.h"
-#include "ports/cluster.h"
+#include "ports/job.h"
+#include "ports/step_process.h"
 #include "ports/store.h"
 #include "runs/patience.h"
 
@@ -13,6 +14,8 @@
 #include <vector>
 
 namespace gpuq {
+
+class Cluster;
 
 /// Removes the files that submit_run wrote, for a run that Slurm refused: invalid input leaves no
 /// trace.

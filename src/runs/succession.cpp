@@ -7,6 +7,7 @@
 #include "runs/succession.h"
 
 #include "core/layout.h"
+#include "ports/cluster.h"
 #include "runs/records/record.h"
 #include "runs/status.h"
 

@@ -3,7 +3,6 @@
 
 #include "core/run.h"
 #include "ports/clock.h"
-#include "ports/cluster.h"
 #include "ports/store.h"
 #include "runs/chain.h"
 #include "runs/next_link.h"
@@ -16,6 +15,8 @@
 /// How one link of a chain follows another: the part of both supervisors' work that involves
 /// neither a program nor its checkpoints.
 namespace gpuq {
+
+class Cluster;
 
 /// The decision for a later link when its job starts.
 struct Succession {

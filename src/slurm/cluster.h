@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "ports/accounting.h"
 #include "ports/cluster.h"
 #include "ports/use_records.h"
 

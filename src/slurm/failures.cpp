@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "ports/accounting.h"
 #include "slurm/bounded.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"

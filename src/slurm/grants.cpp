@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/grants.h"
 
+#include "ports/accounting.h"
 #include "slurm/bounded.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"

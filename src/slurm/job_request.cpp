@@ -2,6 +2,7 @@
 #include "slurm/job_request.h"
 
 #include "core/job_variables.h"
+#include "ports/job.h"
 #include "slurm/connection.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "ports/cluster.h"
+#include "ports/job.h"
 #include "slurm/compat.h"
 
 #include <string>

@@ -3,6 +3,7 @@
 
 #include "core/comment.h"
 #include "core/size.h"
+#include "ports/job.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
 #include "slurm/connection.h"

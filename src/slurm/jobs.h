@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "ports/cluster.h"
+#include "core/result.h"
+#include "ports/job.h"
 
 #include <cstdint>
 #include <optional>

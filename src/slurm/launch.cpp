@@ -5,6 +5,7 @@
 #include "core/split_arguments.h"
 #include "io/descriptor.h"
 #include "log/log.h"
+#include "ports/step_process.h"
 #include "slurm/cluster.h"
 #include "slurm/connection.h"
 #include "slurm/job_request.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/nodes.h"
 
+#include "ports/nodes.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
 #include "slurm/connection.h"

@@ -3,6 +3,7 @@
 
 #include "core/job_variables.h"
 #include "log/log.h"
+#include "ports/job.h"
 #include "slurm/errors.h"
 #include "slurm/job_request.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "io/subprocess.h"
-#include "ports/cluster.h"
+#include "ports/job.h"
 
 #include <string>
 #include <vector>

@@ -3,6 +3,7 @@
 
 #include "core/key.h"
 #include "core/number.h"
+#include "ports/accounting.h"
 #include "slurm/bounded.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"

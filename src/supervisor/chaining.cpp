@@ -2,6 +2,7 @@
 #include "supervisor/supervisor.h"
 
 #include "core/exit_status.h"
+#include "ports/job.h"
 #include "runs/insight/rehearsal.h"
 #include "supervisor/base/check_command.h"
 #include "supervisor/base/job_environment.h"

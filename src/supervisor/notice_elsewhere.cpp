@@ -2,6 +2,7 @@
 #include "supervisor/notice_elsewhere.h"
 
 #include "core/exit_status.h"
+#include "ports/cluster.h"
 #include "runs/records/record.h"
 #include "supervisor/base/process_tree.h"
 #include "supervisor/notice.h"

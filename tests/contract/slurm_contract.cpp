@@ -4,6 +4,8 @@
 #include "contract/accounting_contract.h"
 #include "contract/admin_contract.h"
 #include "contract/cluster_contract.h"
+#include "ports/accounting.h"
+#include "ports/cluster.h"
 #include "slurm/admin.h"
 #include "slurm/cluster.h"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fakes/local_step.h"
+#include "ports/accounting.h"
 #include "ports/cluster.h"
 #include "ports/use_records.h"
 

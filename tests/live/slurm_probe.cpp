@@ -8,6 +8,9 @@
 //   slurm_probe complete ID STATUS | cancel ID | past ID | failures
 #include "slurm/cluster.h"
 
+#include "ports/accounting.h"
+#include "ports/cluster.h"
+
 #include <fmt/format.h>
 
 #include <array>

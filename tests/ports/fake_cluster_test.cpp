@@ -3,6 +3,8 @@
 #include "contract/accounting_contract.h"
 #include "contract/cluster_contract.h"
 #include "fakes/fake_cluster.h"
+#include "ports/accounting.h"
+#include "ports/cluster.h"
 
 namespace gpuq {
 namespace {

@@ -4,6 +4,8 @@
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cluster.h"
 #include "fakes/memory_store.h"
+#include "ports/accounting.h"
+#include "ports/cluster.h"
 #include "runs/evidence.h"
 #include "runs/next_link.h"
 #include "runs/query_status.h"

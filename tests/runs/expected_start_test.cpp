@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/expected_start.h"
 
+#include "ports/job.h"
+#include "ports/nodes.h"
+
 #include <gtest/gtest.h>
 
 namespace gpuq {

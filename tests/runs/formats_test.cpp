@@ -7,6 +7,8 @@
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cluster.h"
 #include "fakes/memory_store.h"
+#include "ports/accounting.h"
+#include "ports/cluster.h"
 #include "runs/find.h"
 #include "runs/log_reader.h"
 #include "runs/query_status.h"

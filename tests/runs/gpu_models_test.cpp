@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/gpu_models.h"
 
+#include "ports/nodes.h"
+
 #include <gtest/gtest.h>
 
 namespace gpuq {

@@ -3,6 +3,7 @@
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cluster.h"
+#include "ports/cluster.h"
 #include "runs/credentials.h"
 #include "runs/run_on_disk.h"
 #include "runs/succession.h"

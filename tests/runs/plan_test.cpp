@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/plan.h"
 
+#include "ports/nodes.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -5,6 +5,7 @@
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cluster.h"
 #include "fakes/memory_store.h"
+#include "ports/cluster.h"
 
 #include <gtest/gtest.h>
 

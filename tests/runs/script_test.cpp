@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/script.h"
 
+#include "ports/job.h"
 #include "runs/stand_ins.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/status.h"
 
+#include "ports/accounting.h"
+
 #include <gtest/gtest.h>
 
 #include <functional>

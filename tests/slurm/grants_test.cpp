@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/grants.h"
 
+#include "ports/accounting.h"
+
 #include <gtest/gtest.h>
 
 namespace gpuq::slurm {

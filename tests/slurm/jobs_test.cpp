@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/jobs.h"
 
+#include "ports/job.h"
 #include "slurm/compat.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/process.h"
 
+#include "ports/step_process.h"
 #include "slurm/bounded.h"
 #include "slurm/launch.h"
 

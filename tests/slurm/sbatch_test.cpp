@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/sbatch.h"
 
+#include "ports/job.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/stage.h"
 
+#include "ports/job.h"
+
 namespace gpuq::supervisor {
 namespace {
 

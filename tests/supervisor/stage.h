@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "fakes/local_step.h"
 #include "io/local_socket.h"
+#include "ports/cluster.h"
 #include "posix/store.h"
 #include "runs/records/journal.h"
 #include "runs/records/record.h"

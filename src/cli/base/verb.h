@@ -7,7 +7,6 @@
 #include "core/ssh_key.h"
 #include "ports/admin.h"
 #include "ports/clock.h"
-#include "ports/cluster.h"
 #include "ports/credentials.h"
 #include "ports/files.h"
 #include "ports/host.h"
@@ -24,6 +23,11 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace gpuq {
+class Cluster;
+class Accounting;
+} // namespace gpuq
 
 namespace gpuq::cli {
 

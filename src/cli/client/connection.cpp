@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/client/connection.h"
 
+#include "ports/step_process.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>

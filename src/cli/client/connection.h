@@ -3,7 +3,7 @@
 
 #include "core/result.h"
 #include "io/descriptor.h"
-#include "ports/cluster.h"
+#include "ports/step_process.h"
 #include "wire/frame.h"
 
 #include <chrono>

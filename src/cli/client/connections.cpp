@@ -3,6 +3,7 @@
 
 #include "cli/base/config.h"
 #include "log/log.h"
+#include "ports/cluster.h"
 #include "runs/records/own_names.h"
 
 #include <algorithm>

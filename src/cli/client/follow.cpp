@@ -3,6 +3,7 @@
 
 #include "cli/base/status_sources.h"
 #include "cli/client/waiting.h"
+#include "ports/step_process.h"
 #include "remote/verb_process.h"
 #include "report/ending_text.h"
 #include "runs/query_status.h"

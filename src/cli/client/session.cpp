@@ -4,6 +4,7 @@
 #include "cli/base/message.h"
 #include "cli/queries/site_context.h"
 #include "core/layout.h"
+#include "ports/cluster.h"
 #include "report/ending_text.h"
 #include "runs/connect_keys.h"
 #include "runs/records/record.h"

@@ -4,6 +4,7 @@
 #include "cli/base/message.h"
 #include "core/layout.h"
 #include "core/pending_reason.h"
+#include "ports/cluster.h"
 #include "report/ending_text.h"
 #include "runs/connect_keys.h"
 #include "runs/insight/overview.h"

@@ -8,6 +8,7 @@
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
+#include "ports/cluster.h"
 #include "remote/forward.h"
 #include "remote/verb_process.h"
 #include "report/ending_text.h"

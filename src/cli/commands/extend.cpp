@@ -9,6 +9,7 @@
 #include "cli/render/run_table.h"
 #include "core/layout.h"
 #include "core/walltime.h"
+#include "ports/cluster.h"
 #include "report/json.h"
 #include "runs/find.h"
 #include "runs/plan.h"

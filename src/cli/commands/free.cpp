@@ -3,6 +3,7 @@
 
 #include "cli/base/table_output.h"
 #include "cli/render/free_table.h"
+#include "ports/cluster.h"
 
 #include <fmt/format.h>
 

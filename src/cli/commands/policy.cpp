@@ -19,6 +19,7 @@
 #include "policy/check.h"
 #include "policy/lua.h"
 #include "policy/objects.h"
+#include "ports/cluster.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -12,6 +12,8 @@
 #include "cli/queries/site_context.h"
 #include "core/layout.h"
 #include "core/walltime.h"
+#include "ports/accounting.h"
+#include "ports/cluster.h"
 #include "report/json.h"
 #include "runs/insight/progress.h"
 #include "runs/insight/rehearsal.h"

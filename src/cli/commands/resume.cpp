@@ -11,6 +11,7 @@
 #include "cli/render/run_table.h"
 #include "core/layout.h"
 #include "core/walltime.h"
+#include "ports/cluster.h"
 #include "report/json.h"
 #include "runs/connect_keys.h"
 #include "runs/evidence.h"

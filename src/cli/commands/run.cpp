@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/run.h"
 #include "cli/commands/verbs.h"
+#include "ports/cluster.h"
 
 #include "cli/base/message.h"
 #include "cli/base/signals.h"

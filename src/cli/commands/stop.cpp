@@ -8,6 +8,7 @@
 #include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
 #include "core/layout.h"
+#include "ports/cluster.h"
 #include "report/ending_text.h"
 #include "report/json.h"
 #include "runs/evidence.h"

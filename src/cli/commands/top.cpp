@@ -11,6 +11,7 @@
 #include "cli/render/top_picture.h"
 #include "core/layout.h"
 #include "core/split_arguments.h"
+#include "ports/cluster.h"
 #include "runs/evidence.h"
 #include "runs/insight/log_tail.h"
 #include "runs/insight/own_gpus.h"

@@ -7,6 +7,7 @@
 #include "cli/queries/site_context.h"
 #include "cli/render/grants_text.h"
 #include "cli/render/usage_text.h"
+#include "ports/accounting.h"
 
 #include <fmt/format.h>
 

@@ -7,6 +7,7 @@
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/why_text.h"
+#include "ports/cluster.h"
 #include "runs/find.h"
 #include "runs/free_gpus.h"
 

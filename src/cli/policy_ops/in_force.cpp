@@ -8,6 +8,7 @@
 #include "core/comment.h"
 #include "govern/apply.h"
 #include "policy/queue_partitions.h"
+#include "ports/nodes.h"
 
 #include <fmt/format.h>
 

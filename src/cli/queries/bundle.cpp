@@ -7,6 +7,8 @@
 #include "core/layout.h"
 #include "core/redact.h"
 #include "core/timestamp.h"
+#include "ports/accounting.h"
+#include "ports/cluster.h"
 #include "report/json.h"
 #include "runs/evidence.h"
 #include "runs/records/record.h"

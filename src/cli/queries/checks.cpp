@@ -3,6 +3,8 @@
 
 #include "cli/queries/node_check.h"
 #include "embedded/cluster.h"
+#include "ports/accounting.h"
+#include "ports/cluster.h"
 
 #include <fmt/format.h>
 

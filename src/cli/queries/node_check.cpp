@@ -2,6 +2,7 @@
 #include "cli/queries/node_check.h"
 
 #include "core/key.h"
+#include "ports/cluster.h"
 
 #include <fmt/format.h>
 

@@ -2,6 +2,8 @@
 #include "cli/queries/plain_target.h"
 
 #include "cli/render/run_table.h"
+#include "ports/accounting.h"
+#include "ports/cluster.h"
 #include "report/ending_text.h"
 #include "runs/find.h"
 #include "runs/insight/overview.h"

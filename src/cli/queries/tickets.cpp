@@ -7,6 +7,7 @@
 #include "core/timestamp.h"
 #include "credentials/keeping.h"
 #include "credentials/keytab.h"
+#include "ports/cluster.h"
 #include "runs/chain.h"
 #include "runs/evidence.h"
 #include "runs/next_link.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/disk_view.h"
 
+#include "ports/accounting.h"
+
 namespace gpuq::cli {
 namespace {
 

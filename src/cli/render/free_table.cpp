@@ -2,6 +2,7 @@
 #include "cli/render/free_table.h"
 
 #include "core/walltime.h"
+#include "ports/nodes.h"
 #include "report/ending_text.h"
 
 #include <fmt/format.h>

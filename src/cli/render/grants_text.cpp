@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/grants_text.h"
 
+#include "ports/accounting.h"
 #include "report/csv.h"
 #include "term/sanitise.h"
 

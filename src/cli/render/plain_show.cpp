@@ -8,6 +8,7 @@
 #include "core/quote.h"
 #include "core/size.h"
 #include "core/walltime.h"
+#include "ports/cluster.h"
 #include "report/ending_text.h"
 #include "runs/insight/plain_jobs.h"
 

@@ -4,6 +4,8 @@
 #include "core/number.h"
 #include "core/size.h"
 #include "core/walltime.h"
+#include "ports/accounting.h"
+#include "ports/nodes.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

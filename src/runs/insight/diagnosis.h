@@ -2,8 +2,9 @@
 #pragma once
 
 #include "core/result.h"
-#include "ports/cluster.h"
+#include "ports/accounting.h"
 #include "ports/host.h"
+#include "ports/nodes.h"
 
 #include <chrono>
 #include <cstdint>

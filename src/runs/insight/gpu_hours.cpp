@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/insight/gpu_hours.h"
 
+#include "ports/accounting.h"
 #include "telemetry/ledger.h"
 #include "telemetry/noted_use.h"
 

@@ -2,6 +2,7 @@
 #include "runs/insight/overview.h"
 
 #include "core/layout.h"
+#include "ports/cluster.h"
 #include "runs/insight/overview_record.h"
 #include "runs/insight/own_gpus.h"
 #include "runs/records/own_names.h"

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "ports/clock.h"
-#include "ports/cluster.h"
 #include "ports/host.h"
+#include "ports/job.h"
+#include "ports/nodes.h"
 #include "ports/store.h"
 #include "runs/expected_start.h"
 #include "runs/free_gpus.h"
@@ -18,6 +19,8 @@
 /// Slurm's latest data about GPUs and the user's own jobs. One process of a user on each host
 /// queries Slurm; all processes of that user read its result from the state directory.
 namespace gpuq {
+
+class Cluster;
 
 /// A job of the user: a run's, or one that gpuq did not start.
 struct OwnJob {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/insight/overview_record.h"
 
+#include "ports/job.h"
+#include "ports/nodes.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>

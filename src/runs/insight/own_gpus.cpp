@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/insight/own_gpus.h"
 
+#include "ports/job.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -4,6 +4,7 @@
 #include "core/comment.h"
 #include "core/layout.h"
 #include "core/number.h"
+#include "ports/job.h"
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 #include "runs/insight/rehearsal.h"
 
 #include "core/size.h"
+#include "ports/accounting.h"
 #include "runs/chain.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/run.h"
-#include "ports/cluster.h"
+#include "ports/accounting.h"
 #include "runs/insight/diagnosis.h"
 #include "runs/insight/progress.h"
 #include "runs/records/journal.h"

@@ -4,6 +4,7 @@
 #include "core/pending_reason.h"
 #include "core/size.h"
 #include "core/walltime.h"
+#include "ports/nodes.h"
 #include "runs/free_gpus.h"
 #include "runs/queues.h"
 

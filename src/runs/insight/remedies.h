@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/run.h"
-#include "ports/cluster.h"
+#include "ports/nodes.h"
 
 #include <string>
 #include <string_view>

@@ -6,7 +6,6 @@
 #include "core/run.h"
 #include "io/node_names.h"
 #include "ports/clock.h"
-#include "ports/cluster.h"
 #include "ports/credentials.h"
 #include "ports/store.h"
 #include "supervisor/base/link_tmp.h"
@@ -18,6 +17,10 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+namespace gpuq {
+class Cluster;
+} // namespace gpuq
 
 namespace gpuq::supervisor {
 

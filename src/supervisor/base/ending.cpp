@@ -2,6 +2,7 @@
 #include "supervisor/base/ending.h"
 
 #include "core/exit_status.h"
+#include "ports/job.h"
 
 #include <fmt/format.h>
 

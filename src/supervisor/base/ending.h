@@ -3,7 +3,7 @@
 
 #include "core/ids.h"
 #include "core/run.h"
-#include "ports/cluster.h"
+#include "ports/job.h"
 #include "supervisor/base/memory_events.h"
 
 #include <bitset>

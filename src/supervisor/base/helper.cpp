@@ -4,6 +4,7 @@
 #include "core/number.h"
 #include "io/subprocess.h"
 #include "log/log.h"
+#include "ports/cluster.h"
 #include "runs/queues.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/job_signals.h"

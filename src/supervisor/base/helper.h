@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "ports/job.h"
 #include "supervisor/base/context.h"
 #include "supervisor/base/descriptor.h"
 

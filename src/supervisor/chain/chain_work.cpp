@@ -6,6 +6,7 @@
 #include "checkpoint/keep.h"
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "ports/cluster.h"
 #include "runs/credentials.h"
 #include "runs/evidence.h"
 #include "runs/next_link.h"

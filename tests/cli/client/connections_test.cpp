@@ -2,6 +2,7 @@
 #include "cli/client/connections.h"
 
 #include "cli/client/scripted_client.h"
+#include "ports/step_process.h"
 
 #include <gmock/gmock.h>
 

@@ -2,6 +2,7 @@
 #include "cli/client/waiting.h"
 
 #include "cli/client/scripted_client.h"
+#include "ports/job.h"
 #include "runs/records/record.h"
 
 #include <gmock/gmock.h>

@@ -3,6 +3,8 @@
 
 #include "cli/commands/verbs.h"
 #include "fakes/fake_credentials.h"
+#include "ports/accounting.h"
+#include "ports/cluster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

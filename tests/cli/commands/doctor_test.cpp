@@ -2,6 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/fake_services.h"
+#include "ports/nodes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 #include "cli/fake_services.h"
 #include "cli/json_page.h"
 #include "core/layout.h"
+#include "ports/job.h"
 #include "runs/idle.h"
 #include "runs/run_on_disk.h"
 

@@ -4,6 +4,8 @@
 #include "cli/fake_services.h"
 #include "cli/json_page.h"
 #include "core/layout.h"
+#include "ports/job.h"
+#include "ports/nodes.h"
 #include "runs/run_on_disk.h"
 
 #include <gmock/gmock.h>

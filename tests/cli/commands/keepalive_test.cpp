@@ -7,6 +7,7 @@
 #include "core/layout.h"
 #include "credentials/cache_bytes.h"
 #include "credentials/keytab_bytes.h"
+#include "ports/job.h"
 #include "runs/credentials.h"
 #include "runs/run_on_disk.h"
 

@@ -3,6 +3,7 @@
 
 #include "cli/client/log_copy.h"
 #include "cli/fake_services.h"
+#include "ports/job.h"
 #include "runs/records/journal.h"
 #include "runs/run_on_disk.h"
 #include "telemetry/crc32c.h"

@@ -2,6 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/fake_services.h"
+#include "ports/job.h"
 #include "runs/run_on_disk.h"
 
 #include <gmock/gmock.h>

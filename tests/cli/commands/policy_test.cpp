@@ -6,6 +6,7 @@
 #include "lua/submit_script.h"
 #include "policy/lua.h"
 #include "policy/read.h"
+#include "ports/job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/fake_services.h"
+#include "ports/job.h"
 #include "runs/run_on_disk.h"
 #include "telemetry/event_bytes.h"
 #include "telemetry/ledger.h"

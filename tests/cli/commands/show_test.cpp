@@ -3,6 +3,7 @@
 
 #include "cli/fake_services.h"
 #include "cli/render/show_text.h"
+#include "ports/accounting.h"
 #include "runs/run_on_disk.h"
 #include "telemetry/event_bytes.h"
 

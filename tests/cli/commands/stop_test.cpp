@@ -3,6 +3,7 @@
 
 #include "cli/fake_services.h"
 #include "cli/json_page.h"
+#include "ports/job.h"
 #include "runs/evidence.h"
 #include "runs/run_on_disk.h"
 

@@ -2,6 +2,8 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/fake_services.h"
+#include "ports/job.h"
+#include "ports/nodes.h"
 #include "runs/run_on_disk.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/host/tunnel.h"
 
+#include "ports/step_process.h"
 #include "wire/frame.h"
 
 #include <gtest/gtest.h>

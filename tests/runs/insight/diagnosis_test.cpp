@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/insight/diagnosis.h"
 
+#include "ports/accounting.h"
+#include "ports/nodes.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

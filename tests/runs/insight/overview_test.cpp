@@ -6,6 +6,7 @@
 #include "fakes/fake_cluster.h"
 #include "fakes/fake_host.h"
 #include "fakes/memory_store.h"
+#include "ports/cluster.h"
 #include "runs/insight/own_gpus.h"
 
 #include <gmock/gmock.h>

@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "fakes/memory_store.h"
+#include "ports/job.h"
 
 #include <gtest/gtest.h>
 

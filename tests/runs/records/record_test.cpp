@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/records/record.h"
 
+#include "ports/cluster.h"
+
 #include <gtest/gtest.h>
 
 namespace gpuq {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/base/ending.h"
 
+#include "ports/job.h"
 #include "supervisor/stage.h"
 
 namespace gpuq::supervisor {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/base/helper.h"
 
+#include "ports/job.h"
 #include "supervisor/chain/chain_work.h"
 #include "supervisor/stage.h"
 

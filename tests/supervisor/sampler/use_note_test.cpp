@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "ports/job.h"
 #include "supervisor/stage.h"
 #include "telemetry/sample_file.h"
 

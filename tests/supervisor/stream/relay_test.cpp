@@ -2,6 +2,7 @@
 #include "supervisor/stream/relay.h"
 
 #include "core/exit_status.h"
+#include "ports/cluster.h"
 #include "supervisor/stage.h"
 
 namespace gpuq::supervisor {

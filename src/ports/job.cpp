@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "ports/cluster.h"
+#include "ports/job.h"
 
 namespace gpuq {
 
