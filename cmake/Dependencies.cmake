@@ -16,9 +16,14 @@ endif()
 find_package(fmt REQUIRED)
 gpuq_library_fmt()
 
-# Headers only, and only in src/log: the library would be one more to load at each start.
+# Headers only, and only in src/log: the library would be one more to load at each start. With our {fmt}, not the
+# shared one that spdlog's own target brings along.
 find_package(spdlog REQUIRED)
-add_library(gpuq_libspdlog ALIAS spdlog::spdlog_header_only)
+get_target_property(spdlog_headers spdlog::spdlog_header_only INTERFACE_INCLUDE_DIRECTORIES)
+add_library(gpuq_libspdlog INTERFACE)
+target_include_directories(gpuq_libspdlog SYSTEM INTERFACE ${spdlog_headers})
+target_compile_definitions(gpuq_libspdlog INTERFACE SPDLOG_FMT_EXTERNAL)
+target_link_libraries(gpuq_libspdlog INTERFACE gpuq_libfmt Threads::Threads)
 
 find_package(yaml-cpp REQUIRED)
 set(yaml_cpp yaml-cpp::yaml-cpp)

@@ -30,10 +30,23 @@ if ! names=$(contrib/identifiers.py); then
 fi
 codespell src tui man ./*.md contrib tests cmake policies # .codespellrc has the exceptions
 
-cmake --preset lint >/dev/null
-cmake --build build/lint --target html >/dev/null
+# Runs a command and shows what it printed only if it fails.
+quietly() {
+    local output
+    output=$("$@" 2>&1) || { printf '%s\n' "$output" >&2 && return 1; }
+}
+
+quietly cmake --preset lint
+quietly cmake --build build/lint --target html
 printf '%s\0' "${units[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy -p build/lint --quiet 2> >(grep -v 'warnings generated' >&2)
 # As a site builds it: some warnings need the optimiser, which preset dev does not use.
-cmake --preset release -B build/optimised -DGPUQ_WERROR=ON -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" >/dev/null
-cmake --build build/optimised --parallel "$(nproc)" >/dev/null
+quietly cmake --preset release -B build/optimised -DGPUQ_WERROR=ON -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG"
+quietly cmake --build build/optimised --parallel "$(nproc)"
+# Everything else is linked as an archive: each shared library would be loaded at every start and needed on the node.
+loaded=$(readelf -d build/optimised/bin/gpuq | sed -n 's/.*(NEEDED).*\[\(.*\)\.so.*/\1/p' |
+    grep -vxE 'lib(c|m|slurm)|ld-linux.*' || true)
+if [ -n "$loaded" ]; then
+    echo "lint: the release build of gpuq loads $(tr '\n' ' ' <<<"$loaded")" >&2
+    exit 1
+fi
 echo "lint: ${#sources[@]} sources, ${#scripts[@]} scripts clean"
