@@ -15,10 +15,11 @@ namespace gpuq {
 void sweep_leftovers()
 {
     const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir("/tmp"), ::closedir);
+    const uid_t user = ::geteuid();
     std::vector<std::string> own;
     while (const dirent* entry = list ? ::readdir(list.get()) : nullptr) {
         if ((entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) &&
-            is_private_dir_name(entry->d_name, ::geteuid())) {
+            is_private_dir_name(entry->d_name, user)) {
             own.emplace_back(entry->d_name);
         }
     }
