@@ -34,6 +34,7 @@ Result<UpReport> up(const std::string& dir, const Wishes& wishes);
 struct DownReport {
     bool was_up = false;
     int jobs_ended = 0;
+    bool purged = false; ///< its files were removed; false if the directory held none
 };
 
 enum class Purge { no, yes };

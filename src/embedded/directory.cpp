@@ -139,7 +139,7 @@ Result<Lock> Lock::take(const Places& places)
         if (is_at(lock.m_fd, path)) {
             return true;
         }
-        close(std::exchange(lock.m_fd, -1)); // its holder has removed the file: another one counts
+        close(std::exchange(lock.m_fd, -1)); // its holder has removed the file: open the new one
         return false;
     };
     if (!wait_for(taken, in(std::chrono::seconds(30)))) {

@@ -345,7 +345,8 @@ Result<UpReport> up(const std::string& dir, const Wishes& wishes)
                       : start_anew(start, wishes, last);
     if (!report) {
         if (!last && !fs::exists(start.places.state_file())) {
-            fs::remove(start.places.lock_file()); // refused: a strange directory stays as it was
+            std::error_code ignored; // refused: a strange directory stays as it was
+            fs::remove(start.places.lock_file(), ignored);
         }
         return report;
     }
@@ -367,6 +368,10 @@ Result<DownReport> down(const std::string& dir, Purge purge)
     if (belongs_to_systemd(places)) {
         TRY(stop_unit()); // runs `gpuq cluster down` in the unit
     }
+    const bool was_used = before || before.error().kind != Error::Kind::missing;
+    if (!was_used && !fs::exists(places.lock_file())) {
+        return report; // not a cluster's directory: creates no lock file in it
+    }
     TRY_ASSIGN(const Lock lock, Lock::take(places));
     auto state = read_state(places);
     if (!state) {
@@ -381,6 +386,7 @@ Result<DownReport> down(const std::string& dir, Purge purge)
     TRY(write_state(places, *state));
     if (purge == Purge::yes) {
         TRY(purge_dir(places));
+        report.purged = true;
     }
     return report;
 }

@@ -198,10 +198,15 @@ def test_purge_keeps_what_is_not_the_clusters(folder):
     assert [entry.name for entry in folder.dir.iterdir()] == ["precious"]
 
 
-def test_a_refused_up_leaves_a_strange_directory_as_it_was(folder):
+@pytest.mark.parametrize("words", [["up", "--policy", str(clusters.ROOT / "policies" / "centre.yaml"), "--gpus", "1"],
+                                   ["down"], ["down", "--purge"]])
+def test_a_strange_directory_stays_as_it_was(folder, words):
+    """`up` is refused: a policy defines the nodes itself."""
     folder.dir.mkdir()
     (folder.dir / "precious").write_text("mine")
-    assert folder.cluster("up", check=False).returncode != 0
+    done = folder.cluster(*words, check=False)
+    assert done.returncode == (2 if words[0] == "up" else 0), done.stderr
+    assert "removed" not in done.stderr
     assert [entry.name for entry in folder.dir.iterdir()] == ["precious"]
 
 

@@ -171,7 +171,7 @@ Result<int> down(const Invocation& invocation, const std::string& dir)
     if (!report.was_up) {
         print_note(invocation.globals,
                    fmt::format("no cluster is up in {}{}", dir,
-                               purged ? "; its remaining files were removed" : ""));
+                               report.purged ? "; its remaining files were removed" : ""));
         return 0;
     }
     if (!purged) {
