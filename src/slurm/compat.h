@@ -143,6 +143,17 @@ inline bool keeps_comments()
 #endif
 }
 
+/// Whether nodes' memory is allocated to jobs (SelectTypeParameters=CR_*_Memory); 26.05 renamed the
+/// flag.
+inline bool counts_memory(const slurm_conf_t& conf)
+{
+#ifdef CR_MEMORY
+    return (conf.select_type_param & CR_MEMORY) != 0;
+#else
+    return (conf.select_type_param & SELECT_MEMORY) != 0;
+#endif
+}
+
 /// `job`: an id, or a part of an array or heterogeneous job (`20_3`, `20+1`).
 inline int kill_job(const std::string& job, std::uint16_t signal)
 {

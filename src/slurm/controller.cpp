@@ -98,7 +98,7 @@ Result<Controller> SlurmCluster::controller()
     controller.kill_wait = seconds_of(conf->kill_wait);
     controller.inactive_limit = seconds_of(conf->inactive_limit);
     controller.keeps_accounting = slurm::has_accounting();
-    controller.counts_memory = (conf->select_type_param & CR_MEMORY) != 0;
+    controller.counts_memory = slurm::counts_memory(*conf);
     controller.limits_memory = limits_memory(*conf);
     controller.private_data = private_data(conf->private_data);
     return controller;
