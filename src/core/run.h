@@ -50,6 +50,10 @@ enum class Notice {
     term,
     none, ///< no signal, only the file GPUQ_STOP_FILE
 };
+constexpr Notice last_of(Notice)
+{
+    return Notice::none;
+}
 
 /// How a run continues beyond one Slurm job. The time limit of its request is the total of all
 /// links.
