@@ -163,7 +163,7 @@ public:
     template <typename... Members>
     void put(const std::tuple<Members...>& members)
     {
-        std::apply([this](const auto&... each) { (put(each), ...); }, members);
+        std::apply([this](const auto&... each) { (this->put(each), ...); }, members);
     }
     template <typename T, std::size_t Size>
     void put(const std::array<T, Size>& values)
@@ -251,7 +251,7 @@ public:
     template <typename... Members>
     void get(std::tuple<Members...>& members)
     {
-        std::apply([this](auto&... each) { (get(each), ...); }, members);
+        std::apply([this](auto&... each) { (this->get(each), ...); }, members);
     }
     template <typename T, std::size_t Size>
     void get(std::array<T, Size>& values)
