@@ -22,6 +22,10 @@ enum class Verdict : std::uint8_t {
     incomplete, ///< a part is missing, unless a program is still writing it
     unsettled,  ///< not known to be complete and not yet seen unchanged twice, or not readable
 };
+constexpr Verdict last_of(Verdict)
+{
+    return Verdict::unsettled;
+}
 
 struct Found {
     std::string path; ///< absolute

@@ -28,5 +28,9 @@ struct LinkNumber {
 
 /// The two output streams of a program.
 enum class Stream : std::uint8_t { out, err };
+constexpr Stream last_of(Stream)
+{
+    return Stream::err;
+}
 
 } // namespace gpuq

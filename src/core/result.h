@@ -34,6 +34,16 @@ struct Error {
     bool operator==(const Error&) const = default;
 };
 
+constexpr Error::Kind last_of(Error::Kind)
+{
+    return Error::Kind::internal;
+}
+/// A kind that only a newer gpuq knows.
+constexpr Error::Kind unknown_of(Error::Kind)
+{
+    return Error::Kind::internal;
+}
+
 /// The exit status that the contract assigns to an error.
 ExitStatus exit_status_of(Error::Kind kind);
 

@@ -28,6 +28,12 @@ struct TerminalSize {
     int columns = 80;
     bool operator==(const TerminalSize&) const = default;
 };
+/// True if it fits into a winsize (ioctl_tty(2)).
+constexpr bool is_valid(const TerminalSize& size)
+{
+    constexpr int k_most = 0xffff;
+    return size.rows >= 0 && size.rows <= k_most && size.columns >= 0 && size.columns <= k_most;
+}
 
 /// Runs the program on a pseudo-terminal: input is typed, stdout and stderr are one stream.
 struct Pty {
@@ -44,6 +50,10 @@ enum class Notice {
     term,
     none, ///< no signal, only the file GPUQ_STOP_FILE
 };
+constexpr Notice last_of(Notice)
+{
+    return Notice::none;
+}
 
 /// How a run continues beyond one Slurm job. The time limit of its request is the total of all
 /// links.
@@ -150,6 +160,15 @@ enum class Cause {
     input_lost,  ///< the client was lost while its piped input was still open
     lost,        ///< the supervisor died, or the cause is unknown
 };
+constexpr Cause last_of(Cause)
+{
+    return Cause::lost;
+}
+/// A cause that only a newer supervisor knows.
+constexpr Cause unknown_of(Cause)
+{
+    return Cause::lost;
+}
 
 /// How a run, or a link of it, ended.
 struct Ending {

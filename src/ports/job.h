@@ -27,6 +27,10 @@ enum class JobState {
     deadline,
     unknown
 };
+constexpr JobState last_of(JobState)
+{
+    return JobState::unknown;
+}
 
 /// True when no process of the job can still be running.
 bool is_over(JobState state);

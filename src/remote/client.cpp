@@ -599,12 +599,6 @@ void Client::on_closed_output(std::size_t stream, int error)
 void Client::on_hello(const frames::Hello& hello)
 {
     m_connection.hello = true;
-    if (m_forwards.is_used() && hello.version < frames::k_version_of_forwards) {
-        return stop(fail(
-            Error::Kind::usage,
-            fmt::format("gpuq on {} is too old for --forward: install a newer version on that host",
-                        m_options.host)));
-    }
     if (!hello.known && m_started) {
         return replace_session(hello);
     }
@@ -643,9 +637,7 @@ bool Client::resume(const frames::Hello& hello)
         nonsense("acknowledged input that was not sent");
         return false;
     }
-    if (hello.version < frames::k_version_of_signals) { // this version cannot report them
-        m_signals.resume_with_all_taken();
-    } else if (!m_signals.resume(hello.signals)) {
+    if (!m_signals.resume(hello.signals)) {
         nonsense("acknowledged signals that were not sent");
         return false;
     }

@@ -27,7 +27,6 @@ public:
     /// `listeners`: the sockets of each forward.
     ClientForwards(EventLoop& loop, std::vector<std::vector<Descriptor>> listeners, Events events);
 
-    bool is_used() const { return !m_listeners.empty(); }
     /// Closes all streams when the channel is lost.
     void clear() { m_streams.clear(); }
     /// True for a frame of a stream that was never opened here.

@@ -97,8 +97,6 @@ public:
         m_sent = m_taken = static_cast<std::size_t>(count);
         return true;
     }
-    /// Continues with a host that cannot report which ones it has taken: assumes all.
-    void resume_with_all_taken() { m_sent = m_taken = m_all.size(); }
     /// False if fewer were sent.
     bool confirm(std::uint64_t count)
     {

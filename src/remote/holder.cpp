@@ -368,18 +368,15 @@ void Holder::on_signal(const frames::Signal& signal)
     if (signal.place > m_signals_taken + 1) {
         return refuse(protocol_error("signal out of order"));
     }
-    const bool counts = signal.place > 0;
-    if (counts && signal.place <= m_signals_taken) {
+    if (signal.place <= m_signals_taken) {
         return;
     }
     constexpr std::array k_allowed = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
     if (std::find(k_allowed.begin(), k_allowed.end(), signal.number) != k_allowed.end()) {
         m_verb.signal(signal.number);
     }
-    if (counts) {
-        m_signals_taken = signal.place;
-        send_frame(frames::SignalTaken{m_signals_taken});
-    }
+    m_signals_taken = signal.place;
+    send_frame(frames::SignalTaken{m_signals_taken});
 }
 
 /// How long to wait for the client. If at most the Exit frame is missing, a long wait is not

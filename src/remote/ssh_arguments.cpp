@@ -324,12 +324,6 @@ Verdict classify_ssh(const SshEnd& end, const SshCommand& command)
                 "GPUQ_REMOTE, or `remote` in the local configuration, to its path on that host",
                 sanitised(command.program), host, output.empty() ? "" : ", ", output));
     }
-    if (has(errors, "'serve' is not in this version") || has(errors, "no verb 'serve'")) {
-        return stop(
-            Error::Kind::usage,
-            fmt::format("gpuq on {} is too old for --host: install a newer version on that host",
-                        host));
-    }
     if (status < k_killed || (status > k_killed + k_largest_signal && status != k_ssh_itself)) {
         return classify_other_program(end, output, command);
     }

@@ -22,9 +22,8 @@ constexpr int k_most_node_failures = 5;
 /// A shorter link is not worth starting.
 constexpr seconds k_shortest_link = 5s;
 
-constexpr std::pair<Restart, std::string_view> k_restarts[] = {
-    {Restart::first, "first"}, {Restart::timeout, "timeout"}, {Restart::preempt, "preempt"},
-    {Restart::node, "node"},   {Restart::crash, "crash"},     {Restart::user, "user"}};
+constexpr std::array<std::string_view, 6> k_restarts = {"first", "timeout", "preempt",
+                                                        "node",  "crash",   "user"};
 
 /// The meaning of a link's end for its chain.
 enum class Kind { over, planned, preempted, node, crash };
@@ -245,22 +244,7 @@ Verdict by_kind(const Chain& chain, const Links& links)
 
 std::string_view word(Restart restart)
 {
-    for (const auto& [value, word] : k_restarts) {
-        if (value == restart) {
-            return word;
-        }
-    }
-    return "first";
-}
-
-std::optional<Restart> restart_from_word(std::string_view text)
-{
-    for (const auto& [value, word] : k_restarts) {
-        if (word == text) {
-            return value;
-        }
-    }
-    return std::nullopt;
+    return k_restarts.at(static_cast<std::size_t>(restart));
 }
 
 bool is_after_notice(Time modified, const std::optional<Time>& noticed_at)

@@ -43,8 +43,11 @@ std::optional<Ending> ending_before(const std::vector<Event>& journal);
 
 /// Why a link is started: GPUQ_CAUSE.
 enum class Restart { first, timeout, preempt, node, crash, user };
+constexpr Restart last_of(Restart)
+{
+    return Restart::user;
+}
 std::string_view word(Restart restart);
-std::optional<Restart> restart_from_word(std::string_view text);
 
 /// Whether a chain continues after its newest link.
 struct Verdict {
@@ -61,6 +64,10 @@ struct Verdict {
     std::optional<Ending> ending;     ///< how the run ended, if it is over
     bool operator==(const Verdict&) const = default;
 };
+constexpr Verdict::Decision last_of(Verdict::Decision)
+{
+    return Verdict::Decision::wait;
+}
 
 /// Decides whether a chain continues. `links` holds all links of the run, oldest first; if it is
 /// empty, the first link starts. The rules:

@@ -125,9 +125,9 @@ bool conclude_after_loss(Services& services, const Options& options, const RunDi
     LinkPast self = link_past(options.link, text ? parse_journal(*text) : std::vector<Event>{});
     self.ending = Ending{*ended.status, *ended.cause, *ended.detail, ended.at};
     auto helper = Helper::fork(
-        [&] { return packed(conclude(services, options, self, {}, /*by_itself=*/false)); });
+        [&] { return encoded(conclude(services, options, self, {}, /*by_itself=*/false)); });
     const auto outcome =
-        helper ? parse_link_outcome(answer_of(*helper, k_conclude_patience)) : std::nullopt;
+        helper ? decoded<LinkOutcome>(answer_of(*helper, k_conclude_patience)) : std::nullopt;
     if (outcome && outcome->verdict.decision == Verdict::Decision::over &&
         outcome->verdict.ending) {
         ended.status = outcome->verdict.ending->status;
@@ -227,10 +227,10 @@ std::optional<LinkStart> wait_for_link_start(Services& services, const Options& 
     sigaddset(&term, SIGTERM);
     auto pause = 1s;
     while (true) {
-        auto helper = Helper::fork([&] { return packed(check_predecessor(services, options)); });
+        auto helper = Helper::fork([&] { return encoded(check_predecessor(services, options)); });
         std::optional<PredecessorCheck> predecessor;
         if (helper) {
-            predecessor = parse_predecessor_check(answer_of(*helper, k_predecessor_patience));
+            predecessor = decoded<PredecessorCheck>(answer_of(*helper, k_predecessor_patience));
         }
         if (predecessor && predecessor->leave) {
             return std::nullopt;

@@ -2,7 +2,6 @@
 #include "supervisor/helper_work.h"
 
 #include "core/exit_status.h"
-#include "core/number.h"
 #include "io/descriptor.h"
 #include "runs/records/record.h"
 #include "supervisor/base/helper.h"
@@ -11,39 +10,54 @@
 #include "supervisor/notice_elsewhere.h"
 #include "supervisor/sampler/use_note.h"
 
+#include <tuple>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
 namespace {
 
-template <typename Number>
-Number number_in(const std::string& text)
+/// The result of `work` for the decoded inputs; empty if any of them is missing or invalid.
+template <typename... Inputs, typename Work>
+std::string with(const std::string& input, const Work& work)
 {
-    return static_cast<Number>(whole_number(text).value_or(0));
+    const auto inputs = decoded<std::tuple<Inputs...>>(input);
+    return inputs ? std::apply(work, *inputs) : "";
 }
 
 std::string result_of(Services& services, const Options& options, const HelperWork& work)
 {
-    const std::vector<std::string>& in = work.inputs;
     switch (work.kind) {
     case HelperWork::Kind::query_job:
-        return query_job(services, options.job.value(), in.at(0));
+        return with<std::string>(work.input, [&](const std::string& queues) {
+            const auto news = query_job(services, options.job.value(), queues);
+            return news ? encoded(*news) : "";
+        });
     case HelperWork::Kind::complete:
-        return complete_job(services, options.job.value(), number_in<int>(in.at(0)));
+        return with<int>(work.input, [&](int status) {
+            return complete_job(services, options.job.value(), status);
+        });
     case HelperWork::Kind::notice:
-        return notify_elsewhere(services, options, number_in<int>(in.at(0)),
-                                notice_from_word(in.at(1)).value_or(Notice::none));
+        return with<int, Notice>(work.input, [&](int nodes, Notice notice) {
+            return encoded(notify_elsewhere(services, options, nodes, notice));
+        });
     case HelperWork::Kind::note:
-        return note_use(services, options, number_in<std::chrono::milliseconds>(in.at(0)),
-                        in.at(1) == "over" ? JobEnd::over : JobEnd::to_come);
+        return with<std::chrono::milliseconds, JobEnd>(work.input, [&](auto allocated, JobEnd end) {
+            return note_use(services, options, allocated, end);
+        });
     case HelperWork::Kind::submit:
-        return submit_next(services, options, number_in<std::chrono::seconds>(in.at(0)));
+        return with<std::chrono::seconds>(work.input, [&](auto length) {
+            return encoded(submit_next(services, options, length));
+        });
     case HelperWork::Kind::find_checkpoints:
-        return find_checkpoints_again(services, options, parse_checkpoints(in.at(0)));
+        return with<CheckpointSet>(work.input, [&](const CheckpointSet& before) {
+            const auto found = find_checkpoints_again(services, options, before);
+            return found ? encoded(*found) : "";
+        });
     case HelperWork::Kind::conclude:
-        return packed(conclude(services, options, past_in(in.at(0)).value(),
-                               parse_checkpoints(in.at(1)),
-                               /*by_itself=*/in.at(2) == "1"));
+        return with<LinkPast, CheckpointSet, bool>(
+            work.input, [&](const LinkPast& self, const CheckpointSet& before, bool by_itself) {
+                return encoded(conclude(services, options, self, before, by_itself));
+            });
     case HelperWork::Kind::withdraw:
         withdraw_next(services, options);
         return "";
@@ -67,7 +81,7 @@ std::string read_to_the_end(int fd)
 int help(Services& services, Options options)
 {
     heed_no_job_signals();
-    const auto request = helper_request_in(read_to_the_end(STDIN_FILENO));
+    const auto request = decoded<HelperRequest>(read_to_the_end(STDIN_FILENO));
     if (!request) {
         return static_cast<int>(ExitStatus::usage);
     }

@@ -31,7 +31,6 @@ constexpr auto k_helper_patience = k_step_patience + k_srun_patience + 3s;
 constexpr unsigned k_alarm = 15;
 /// Printed by a node that has been scanned.
 constexpr std::string_view k_notified = "told ";
-constexpr std::string_view k_all_reached = "all";
 
 /// The output of a step on both streams.
 class StepOutput {
@@ -123,7 +122,7 @@ std::string notify_elsewhere(Services& services, const Options& options, int nod
     }
     const int others = nodes - 1;
     if (step_output.nodes() >= others) {
-        return std::string(k_all_reached);
+        return "";
     }
     const std::string error = step_output.first_error();
     return fmt::format("{} of {} reached{}{}", step_output.nodes(), others,
@@ -141,8 +140,7 @@ void NoticeElsewhere::begin(int nodes, Notice notice, Clock::time_point now)
         return;
     }
     m_began_at = now;
-    m_helper = Helper::execute(
-        m_options, {HelperWork::Kind::notice, {std::to_string(nodes), std::string(word(notice))}});
+    m_helper = Helper::execute(m_options, {HelperWork::Kind::notice, encoded(nodes, notice)});
 }
 
 std::optional<NoticeElsewhere::Clock::time_point> NoticeElsewhere::gives_up_at() const
@@ -155,12 +153,10 @@ std::optional<std::string> NoticeElsewhere::finish()
     if (!m_helper) {
         return std::nullopt;
     }
-    std::string printed = m_helper->finish();
+    const auto why = decoded<std::string>(m_helper->finish());
     m_helper.reset();
-    if (printed == k_all_reached) {
-        return std::nullopt;
-    }
-    return printed.empty() ? "Slurm does not answer" : std::move(printed);
+    return why && why->empty() ? std::nullopt
+                               : std::optional(why.value_or("Slurm does not answer"));
 }
 
 std::optional<pid_t> NoticeElsewhere::pid() const

@@ -44,7 +44,7 @@ private:
     Clock::time_point m_began_at;
 };
 
-/// The helper's work. Returns `all`, or why not all nodes were reached.
+/// The helper's work. Returns why not all nodes were reached; empty: they were.
 std::string notify_elsewhere(Services& services, const Options& options, int nodes, Notice notice);
 
 /// The step's process on one of these nodes: notifies the run's processes on this node and reports

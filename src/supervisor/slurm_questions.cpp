@@ -18,7 +18,7 @@ bool SlurmQuestions::ask(Clock::time_point now, const std::string& queues)
     }
     if (!m_helper) {
         m_asked_at = now;
-        m_helper = Helper::execute(m_options, {HelperWork::Kind::query_job, {queues}});
+        m_helper = Helper::execute(m_options, {HelperWork::Kind::query_job, encoded(queues)});
     }
     return m_helper.has_value();
 }
@@ -32,7 +32,7 @@ std::optional<JobNews> SlurmQuestions::answer()
 {
     const std::string text = m_helper ? m_helper->finish() : "";
     m_helper.reset();
-    return job_news_in(text);
+    return decoded<JobNews>(text);
 }
 
 void SlurmQuestions::drop()

@@ -4,7 +4,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/run.h"
-#include "wire/payload.h"
+#include "wire/framing.h"
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@
 /// started the supervisor, and over those of a relay step, which only copies bytes to and from the
 /// supervisor's socket.
 ///
-/// wire/payload.h describes the encoding.
+/// wire/framing.h describes the encoding.
 namespace gpuq::wire {
 
 /// Maximum size of the output or input in one frame.
@@ -29,6 +29,10 @@ enum class Role : std::uint8_t {
     viewer, ///< reads only
     guard,  ///< frees the allocation when the supervisor dies without sending Ended
 };
+constexpr Role last_of(Role)
+{
+    return Role::guard;
+}
 
 // Client to supervisor.
 /// Used as an offset: only output written from now on.
@@ -36,6 +40,7 @@ constexpr std::uint64_t k_from_now = ~std::uint64_t{0};
 /// First frame of a client. Output is sent starting at these offsets. The step's own streams need
 /// no Attach: they are an owner at offset 0.
 struct Attach {
+    static constexpr std::uint8_t k_type = 1;
     int version = k_version;
     Role role = Role::viewer;
     std::uint64_t out = 0, err = 0;
@@ -44,21 +49,25 @@ struct Attach {
 /// Bytes for the program's stdin. `offset` counts from the start of the run, so bytes that are
 /// resent after a change of relay are used only once.
 struct Stdin {
+    static constexpr std::uint8_t k_type = 2;
     std::uint64_t offset = 0;
-    std::string bytes;
+    Rest bytes;
     bool operator==(const Stdin&) const = default;
 };
 struct StdinEnd {
+    static constexpr std::uint8_t k_type = 3;
     std::uint64_t offset = 0;
     bool operator==(const StdinEnd&) const = default;
 };
 /// Deliver a signal to the program's process group.
 struct Signal {
+    static constexpr std::uint8_t k_type = 4;
     int number = 0;
     bool operator==(const Signal&) const = default;
 };
 /// End the run, as stopped by its owner.
 struct Stop {
+    static constexpr std::uint8_t k_type = 5;
     std::string by;
     bool operator==(const Stop&) const = default;
 };
@@ -67,6 +76,7 @@ struct Stop {
 /// left unread by a stopped client fits into the client's own pipe; otherwise the Slurm processes
 /// in between would delay the end of the job, and the release of its node, by up to a minute.
 struct OutputTaken {
+    static constexpr std::uint8_t k_type = 7;
     std::uint64_t bytes = 0;
     std::uint64_t room = 0;
     bool operator==(const OutputTaken&) const = default;
@@ -74,6 +84,7 @@ struct OutputTaken {
 /// This connection ends in a terminal of the given size, and its input is typed at that terminal.
 /// Sent after Attach and again whenever the size changes; only used if the program has a terminal.
 struct Terminal {
+    static constexpr std::uint8_t k_type = 8;
     std::uint64_t client = 0; ///< identifies the client across its connections: Stdin offsets are
                               ///< counted per client
     TerminalSize size;
@@ -82,24 +93,28 @@ struct Terminal {
 };
 /// Disconnects all other clients, except guards and an owner that feeds piped input.
 struct Take {
+    static constexpr std::uint8_t k_type = 9;
     std::string by;
     bool operator==(const Take&) const = default;
 };
 /// Sent instead of Attach, as the only frame: a message for the journal about another user, found
 /// on this node by another process of the run (Event::Kind::other_user).
 struct Report {
+    static constexpr std::uint8_t k_type = 10;
     std::string text;
     bool operator==(const Report&) const = default;
 };
 /// The client leaves on purpose: silence of an owner after this frame does not mean that it died.
 /// If it has not sent the end of its piped input, the rest of the input is lost.
 struct Bye {
+    static constexpr std::uint8_t k_type = 6;
     bool operator==(const Bye&) const = default;
 };
 
 // Supervisor to client.
 /// First frame of a supervisor.
 struct Hello {
+    static constexpr std::uint8_t k_type = 65;
     int version = k_version;
     std::string key;
     int link = 1;
@@ -109,51 +124,59 @@ struct Hello {
 };
 /// The program has been started (or Ended follows immediately).
 struct Started {
+    static constexpr std::uint8_t k_type = 66;
     int pid = 0;
     bool operator==(const Started&) const = default;
 };
 /// Output of the program; `offset` is the position of the first byte in its stream.
 struct Output {
+    static constexpr std::uint8_t k_type = 67;
     Stream stream = Stream::out;
     std::uint64_t offset = 0;
-    std::string bytes;
+    Rest bytes;
     bool operator==(const Output&) const = default;
 };
 /// Input up to `offset` is safe in the supervisor; `room` more bytes may be in flight.
 struct StdinTaken {
+    static constexpr std::uint8_t k_type = 68;
     std::uint64_t offset = 0;
     std::uint64_t room = 0;
     bool operator==(const StdinTaken&) const = default;
 };
 /// A one-line message from gpuq to the user (a time warning, lost output).
 struct Note {
+    static constexpr std::uint8_t k_type = 69;
     std::string text;
     bool operator==(const Note&) const = default;
 };
 /// Bytes for a new client's terminal, to be written before anything else: the terminal modes set by
 /// the program, and the last lines. Not part of the output.
 struct Screen {
-    std::string bytes;
+    static constexpr std::uint8_t k_type = 71;
+    Rest bytes;
     bool operator==(const Screen&) const = default;
 };
 /// Another client has sent Take; no more frames follow.
 struct Taken {
+    static constexpr std::uint8_t k_type = 72;
     std::string by;
     bool operator==(const Taken&) const = default;
 };
 /// Sent instead of Hello: the supervisor cannot accept another client. `why` is a sentence; the
 /// connection ends.
 struct Refused {
+    static constexpr std::uint8_t k_type = 73;
     std::string why;
     bool operator==(const Refused&) const = default;
 };
 /// The end of the run. All output is sent before this frame.
 struct Ended {
+    static constexpr std::uint8_t k_type = 70;
     Ending ending;
     std::uint64_t out = 0, err = 0;
     std::string last_lines;
-    /// How much of the piped input the program has read; k_unknown if the supervisor is too old to
-    /// report it.
+    /// How much of the piped input the program has read; k_unknown if the end is known only from
+    /// the records on disk.
     static constexpr std::uint64_t k_unknown = ~std::uint64_t{0};
     std::uint64_t stdin_read = k_unknown;
     bool operator==(const Ended&) const = default;
@@ -171,9 +194,8 @@ std::string encode(const Frame& frame);
 /// through a step ends each batch of frames with this one.
 constexpr std::string_view k_flush{"\0\1\0\0\0\n", k_header + 1};
 
-class Decoder : public FrameDecoder<Frame> {
-public:
-    Decoder();
-};
+using Decoder = FrameDecoder<Frame>;
 
 } // namespace gpuq::wire
+
+extern template class gpuq::wire::FrameDecoder<gpuq::wire::Frame>;

@@ -27,12 +27,8 @@ namespace gpuq::wire::remote {
 constexpr std::string_view k_marker = "\x1dgpuq-serve\x1d\n";
 /// Maximum number of bytes before the marker.
 constexpr std::size_t k_most_greeting = 256 << 10;
-constexpr int k_version = 3;
+constexpr int k_version = 1;
 constexpr int k_oldest_version = 1;
-/// The first version with Dial and the stream frames.
-constexpr int k_version_of_forwards = 2;
-/// The first version that counts received signals.
-constexpr int k_version_of_signals = 3;
 /// Limit of unacknowledged output: serve keeps that much and then stops reading from the verb.
 constexpr std::uint64_t k_output_room = 4 << 20;
 /// Limit of unacknowledged input, in serve and in the client.
@@ -59,6 +55,7 @@ constexpr std::size_t k_longest_argument = 4096;
 // Client to serve.
 /// First frame of every connection. Output is sent starting at these offsets.
 struct Open {
+    static constexpr std::uint8_t k_type = 1;
     int version = k_version;
     int oldest = k_oldest_version;
     std::string session;
@@ -72,6 +69,7 @@ struct Open {
 /// Starts the verb, once per session: sent after Hello has reported that the session is unknown, or
 /// before Hello if `brief`.
 struct Start {
+    static constexpr std::uint8_t k_type = 2;
     std::vector<std::string> arguments;
     std::string directory; ///< empty: the home directory
     std::vector<std::string> variables;
@@ -90,44 +88,52 @@ struct Start {
 };
 /// Output up to these offsets has been shown or cannot be lost any more.
 struct Taken {
+    static constexpr std::uint8_t k_type = 3;
     std::uint64_t out = 0, err = 0;
     bool operator==(const Taken&) const = default;
 };
 struct Input {
+    static constexpr std::uint8_t k_type = 4;
     std::uint64_t offset = 0;
-    std::string bytes;
+    Rest bytes;
     bool operator==(const Input&) const = default;
 };
 struct InputEnd {
+    static constexpr std::uint8_t k_type = 5;
     std::uint64_t offset = 0;
     bool operator==(const InputEnd&) const = default;
 };
 struct Resize {
+    static constexpr std::uint8_t k_type = 6;
     TerminalSize size;
     bool redraw = false; ///< something has overwritten the verb's output on the screen
     bool operator==(const Resize&) const = default;
 };
 struct Signal {
+    static constexpr std::uint8_t k_type = 7;
     int number = 0;
-    std::uint64_t place = 0; ///< the session's first signal is 1; 0: the client does not count
+    std::uint64_t place = 0; ///< the session's first signal is 1
     bool operator==(const Signal&) const = default;
 };
 /// A process has connected to a local port of the client; serve connects it to entry `forward` of
 /// Start's list. Streams live as long as the connection; the client chooses their numbers and never
 /// reuses one.
 struct Dial {
+    static constexpr std::uint8_t k_type = 9;
     std::uint32_t stream = 0;
     std::uint32_t forward = 0;
     bool operator==(const Dial&) const = default;
 };
 /// The client leaves for good. If the verb has not ended, it is hung up.
 struct Bye {
+    static constexpr std::uint8_t k_type = 8;
     bool operator==(const Bye&) const = default;
 };
 
 // Serve to client.
 /// First frame of serve. For an unknown session no verb is running; Start creates one.
 struct Hello {
+    static constexpr std::uint8_t k_type = 65;
     int version = k_version;
     std::string program; ///< gpuq's version on the login host
     std::string host;
@@ -138,24 +144,28 @@ struct Hello {
     bool operator==(const Hello&) const = default;
 };
 struct Output {
+    static constexpr std::uint8_t k_type = 66;
     Stream stream = Stream::out;
     std::uint64_t offset = 0;
-    std::string bytes;
+    Rest bytes;
     bool operator==(const Output&) const = default;
 };
 struct InputTaken {
+    static constexpr std::uint8_t k_type = 67;
     std::uint64_t offset = 0;
     std::uint64_t room = 0;
     bool operator==(const InputTaken&) const = default;
 };
 /// Number of signals received since the session began.
 struct SignalTaken {
+    static constexpr std::uint8_t k_type = 71;
     std::uint64_t count = 0;
     bool operator==(const SignalTaken&) const = default;
 };
 /// The verb is showing a run from these offsets of a link: the position to resume from if serve is
 /// lost. Link 0: the log, from its beginning.
 struct Following {
+    static constexpr std::uint8_t k_type = 68;
     std::string key;
     std::uint32_t job = 0;
     int link = 1;
@@ -164,6 +174,7 @@ struct Following {
 };
 /// Data about a run that `connect --config` needs on the client's machine.
 struct SshTarget {
+    static constexpr std::uint8_t k_type = 72;
     std::string key;
     std::uint32_t job = 0; ///< 0: no job yet
     std::string user;      ///< the login name
@@ -171,12 +182,14 @@ struct SshTarget {
 };
 /// The verb has ended. All its output is sent before this frame.
 struct Exit {
+    static constexpr std::uint8_t k_type = 69;
     int status = 0;
     std::uint64_t out = 0, err = 0;
     bool operator==(const Exit&) const = default;
 };
 /// Sent instead of any other frame, as the last one: the reason, in a sentence.
 struct Failure {
+    static constexpr std::uint8_t k_type = 70;
     Error::Kind kind = Error::Kind::internal;
     std::string text;
     bool operator==(const Failure&) const = default;
@@ -185,29 +198,34 @@ struct Failure {
 // Both ways.
 /// Serve returns each heartbeat unchanged.
 struct Beat {
+    static constexpr std::uint8_t k_type = 32;
     std::uint64_t number = 0;
     bool operator==(const Beat&) const = default;
 };
 
 struct StreamBytes {
+    static constexpr std::uint8_t k_type = 33;
     std::uint32_t stream = 0;
-    std::string bytes;
+    Rest bytes;
     bool operator==(const StreamBytes&) const = default;
 };
 /// The receiver accepts `count` more bytes; the initial window is k_stream_room.
 struct StreamTaken {
+    static constexpr std::uint8_t k_type = 34;
     std::uint32_t stream = 0;
     std::uint32_t count = 0;
     bool operator==(const StreamTaken&) const = default;
 };
 /// No more bytes from this side. When both sides have sent it, the stream is closed.
 struct StreamEnd {
+    static constexpr std::uint8_t k_type = 35;
     std::uint32_t stream = 0;
     bool operator==(const StreamEnd&) const = default;
 };
 /// The stream is closed at once and bytes in flight are dropped; `why` is a message for the user or
 /// empty.
 struct StreamClosed {
+    static constexpr std::uint8_t k_type = 36;
     std::uint32_t stream = 0;
     std::string why;
     bool operator==(const StreamClosed&) const = default;
@@ -224,10 +242,7 @@ std::string output_header(Stream stream, std::uint64_t offset, std::size_t size)
 /// Encodes a frame. A payload larger than `k_max_payload` is a programming error.
 std::string encode(const Frame& frame);
 
-class Decoder : public FrameDecoder<Frame> {
-public:
-    Decoder();
-};
+using Decoder = FrameDecoder<Frame>;
 
 /// Content of an Output frame, not copied: valid as long as the buffer that was read.
 struct OutputBytes {
@@ -271,3 +286,5 @@ private:
 };
 
 } // namespace gpuq::wire::remote
+
+extern template class gpuq::wire::FrameDecoder<gpuq::wire::remote::Frame>;

@@ -18,6 +18,7 @@ public:
     std::map<std::string, std::string> programs;
     std::set<std::size_t> late;               ///< indices of tasks that hang
     std::map<std::size_t, std::string> dying; ///< tasks that die, with their last message
+    std::set<std::size_t> truncated;          ///< tasks whose answer lacks its last byte
 
     Result<DirectoryFacts> directory(const std::string& path) override
     {
@@ -83,7 +84,9 @@ public:
             } else if (dying.contains(i)) {
                 answers.push_back({Answer::Kind::died, dying.at(i)});
             } else {
-                answers.push_back({Answer::Kind::done, work[i]()});
+                const std::string text = work[i]();
+                answers.push_back(
+                    {Answer::Kind::done, text.substr(0, text.size() - truncated.count(i))});
             }
         }
         return answers;

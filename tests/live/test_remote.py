@@ -441,7 +441,7 @@ def test_lines_for_ssh_are_not_the_hosts(login):
         "    # The host is authenticated already: gpuq connects through the login host.\n"
         "    StrictHostKeyChecking no\n    UserKnownHostsFile /dev/null\n    LogLevel ERROR\n")
     config = login.folder / "made"
-    for data in (peers.output(0, 0, evil) + peers.ended(0, len(evil)),  # an older gpuq
+    for data in (peers.output(0, 0, evil) + peers.ended(0, len(evil)),  # no SshTarget
                  peers.output(0, 0, evil) + peers.ended(1, len(evil)),
                  peers.ssh_target(user="ada\n" + evil.decode()) + peers.ended(),
                  peers.ssh_target(user="-oProxyCommand=id") + peers.ended(),

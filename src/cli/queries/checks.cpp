@@ -2,6 +2,7 @@
 #include "cli/queries/checks.h"
 
 #include "cli/queries/node_check.h"
+#include "core/codec.h"
 #include "embedded/cluster.h"
 #include "ports/accounting.h"
 #include "ports/cluster.h"
@@ -165,15 +166,17 @@ std::vector<Check> checks(NodeQueries nodes)
 std::vector<Finding> findings_of(const Check& check, const Host::Answer& answer,
                                  std::chrono::seconds patience)
 {
-    if (answer.kind == Host::Answer::Kind::done) {
-        return unpacked(answer.text);
+    const bool is_done = answer.kind == Host::Answer::Kind::done;
+    if (auto found = is_done ? decoded<std::vector<Finding>>(answer.text) : std::nullopt) {
+        return *std::move(found);
     }
     const bool is_late = answer.kind == Host::Answer::Kind::late;
     auto findings = unknown(check.names, "could not be checked");
     findings.front().level = Level::problem;
     findings.front().text =
         is_late ? fmt::format("no answer within {} s", patience.count())
-                : fmt::format("the check ended: {}", answer.text.empty() ? "killed" : answer.text);
+                : fmt::format("the check ended: {}",
+                              is_done || answer.text.empty() ? "killed" : answer.text);
     findings.front().remedy =
         is_late ? "a file server hangs, or a daemon hangs or is down (slurmctld, munged)" : "";
     return findings;
@@ -203,7 +206,7 @@ std::vector<Finding> examine(Services& services, NodeQueries nodes)
     const std::vector<Check> all = checks(nodes);
     std::vector<std::function<std::string()>> work;
     for (const Check& check : all) {
-        work.emplace_back([&services, &check] { return packed(check.work(services)); });
+        work.emplace_back([&services, &check] { return encoded(check.work(services)); });
     }
     const auto patience = nodes == NodeQueries::yes ? k_patience_with_nodes : k_patience;
     const auto answers = services.host().apart(work, patience);

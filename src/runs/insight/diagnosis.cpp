@@ -408,30 +408,6 @@ std::string_view word(Level level)
     return "unknown";
 }
 
-std::string packed(const std::vector<Finding>& findings)
-{
-    std::string text;
-    for (const Finding& one : findings) {
-        text += fmt::format("{1}{0}{2}{0}{3}{0}{4}{5}", k_field, one.check,
-                            static_cast<int>(one.level), one.text, one.remedy, k_record);
-    }
-    return text;
-}
-
-std::vector<Finding> unpacked(std::string_view text)
-{
-    std::vector<Finding> findings;
-    for (const std::string& record : split(text, k_record)) {
-        auto fields = split(record, k_field);
-        fields.resize(4);
-        const auto level = whole_number(fields[1]);
-        const bool known = level && *level <= static_cast<int>(Level::unknown);
-        findings.push_back(
-            {fields[0], known ? static_cast<Level>(*level) : Level::unknown, fields[2], fields[3]});
-    }
-    return findings;
-}
-
 std::vector<Finding> assess_controller(const Controller& controller, const Answered& answered)
 {
     const auto took = answered.took.count();

@@ -26,12 +26,12 @@ struct Finding {
     std::string remedy; ///< how to fix it; empty if nothing needs fixing
     bool operator==(const Finding&) const = default;
 };
+constexpr Finding::Level last_of(Finding::Level)
+{
+    return Finding::Level::unknown;
+}
 
 std::string_view word(Finding::Level level);
-
-/// Packs findings into a text and unpacks them: for a pipe between processes of one gpuq.
-std::string packed(const std::vector<Finding>& findings);
-std::vector<Finding> unpacked(std::string_view text);
 
 /// How Slurm responded: the time it took, and this host's clock before and after.
 struct Answered {

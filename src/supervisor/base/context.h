@@ -26,6 +26,10 @@ namespace gpuq::supervisor {
 
 /// Whether Slurm itself has ended the job, whose processes may still be terminating.
 enum class JobEnd { to_come, over };
+constexpr JobEnd last_of(JobEnd)
+{
+    return JobEnd::over;
+}
 
 /// Interfaces to the outside. `cluster` is opened only in short-lived child processes, because
 /// libslurm may block for ten seconds or call exit().

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/base/helper.h"
 
-#include "core/number.h"
 #include "io/subprocess.h"
 #include "log/log.h"
 #include "ports/cluster.h"
 #include "runs/queues.h"
-#include "supervisor/base/fields.h"
 #include "supervisor/base/job_signals.h"
 
 #include <fmt/format.h>
@@ -14,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -59,45 +56,20 @@ bool has_grace(const Job& job)
            *job.ends_at + 1min < *job.started_at + *job.walltime;
 }
 
-constexpr int k_unknown = -1;
-
 /// Whether a job in these comma-separated partitions may be preempted with a grace period.
-int may_get_grace(Cluster& cluster, const std::string& queues)
+std::optional<bool> may_get_grace(Cluster& cluster, const std::string& queues)
 {
     const auto partitions = cluster.partitions();
     if (!partitions) {
-        return k_unknown;
+        return std::nullopt;
     }
     const auto gives = [&](const Partition& queue) {
         return queue.grace.count() > 0 && names_queue(queues, queue.name);
     };
-    return std::any_of(partitions->begin(), partitions->end(), gives) ? 1 : 0;
+    return std::any_of(partitions->begin(), partitions->end(), gives);
 }
 
 } // namespace
-
-std::string packed(const HelperWork& work, std::optional<JobId> job)
-{
-    std::vector<std::string> fields{std::to_string(static_cast<int>(work.kind)),
-                                    job ? std::to_string(job->value) : ""};
-    fields.insert(fields.end(), work.inputs.begin(), work.inputs.end());
-    return packed_fields(fields);
-}
-
-std::optional<HelperRequest> helper_request_in(std::string_view packed)
-{
-    const std::vector<std::string> fields = fields_in(packed);
-    const auto kind = fields.size() < 2 ? std::nullopt : whole_number(fields[0]);
-    if (!kind || *kind > static_cast<std::uint64_t>(HelperWork::Kind::withdraw)) {
-        return std::nullopt;
-    }
-    HelperRequest request;
-    request.work = {static_cast<HelperWork::Kind>(*kind), {fields.begin() + 2, fields.end()}};
-    if (const auto job = whole_number(fields[1])) {
-        request.job = JobId{static_cast<std::uint32_t>(*job)};
-    }
-    return request;
-}
 
 Helper::Helper(pid_t pid, Descriptor answer)
     : m_pid(pid)
@@ -121,7 +93,7 @@ std::optional<Helper> Helper::fork(const std::function<std::string()>& work)
 std::optional<Helper> Helper::execute(const Options& options, const HelperWork& work)
 {
     auto pipe = make_pipe();
-    const auto input = file_in_memory(packed(work, options.job));
+    const auto input = file_in_memory(encoded(HelperRequest{work, options.job}));
     if (!pipe || !input) {
         return std::nullopt;
     }
@@ -158,41 +130,17 @@ std::string Helper::finish()
     return std::move(m_output);
 }
 
-std::string query_job(Services& services, JobId job, const std::string& queues)
+std::optional<JobNews> query_job(Services& services, JobId job, const std::string& queues)
 {
     auto cluster = services.cluster();
     const auto found = cluster ? (*cluster)->job(job) : Result<Job>(cluster.error());
     if (!found) {
-        return "";
-    }
-    const std::int64_t ends_at =
-        found->ends_at ? found->ends_at->time_since_epoch().count() : std::int64_t{0};
-    // While its processes are ending, only the outcome shows the reason.
-    const JobState state = found->outcome.value_or(found->state);
-    return fmt::format("{} {} {} {:d} {}\n", static_cast<int>(state), ends_at,
-                       found->walltime.value_or(0min).count(), has_grace(*found),
-                       queues.empty() ? k_unknown : may_get_grace(**cluster, queues));
-}
-
-std::optional<JobNews> job_news_in(const std::string& answer)
-{
-    int state = 0, has_grace = 0, may_get_grace = 0;
-    long long ends_at = 0, walltime = 0;
-    if (std::sscanf(answer.c_str(), "%d %lld %lld %d %d", &state, &ends_at, &walltime, &has_grace,
-                    &may_get_grace) != 5) {
         return std::nullopt;
     }
-    JobNews news{static_cast<JobState>(state), {}, {}, has_grace != 0, {}};
-    if (may_get_grace != k_unknown) {
-        news.may_get_grace = may_get_grace != 0;
-    }
-    if (ends_at > 0) {
-        news.ends_at = Time{std::chrono::microseconds{ends_at}};
-    }
-    if (walltime > 0) {
-        news.walltime = std::chrono::minutes(walltime);
-    }
-    return news;
+    // While its processes are ending, only the outcome shows the reason.
+    return JobNews{found->outcome.value_or(found->state), found->ends_at, found->walltime,
+                   has_grace(*found),
+                   queues.empty() ? std::nullopt : may_get_grace(**cluster, queues)};
 }
 
 std::string complete_job(Services& services, JobId job, int status)
@@ -211,7 +159,7 @@ StartCompletion completion_by_fork(Services& services, JobId job, int status)
 StartCompletion completion_by_exec(const Options& options, int status)
 {
     return [&options, status] {
-        return Helper::execute(options, {HelperWork::Kind::complete, {std::to_string(status)}});
+        return Helper::execute(options, {HelperWork::Kind::complete, encoded(status)});
     };
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/codec.h"
 #include "ports/job.h"
 #include "supervisor/base/context.h"
 #include "supervisor/base/descriptor.h"
@@ -9,13 +10,11 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <sys/types.h>
-#include <vector>
 
 namespace gpuq::supervisor {
 
-/// What an executed helper does, and with which inputs: see supervisor/helper_work.cpp.
+/// What an executed helper does, and with which input: see supervisor/helper_work.cpp.
 struct HelperWork {
     enum class Kind {
         query_job,
@@ -28,15 +27,17 @@ struct HelperWork {
         withdraw
     };
     Kind kind = Kind::query_job;
-    std::vector<std::string> inputs = {};
+    std::string input = {}; ///< encoded (core/codec.h)
 };
-/// The text passed to the helper's stdin, which also names the job.
-std::string packed(const HelperWork& work, std::optional<JobId> job);
+constexpr HelperWork::Kind last_of(HelperWork::Kind)
+{
+    return HelperWork::Kind::withdraw;
+}
+/// Passed to the helper's stdin.
 struct HelperRequest {
     HelperWork work;
     std::optional<JobId> job;
 };
-std::optional<HelperRequest> helper_request_in(std::string_view packed);
 
 /// A child process that performs one operation whose calls may block or, like libslurm, end their
 /// process. The only descriptor left open in it is the pipe for its answer. Nullopt if no process,
@@ -77,11 +78,11 @@ struct JobNews {
     bool has_grace = false; ///< preempted: a job of higher priority takes its place at `ends_at`
     std::optional<bool> may_get_grace; ///< whether its partitions have a preemption grace period;
                                        ///< set only if requested
+    bool operator==(const JobNews&) const = default;
 };
 /// `queues`: the job's partitions, if `may_get_grace` is wanted, which needs another call; else
-/// empty.
-std::string query_job(Services& services, JobId job, const std::string& queues);
-std::optional<JobNews> job_news_in(const std::string& answer);
+/// empty. Nullopt if Slurm does not answer.
+std::optional<JobNews> query_job(Services& services, JobId job, const std::string& queues);
 
 /// Ends the allocation with `status`. Returns `done` if Slurm has confirmed it.
 std::string complete_job(Services& services, JobId job, int status);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 namespace gpuq::supervisor {
@@ -99,14 +98,13 @@ void ChainKeeper::drop(Running& running)
 void ChainKeeper::handle(const PollSet& polls, Steady now)
 {
     if (const auto output = answer(m_submission, polls, now)) {
-        submitted(*output, now);
+        submitted(decoded<NextSubmission>(*output), now);
     }
     if (const auto output = answer(m_search, polls, now)) {
-        // An empty answer comes from a helper that died, not from an empty directory.
-        on_checkpoints(output->empty() ? m_checkpoints : parse_checkpoints(*output), now);
+        on_checkpoints(decoded<CheckpointSet>(*output).value_or(m_checkpoints), now);
     }
     if (const auto output = answer(m_settling, polls, now)) {
-        m_outcome = parse_link_outcome(*output);
+        m_outcome = decoded<LinkOutcome>(*output);
         if (m_outcome) {
             on_checkpoints(m_outcome->candidates, now);
         } else {
@@ -158,24 +156,22 @@ void ChainKeeper::submit(Steady now)
 {
     m_submit_at.reset();
     start(m_submission, now, k_submit_patience,
-          {HelperWork::Kind::submit, {std::to_string(m_link_start.length.count())}});
+          {HelperWork::Kind::submit, encoded(m_link_start.length)});
 }
 
-void ChainKeeper::submitted(const std::string& answer, Steady now)
+void ChainKeeper::submitted(const std::optional<NextSubmission>& next, Steady now)
 {
     Event event;
     event.at = m_clock.now();
-    if (unsigned id = 0; std::sscanf(answer.c_str(), "job %u", &id) == 1) {
+    if (next && next->job) {
         event.kind = Event::Kind::next_submitted;
-        event.job = id;
+        event.job = next->job->value;
         m_journal(std::move(event));
-    } else if (answer != "none") {
+    } else if (!next || next->failure) {
         m_submit_at = now + k_submit_again;
         if (!std::exchange(m_reported_failure, true)) {
             event.kind = Event::Kind::next_failed;
-            constexpr std::string_view k_later = "later ";
-            event.detail = answer.starts_with(k_later) ? answer.substr(k_later.size())
-                                                       : "Slurm does not answer";
+            event.detail = next ? *next->failure : "Slurm does not answer";
             m_journal(std::move(event));
         }
     }
@@ -185,7 +181,7 @@ void ChainKeeper::check_checkpoints(Steady now)
 {
     m_check_at.reset();
     start(m_search, now, k_search_patience,
-          {HelperWork::Kind::find_checkpoints, {packed(m_checkpoints)}});
+          {HelperWork::Kind::find_checkpoints, encoded(m_checkpoints)});
 }
 
 void ChainKeeper::on_checkpoints(CheckpointSet candidates, Steady now)
@@ -239,8 +235,7 @@ void ChainKeeper::conclude(const Ending& ending, bool by_itself, Steady now)
     drop(m_submission);
     m_self.ending = ending;
     start(m_settling, now, k_conclude_patience,
-          {HelperWork::Kind::conclude,
-           {packed(m_self), packed(m_checkpoints), by_itself ? "1" : ""}});
+          {HelperWork::Kind::conclude, encoded(m_self, m_checkpoints, by_itself)});
     if (!m_settling.helper) {
         give_up_settling();
     }

@@ -72,7 +72,8 @@ private:
     void start(Running& running, Steady now, std::chrono::seconds patience, const HelperWork& work);
     std::optional<std::string> answer(Running& running, const PollSet& polls, Steady now);
     void submit(Steady now);
-    void submitted(const std::string& answer, Steady now);
+    /// Nullopt: the helper gave no answer.
+    void submitted(const std::optional<NextSubmission>& next, Steady now);
     void check_checkpoints(Steady now);
     void on_checkpoints(CheckpointSet candidates, Steady now);
     void drop(Running& running);

@@ -13,14 +13,10 @@
 #include "runs/records/record.h"
 #include "runs/succession.h"
 #include "supervisor/base/check_command.h"
-#include "supervisor/base/fields.h"
 #include "supervisor/base/keytab.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <sys/stat.h>
 #include <thread>
@@ -276,12 +272,12 @@ CheckpointSet find_checkpoints(Store& store, const Run& run, const CheckpointSet
     return candidates;
 }
 
-std::string find_checkpoints_again(Services& services, const Options& options,
-                                   const CheckpointSet& before)
+std::optional<CheckpointSet> find_checkpoints_again(Services& services, const Options& options,
+                                                    const CheckpointSet& before)
 {
     auto store = services.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
-    return run ? packed(find_checkpoints(**store, *run, before)) : "";
+    return run ? std::optional(find_checkpoints(**store, *run, before)) : std::nullopt;
 }
 
 LinkStart first_link_start(const Request& request)
@@ -370,12 +366,12 @@ PredecessorCheck check_predecessor(Services& services, const Options& options)
     return predecessor;
 }
 
-std::string submit_next(Services& services, const Options& options, seconds own_length)
+NextSubmission submit_next(Services& services, const Options& options, seconds own_length)
 {
     auto store = services.store(options.state_dir);
     const auto run = store ? run_of(**store, options) : Result<Run>(store.error());
     if (!run) {
-        return "later " + run.error().text;
+        return {std::nullopt, run.error().text};
     }
     std::vector<LinkPast> links = read_links(**store, run->key, options.link);
     // Assume that this link uses all of its time.
@@ -386,16 +382,17 @@ std::string submit_next(Services& services, const Options& options, seconds own_
     const seconds length = next_length(run->request, links, *self.started_at + own_length);
     const auto& most = run->request.chain->max_links;
     if (length < 5s || (most && options.link.value >= *most)) {
-        return "none";
+        return {};
     }
     auto cluster = services.cluster();
     if (!cluster) {
-        return "later " + cluster.error().text;
+        return {std::nullopt, cluster.error().text};
     }
     NextLink next = next_of(options, length);
     next.exclude = avoidable(**cluster, run->request, failed_nodes(links));
     const auto job = submit_link(**store, **cluster, services.clock, *run, next);
-    return job ? fmt::format("job {}", job->value) : "later " + job.error().text;
+    return job ? NextSubmission{*job, std::nullopt}
+               : NextSubmission{std::nullopt, job.error().text};
 }
 
 LinkOutcome conclude(Services& services, const Options& options, LinkPast self,
@@ -456,175 +453,6 @@ void withdraw_next(Services& services, const Options& options)
     if (auto cluster = services.cluster()) {
         (void)withdraw_link(**store, **cluster, *run, LinkNumber{options.link.value + 1});
     }
-}
-
-// Texts passed between processes.
-
-std::string packed(const CheckpointSet& candidates)
-{
-    std::vector<std::string> fields;
-    for (const CheckedCheckpoint& checked : candidates) {
-        fields.push_back(checked.found.path);
-        fields.push_back(fmt::format("{}", static_cast<int>(checked.found.verdict)));
-        fields.push_back(checked.found.why);
-        fields.push_back(fmt::format("{}", checked.found.modified.time_since_epoch().count()));
-        fields.push_back(fmt::format("{}", checked.found.bytes));
-        fields.push_back(fmt::format("{}", checked.found.inode));
-        fields.push_back(checked.found.step ? fmt::format("{}", *checked.found.step) : "");
-        fields.push_back(!checked.valid ? "" : *checked.valid ? "1" : "0");
-    }
-    return packed_fields(fields);
-}
-
-namespace {
-
-template <typename Number>
-Number number_in(const std::string& text)
-{
-    Number number{};
-    std::from_chars(text.data(), text.data() + text.size(), number);
-    return number;
-}
-
-constexpr std::size_t k_checkpoint_fields = 8;
-
-std::string packed_time(const std::optional<Time>& time)
-{
-    return time ? fmt::format("{}", time->time_since_epoch().count()) : "";
-}
-
-std::optional<Time> time_in(const std::string& text)
-{
-    return text.empty()
-               ? std::nullopt
-               : std::optional(Time{std::chrono::microseconds{number_in<std::int64_t>(text)}});
-}
-
-std::string packed_ending(const std::optional<Ending>& ending)
-{
-    return ending ? to_json(*ending) : "";
-}
-
-std::optional<Ending> ending_in(const std::string& text)
-{
-    auto ending = ending_from_json(text);
-    return ending ? std::optional(*std::move(ending)) : std::nullopt;
-}
-
-} // namespace
-
-CheckpointSet parse_checkpoints(std::string_view packed)
-{
-    CheckpointSet candidates;
-    const std::vector<std::string> fields = fields_in(packed);
-    for (std::size_t i = 0; i + k_checkpoint_fields <= fields.size(); i += k_checkpoint_fields) {
-        CheckedCheckpoint checked;
-        checked.found.path = fields[i];
-        checked.found.verdict = static_cast<checkpoint::Verdict>(number_in<int>(fields[i + 1]));
-        checked.found.why = fields[i + 2];
-        checked.found.modified =
-            Time{std::chrono::microseconds{number_in<std::int64_t>(fields[i + 3])}};
-        checked.found.bytes = number_in<std::uint64_t>(fields[i + 4]);
-        checked.found.inode = number_in<std::uint64_t>(fields[i + 5]);
-        if (!fields[i + 6].empty()) {
-            checked.found.step = number_in<std::uint64_t>(fields[i + 6]);
-        }
-        if (!fields[i + 7].empty()) {
-            checked.valid = fields[i + 7] == "1";
-        }
-        candidates.push_back(std::move(checked));
-    }
-    return candidates;
-}
-
-std::string packed(const LinkPast& past)
-{
-    return packed_fields({std::to_string(past.link.value), packed_time(past.started_at),
-                          packed_time(past.noticed_at), packed_ending(past.ending), past.host,
-                          past.checkpoint, past.saved_after_notice ? "1" : "",
-                          past.preempted ? "1" : "", past.resumed ? "1" : ""});
-}
-
-std::optional<LinkPast> past_in(std::string_view packed)
-{
-    const std::vector<std::string> fields = fields_in(packed);
-    if (fields.size() != 9) {
-        return std::nullopt;
-    }
-    return LinkPast{LinkNumber{number_in<int>(fields[0])},
-                    time_in(fields[1]),
-                    time_in(fields[2]),
-                    ending_in(fields[3]),
-                    fields[4],
-                    fields[5],
-                    !fields[6].empty(),
-                    !fields[7].empty(),
-                    !fields[8].empty()};
-}
-
-std::string packed(const PredecessorCheck& predecessor)
-{
-    if (!predecessor.link_start) {
-        return packed_fields({predecessor.leave ? "leave" : "wait", predecessor.wait});
-    }
-    const LinkStart& link_start = *predecessor.link_start;
-    return packed_fields({"turn", std::string(word(link_start.restart)), link_start.checkpoint,
-                          fmt::format("{}", link_start.length.count()),
-                          fmt::format("{}", link_start.lead.count()), link_start.why,
-                          packed_ending(link_start.previous), link_start.changed});
-}
-
-std::optional<PredecessorCheck> parse_predecessor_check(std::string_view packed)
-{
-    const std::vector<std::string> fields = fields_in(packed);
-    PredecessorCheck predecessor;
-    if (fields.size() == 2) {
-        predecessor.leave = fields[0] == "leave";
-        predecessor.wait = fields[1];
-        return predecessor;
-    }
-    if (fields.size() != 8) {
-        return std::nullopt;
-    }
-    LinkStart link_start;
-    link_start.restart = restart_from_word(fields[1]).value_or(Restart::node);
-    link_start.checkpoint = fields[2];
-    link_start.length = seconds(number_in<std::int64_t>(fields[3]));
-    link_start.lead = seconds(number_in<std::int64_t>(fields[4]));
-    link_start.why = fields[5];
-    link_start.previous = ending_in(fields[6]);
-    link_start.changed = fields[7];
-    predecessor.link_start = std::move(link_start);
-    return predecessor;
-}
-
-std::string packed(const LinkOutcome& outcome)
-{
-    if (outcome.verdict.decision == Verdict::Decision::wait) {
-        return ""; // as if there were no answer
-    }
-    return packed_fields({outcome.verdict.decision == Verdict::Decision::next_link ? "on" : "over",
-                          outcome.verdict.why, packed_ending(outcome.verdict.ending),
-                          outcome.next ? fmt::format("{}", outcome.next->value) : "",
-                          packed(outcome.candidates)});
-}
-
-std::optional<LinkOutcome> parse_link_outcome(std::string_view packed)
-{
-    const std::vector<std::string> fields = fields_in(packed);
-    if (fields.size() != 5) {
-        return std::nullopt;
-    }
-    LinkOutcome outcome;
-    outcome.verdict.decision =
-        fields[0] == "on" ? Verdict::Decision::next_link : Verdict::Decision::over;
-    outcome.verdict.why = fields[1];
-    outcome.verdict.ending = ending_in(fields[2]);
-    if (!fields[3].empty()) {
-        outcome.next = JobId{number_in<std::uint32_t>(fields[3])};
-    }
-    outcome.candidates = parse_checkpoints(fields[4]);
-    return outcome;
 }
 
 } // namespace gpuq::supervisor

@@ -8,11 +8,11 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 /// The disk and Slurm operations of a chain. All of them may block for a long time; they are called
-/// in helper processes (supervisor/base/helper.h), which return their results as packed texts.
+/// in helper processes (supervisor/base/helper.h), which return their results encoded
+/// (core/codec.h).
 namespace gpuq::supervisor {
 
 /// A checkpoint of the program, with the result of the user's own check (--valid).
@@ -29,19 +29,13 @@ bool is_usable(const CheckedCheckpoint& checked, const Chain& chain);
 /// The newest usable checkpoint, or nullptr; points into `candidates`.
 const CheckedCheckpoint* newest_usable(const CheckpointSet& candidates, const Chain& chain);
 
-std::string packed(const CheckpointSet& candidates);
-CheckpointSet parse_checkpoints(std::string_view packed);
-
 /// Scans again; `before` is the previous result. New complete checkpoints are checked by the user's
 /// own command, and the newest two usable ones are kept out of the program's reach.
 CheckpointSet find_checkpoints(Store& store, const Run& run, const CheckpointSet& before);
 
-/// The same for the run with this record on disk. Returns the packed result; empty: there is none.
-std::string find_checkpoints_again(Services& services, const Options& options,
-                                   const CheckpointSet& before);
-
-std::string packed(const LinkPast& past);
-std::optional<LinkPast> past_in(std::string_view packed);
+/// The same for the run with this record on disk; nullopt if it cannot be read.
+std::optional<CheckpointSet> find_checkpoints_again(Services& services, const Options& options,
+                                                    const CheckpointSet& before);
 
 /// How a link starts.
 struct LinkStart {
@@ -54,6 +48,7 @@ struct LinkStart {
                                     ///< itself
     std::string changed; ///< program files changed since the previous link, comma-separated; empty:
                          ///< none
+    bool operator==(const LinkStart&) const = default;
 };
 
 /// How the first link starts.
@@ -65,15 +60,19 @@ struct PredecessorCheck {
     std::optional<LinkStart> link_start;
     bool leave = false; ///< the run is over, and that is recorded on disk
     std::string wait;   ///< why there is no answer yet
+    bool operator==(const PredecessorCheck&) const = default;
 };
 PredecessorCheck check_predecessor(Services& services, const Options& options);
-std::string packed(const PredecessorCheck& predecessor);
-std::optional<PredecessorCheck> parse_predecessor_check(std::string_view packed);
 
-/// Submits the link after this one, which lasts `own_length`. Returns `job ID`, `later WHY` or
-/// `none`.
-std::string submit_next(Services& services, const Options& options,
-                        std::chrono::seconds own_length);
+/// The submission of the next link. Without a job and a failure, no further link is needed.
+struct NextSubmission {
+    std::optional<JobId> job;
+    std::optional<std::string> failure; ///< try again later
+    bool operator==(const NextSubmission&) const = default;
+};
+/// Submits the link after this one, which lasts `own_length`.
+NextSubmission submit_next(Services& services, const Options& options,
+                           std::chrono::seconds own_length);
 
 /// The result after the end of the program: whether the run continues, and if so, the job of its
 /// next link. Decision::wait: the record of the run could not be read.
@@ -81,13 +80,17 @@ struct LinkOutcome {
     Verdict verdict;
     CheckpointSet candidates;
     std::optional<JobId> next;
+    bool operator==(const LinkOutcome&) const = default;
 };
+/// False for an answer that is as good as none.
+inline bool is_valid(const LinkOutcome& outcome)
+{
+    return outcome.verdict.decision != Verdict::Decision::wait;
+}
 /// `self`: this link as far as this process knows it, including its ending. `by_itself`: the
 /// program ended without being killed, so the files it wrote last are final.
 LinkOutcome conclude(Services& services, const Options& options, LinkPast self,
                      const CheckpointSet& before, bool by_itself);
-std::string packed(const LinkOutcome& outcome);
-std::optional<LinkOutcome> parse_link_outcome(std::string_view packed);
 
 /// Cancels the job of the next link once it is on disk that the run is over. If Slurm does not
 /// answer, the job stays; once started, it sees that the run is over and leaves.

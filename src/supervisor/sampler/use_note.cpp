@@ -31,9 +31,7 @@ std::string note_use(Services& services, const Options& options, milliseconds al
 void UseNote::begin(milliseconds allocated, JobEnd end, Clock::time_point now)
 {
     m_gives_up_at = now + m_options.patience.noting;
-    m_helper = Helper::execute(
-        m_options, {HelperWork::Kind::note,
-                    {std::to_string(allocated.count()), end == JobEnd::over ? "over" : "to_come"}});
+    m_helper = Helper::execute(m_options, {HelperWork::Kind::note, encoded(allocated, end)});
 }
 
 void UseNote::finish()

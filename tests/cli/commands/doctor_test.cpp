@@ -89,10 +89,13 @@ TEST_F(Doctor, ACheckThatHangsIsAProblemOfItsOwn)
 {
     m_services.machine.late = {5}; // the check of the state directory
     m_services.machine.dying[1] = "Slurm's configuration can't be used: line 3\n";
+    m_services.machine.truncated = {4};
     const Use result = doctor();
     EXPECT_EQ(result.status, 1);
     EXPECT_THAT(result.out, ContainsRegex("\nproblem +state-folder +no answer within 25 s"));
     EXPECT_THAT(result.out, ContainsRegex("\nproblem +slurm +the check ended: Slurm's"));
+    EXPECT_THAT(result.out, ContainsRegex("\nproblem +srun +the check ended: killed"));
+    EXPECT_THAT(result.out, ContainsRegex("\nunknown +supervisor "));
     EXPECT_THAT(result.out, ContainsRegex("\nok +queue "));
 }
 

@@ -14,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Level = Finding::Level;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr Time k_now{std::chrono::sys_days{std::chrono::year{2026} / 11 / 21}};
@@ -317,17 +316,6 @@ TEST(Diagnosis, ANodeSaysWhatItSees)
     EXPECT_EQ(one(blind, "nodes-see-supervisor").level, Level::problem);
     EXPECT_EQ(one(blind, "nodes-submit").level, Level::unknown);
     EXPECT_EQ(one(blind, "node-clock").level, Level::unknown);
-}
-
-TEST(Diagnosis, FindingsSurviveAPipe)
-{
-    const std::vector<Finding> findings = {{"a", Level::problem, "text\nof two lines", "do: x"},
-                                           {"b", Level::ok, "", ""}};
-    EXPECT_EQ(unpacked(packed(findings)), findings);
-    EXPECT_TRUE(unpacked("").empty());
-    EXPECT_THAT(unpacked("x\x1f"
-                         "99"),
-                ElementsAre(Finding{"x", Level::unknown, "", ""}));
 }
 
 } // namespace

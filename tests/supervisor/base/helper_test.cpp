@@ -2,7 +2,6 @@
 #include "supervisor/base/helper.h"
 
 #include "ports/job.h"
-#include "supervisor/chain/chain_work.h"
 #include "supervisor/stage.h"
 
 #include <gtest/gtest.h>
@@ -54,8 +53,8 @@ TEST(Helper, IsAnExecutedProgramWithItsInputs)
     stage.slurm("state", std::to_string(static_cast<int>(JobState::running)));
     stage.slurm("walltime", "90");
     stage.slurm("grace", "60");
-    const auto news = job_news_in(
-        answer_of(Helper::execute(stage.options, {HelperWork::Kind::query_job, {"gpu"}})));
+    const auto news = decoded<JobNews>(answer_of(Helper::execute(
+        stage.options, {HelperWork::Kind::query_job, encoded(std::string("gpu"))})));
     ASSERT_TRUE(news);
     EXPECT_EQ(news->state, JobState::running);
     EXPECT_EQ(news->walltime, 90min);
@@ -64,37 +63,40 @@ TEST(Helper, IsAnExecutedProgramWithItsInputs)
     EXPECT_TRUE(stage.slurm_calls().ends_with("complete 42 7\n")) << stage.slurm_calls();
 }
 
-TEST(HelperRequest, KeepsTheInputs)
+TEST(HelperRequest, KeepsTheInput)
 {
-    const HelperWork work{HelperWork::Kind::note, {"", std::string("a\0b\n", 4), "3:x"}};
-    const auto request = helper_request_in(packed(work, JobId{42}));
-    ASSERT_TRUE(request);
-    EXPECT_EQ(request->work.kind, work.kind);
-    EXPECT_EQ(request->work.inputs, work.inputs);
-    EXPECT_EQ(request->job, JobId{42});
-    EXPECT_EQ(helper_request_in(packed(work, std::nullopt))->job, std::nullopt);
-    EXPECT_FALSE(helper_request_in(""));
-    EXPECT_FALSE(helper_request_in("2:990:"));
+    const HelperWork work{HelperWork::Kind::note, encoded(90ms, JobEnd::over)};
+    for (const auto& job : {std::optional(JobId{42}), std::optional<JobId>()}) {
+        const auto request = decoded<HelperRequest>(encoded(HelperRequest{work, job}));
+        ASSERT_TRUE(request);
+        EXPECT_EQ(request->work.kind, work.kind);
+        EXPECT_EQ(request->work.input, work.input);
+        EXPECT_EQ(request->job, job);
+    }
+    EXPECT_FALSE(decoded<HelperRequest>(""));
+    EXPECT_FALSE(decoded<HelperRequest>(
+        encoded(HelperRequest{{static_cast<HelperWork::Kind>(99), ""}, JobId{42}})));
 }
 
-TEST(HelperRequest, KeepsThePastOfALink)
+TEST(Helper, WithoutItsInputGivesNoAnswer)
 {
-    LinkPast past;
-    past.link = LinkNumber{3};
-    EXPECT_EQ(past_in(packed(past)), past);
-    past.started_at = Time{1'795'180'318s};
-    past.noticed_at = Time{std::chrono::microseconds(1'795'180'400'000'001)};
-    past.ending = Ending{1, Cause::finished, "why", Time{5s}};
-    past.host = "n1";
-    past.checkpoint = "/a b/\n";
-    EXPECT_EQ(past_in(packed(past)), past);
-    past.saved_after_notice = true;
-    EXPECT_EQ(past_in(packed(past)), past);
-    past.preempted = true;
-    EXPECT_EQ(past_in(packed(past)), past);
-    past.resumed = true;
-    EXPECT_EQ(past_in(packed(past)), past);
-    EXPECT_FALSE(past_in("1:3"));
+    Stage stage = Stage::shell("true");
+    for (const auto kind : {HelperWork::Kind::query_job, HelperWork::Kind::complete,
+                            HelperWork::Kind::notice, HelperWork::Kind::conclude}) {
+        EXPECT_EQ(answer_of(Helper::execute(stage.options, {kind, "\1"})), "");
+    }
+    EXPECT_EQ(stage.slurm_calls(), "");
+}
+
+TEST(JobNews, IsNoneFromATruncatedAnswer)
+{
+    const JobNews news{JobState::running, Time{5s}, 90min, true, false};
+    const std::string answer = encoded(news);
+    EXPECT_EQ(decoded<JobNews>(answer), news);
+    for (std::size_t size = 0; size < answer.size(); ++size) {
+        EXPECT_FALSE(decoded<JobNews>(answer.substr(0, size))) << size;
+    }
+    EXPECT_FALSE(decoded<JobNews>('\x7f' + answer.substr(1))) << "no state";
 }
 
 } // namespace
