@@ -129,18 +129,18 @@ bool succeeds(Action action, int port)
     return fine;
 }
 
-bool can_write_all(const std::vector<std::string>& directories)
+bool can_write_all(std::initializer_list<std::string> directories)
 {
     return std::all_of(directories.begin(), directories.end(), [](const std::string& directory) {
         return access((directory + "/cgroup.procs").c_str(), W_OK) == 0;
     });
 }
 
-bool has_all_parts(const std::string& text, const std::vector<std::string>& parts)
+bool has_all_parts(const std::string& text, std::initializer_list<std::string_view> parts)
 {
     std::istringstream stream(text);
     const std::vector<std::string> found{std::istream_iterator<std::string>(stream), {}};
-    return std::all_of(parts.begin(), parts.end(), [&](const std::string& word) {
+    return std::all_of(parts.begin(), parts.end(), [&](std::string_view word) {
         return std::find(found.begin(), found.end(), word) != found.end();
     });
 }
