@@ -1,22 +1,37 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Compiles src/slurm against the headers of other Slurm releases, without linking.
-#
-#   contrib/check-slurm-headers.sh DIR...     each DIR contains slurm/slurm.h, slurm/slurmdb.h, ...
-#
-# DIR can be a Slurm source tree: a missing slurm/slurm_version.h is generated in a temporary directory
-# from slurm_version.h.in and the release in META (or in SLURM_RELEASE, such as 23.11.4).
-set -eu
+# usage: contrib/check-slurm-headers.sh SUITE|DIR...
+# SUITE: a Debian suite such as trixie, whose libslurm-dev is downloaded from the archive that this machine's apt uses.
+# DIR (with a slash): contains slurm/slurm.h, slurm/slurmdb.h, ... It can be a Slurm source tree: a missing
+# slurm/slurm_version.h is generated in a temporary directory from slurm_version.h.in and the release in META (or in
+# SLURM_RELEASE, such as 23.11.4).
+set -Eeuo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || { sed -n '3,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+. contrib/common.sh
+. contrib/debian.sh
+[ $# -gt 0 ] || fail "which Slurm? Give a Debian suite or a directory with slurm/slurm.h"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+# Unpacks SUITE's libslurm-dev below $work/SUITE. apt uses an index of its own there.
+download() {
+    local dir=$work/$1 archive
+    archive=$(sources_of_this_machine | awk '$3 !~ /-/ { print $2; exit }')
+    mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+    echo "deb $archive $1 main" >"$dir/sources.list"
+    options=(-qq -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=- -o APT::Sandbox::User=
+             -o Dir::State::Lists="$dir/lists" -o Dir::Cache="$dir/cache" -o Acquire::Languages=none)
+    apt-get "${options[@]}" update
+    (cd "$dir" && apt-get "${options[@]}" download libslurm-dev)
+    dpkg-deb --extract "$dir"/libslurm-dev_*.deb "$dir"
+}
 
 release_of() {
     if [ -n "${SLURM_RELEASE:-}" ]; then
         echo "$SLURM_RELEASE"
     else
-        sed -n 's/^[[:space:]]*Version:[[:space:]]*\([0-9.]*\).*/\1/p' "$1/META" | head -n 1
+        awk '$1 == "Version:" { print $2; exit }' "$1/META"
     fi
 }
 
@@ -32,6 +47,10 @@ headers_of() {
 
 failed=0
 for dir in "$@"; do
+    if [[ $dir != */* ]]; then
+        download "$dir"
+        dir=$work/$dir/usr/include
+    fi
     rm -rf "$work/slurm"
     headers_of "$dir"
     number=$(sed -n 's/^#define SLURM_VERSION_NUMBER *//p' "$work/slurm/slurm_version.h")
@@ -40,6 +59,6 @@ for dir in "$@"; do
         "${CXX:-c++}" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -isystem "$work" -Isrc \
             "$source" || { verdict=FAILED; failed=1; }
     done
-    echo "$verdict $dir ($number)"
+    echo "$verdict ${dir#"$work"/} ($number)"
 done
 exit $failed
