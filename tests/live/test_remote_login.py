@@ -114,11 +114,27 @@ def asked_again(login, screen, code=None):
     screen.type((code or login.codes.right) + "\r")
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_twenty_cuts_and_a_question_for_each(person, folder, method):
-    cuts = of_soak(20, 20 if method == "second factor" else 5)
+def start(login, way, program):
+    """Returns the words of a client for a terminal on `program`."""
+    if way == "run":
+        return "run", "--pty", sys.executable, program
+    if way == "attach":
+        assert login.person.gpuq("run", "--detach", "--pty", sys.executable, program).returncode == 0
+        return "attach", "last"
+    return "shell", "-t", "10"
+
+
+@pytest.mark.parametrize("way, method, cuts", [("run", "second factor", 20), ("run", "password", 5), ("attach", "second factor", 5),
+                                               ("shell", "second factor", 5)])
+def test_twenty_cuts_and_a_question_for_each(person, folder, way, method, cuts):
+    cuts = of_soak(20, cuts)
+    program = folder / "program.py"
+    program.write_text(PROGRAM)
     with guarded(person, folder, method) as login:
-        with terminal(login, "run", "--pty", sys.executable, "-c", PROGRAM) as screen:
+        with terminal(login, *start(login, way, program)) as screen:
+            if way == "shell":
+                screen.wait_for("# ", 30)
+                screen.type(f"exec {sys.executable} {program}\r")
             screen.wait_for("line 3\r\n", 30)
             keys = "abcdefghijklmnoprstuvwxyz"
             for i in range(cuts):

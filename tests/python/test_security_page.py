@@ -29,7 +29,7 @@ def defences():
 def is_there(text, name):
     if "." in name:
         suite, test = name.split(".")
-        return re.search(rf"^TEST(_F|_P)?\(\s*{suite},\s*{test}\)", text, re.M)
+        return re.search(rf"^(TYPED_)?TEST(_F|_P)?\(\s*{suite},\s*{test}\)", text, re.M)
     return re.search(rf"^def {name}\(", text, re.M)
 
 
