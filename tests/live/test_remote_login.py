@@ -15,7 +15,7 @@ from clusters import short_folder, wait_for
 from faults import of_soak
 from logins import login_host
 from runs import Terminal, nothing_left, the_run
-from terminals import COOKED, local_flags
+from terminals import COOKED, Tmux, local_flags, same_page, whole_page
 
 CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
 METHODS = {"second factor": ["AuthenticationMethods publickey,keyboard-interactive", "KbdInteractiveAuthentication yes"],
@@ -160,6 +160,41 @@ def test_twenty_cuts_and_a_question_for_each(person, folder, way, method, cuts):
             typed = bytes(int(key, 16) for key in re.findall(rb"<([0-9a-f]{2})>", screen.screen))
             assert typed == "".join(keys[i % len(keys)] for i in range(cuts)).encode() + b"q"
         assert login.codes.given() == [login.codes.right] * (cuts + 1)
+
+
+@pytest.mark.parametrize("program", ["vim -u NONE -i NONE", "less"])
+def test_a_full_screen_program_is_redrawn_after_the_question(person, folder, program):
+    text = person.home / "text"
+    text.write_text("".join(f"line {n} größe\n" for n in range(500)))
+    tmux = Tmux(folder)
+    with guarded(person, folder) as login:
+        try:
+            tmux.start(Laptop(login), "--host", "login", "run", "--pty", *program.split(), str(text))
+            tmux.wait_for("assword:")
+            tmux.keys(login.codes.right, "Enter")
+            tmux.wait_for("line 5")
+            tmux.keys("100G" if "vim" in program else "100g")
+            tmux.wait_for("line 99 größe")
+            before = wait_for(lambda: whole_page(tmux.screen()), 10, "a page that has been drawn")
+            for _ in range(3):
+                login.cut()
+                tmux.wait_for("Enter tries")
+                tmux.keys("Enter")
+                tmux.wait_for("login asks: ")
+                tmux.keys(login.codes.right, "Enter")
+                same_page(tmux, before)
+                wait_for(lambda: "asks: " not in "\n".join(tmux.screen()), 10, lambda: f"no question: {tmux.screen()}")
+
+            def left():
+                """What is typed before the session is connected again is discarded."""
+                tmux.keys(":q!" if "vim" in program else "q", "Enter")
+                time.sleep(0.5)
+                return "left with 0" in "\n".join(tmux.screen())
+            wait_for(left, 20, lambda: f"the end of {program}: {tmux.screen()}")
+            tmux.wait_for("restored")
+        finally:
+            tmux.stop()
+        assert login.codes.given() == [login.codes.right] * 4
 
 
 def test_what_is_typed_is_the_programs_or_nobodys_and_no_answer(person, folder):
