@@ -99,6 +99,14 @@ def test_what_ranks_of_one_node_have_seen_is_counted_once(home):
     assert shown(home, run.job)["memory_kills"] == 1
 
 
+def test_a_rank_that_is_killed_ends_the_run_with_its_cause(home):
+    program = f'[ $SLURM_PROCID = 1 ] && exec {sys.executable} -c "{HUNGRY}"; exec sleep 600'
+    done = home.gpuq("run", "--tasks-per-node", "2", "--mem", "300M", "--", "sh", "-c", program)
+    run = Run.newest(home)
+    assert (done.returncode, run.ended["cause"]) == (137, "memory"), done.stderr
+    assert "the kernel killed the program" in done.stderr and "rank 1" in done.stderr, done.stderr
+
+
 def test_where_nothing_was_killed_that_is_known(home):
     done = home.gpuq("run", "--mem", "300M", "--", "sh", "-c", "kill -9 $$")
     assert done.returncode == 137

@@ -99,7 +99,9 @@ Ending decide(const Observed& observed, Time at)
                 observed.grace->detail, at};
     }
     if (died_for_memory(observed, wait_status)) {
-        return {own, Cause::memory, "the kernel killed the program: the job's memory was used up",
+        return {own, Cause::memory,
+                joined("the kernel killed the program: the job's memory was used up",
+                       observed.rank),
                 at};
     }
     if (own != 0 && observed.gpu_out_of_memory) {

@@ -287,6 +287,9 @@ TEST(Decide, MemoryIsTheCauseOnlyOfAKill)
     observed.wait_status = SIGKILL;
     EXPECT_EQ(decide(observed, Time{}).cause, Cause::memory);
     EXPECT_EQ(decide(observed, Time{}).status, 137);
+    observed.rank = "rank 1 on n0";
+    EXPECT_EQ(decide(observed, Time{}).detail,
+              "the kernel killed the program: the job's memory was used up; rank 1 on n0");
     observed.wait_status = exited(1);
     EXPECT_EQ(decide(observed, Time{}).cause, Cause::finished);
 }
