@@ -21,9 +21,6 @@ using namespace std::chrono_literals;
 using Level = Finding::Level;
 using std::chrono::seconds;
 
-constexpr char k_field = '\x1f';
-constexpr char k_record = '\x1e';
-
 /// A slower response delays every start of a run noticeably.
 constexpr auto k_slow = 1000ms;
 /// The supervisor needs part of KillWait to save logs after it has ended the program.

@@ -99,10 +99,10 @@ Ending decide(const Observed& observed, Time at)
                 observed.grace->detail, at};
     }
     if (died_for_memory(observed, wait_status)) {
-        return {own, Cause::memory,
-                joined("the kernel killed the program: the job's memory was used up",
-                       observed.rank),
-                at};
+        return {
+            own, Cause::memory,
+            joined("the kernel killed the program: the job's memory was used up", observed.rank),
+            at};
     }
     if (own != 0 && observed.gpu_out_of_memory) {
         return {own, Cause::gpu_memory, "the program reported that the GPU's memory was used up",
