@@ -6,6 +6,7 @@
 # DIR (with a slash): contains slurm/slurm.h, slurm/slurmdb.h, ... It can be a Slurm source tree: a missing
 # slurm/slurm_version.h is generated in a temporary directory from slurm_version.h.in and the release in META (or in
 # SLURM_RELEASE, such as 23.11.4).
+# Exits with 1 if something does not compile, else with 3 if a package could not be downloaded.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
@@ -16,15 +17,14 @@ trap 'rm -rf "$work"' EXIT
 
 # Unpacks SUITE's libslurm-dev below $work/SUITE. apt uses an index of its own there.
 download() {
-    local dir=$work/$1 archive
-    archive=$(sources_of_this_machine | awk '$3 !~ /-/ { print $2; exit }')
+    local dir=$work/$1 archive options
+    archive=$(sources_of_this_machine | archive_in) || return
     mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
     echo "deb $archive $1 main" >"$dir/sources.list"
     options=(-qq -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=- -o APT::Sandbox::User=
              -o Dir::State::Lists="$dir/lists" -o Dir::Cache="$dir/cache" -o Acquire::Languages=none)
-    apt-get "${options[@]}" update
-    (cd "$dir" && apt-get "${options[@]}" download libslurm-dev)
-    dpkg-deb --extract "$dir"/libslurm-dev_*.deb "$dir"
+    apt-get "${options[@]}" update && (cd "$dir" && apt-get "${options[@]}" download libslurm-dev) &&
+        dpkg-deb --extract "$dir"/libslurm-dev_*.deb "$dir"
 }
 
 release_of() {
@@ -46,9 +46,14 @@ headers_of() {
 }
 
 failed=0
+missing=0
 for dir in "$@"; do
     if [[ $dir != */* ]]; then
-        download "$dir"
+        if ! download "$dir"; then
+            echo "UNKNOWN $dir (its libslurm-dev could not be downloaded)"
+            missing=3
+            continue
+        fi
         dir=$work/$dir/usr/include
     fi
     rm -rf "$work/slurm"
@@ -61,4 +66,4 @@ for dir in "$@"; do
     done
     echo "$verdict ${dir#"$work"/} ($number)"
 done
-exit $failed
+exit $((failed ? 1 : missing))

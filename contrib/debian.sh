@@ -63,12 +63,17 @@ sources_of_this_machine() {
         awk -v release="$release" '$3 ~ "^" release "(-|$)"'
 }
 
+# Prints the URL of the archive among the sources on standard input.
+archive_in() {
+    awk '$3 !~ /-/ && !found { print $2; found = 1 } END { exit !found }' ||
+        fail "apt knows no Debian archive of this machine's release: apt-get update"
+}
+
 # Creates a minimal Debian SUITE in $root, from the archive that this machine's apt uses.
 make_debian() {
     local suite=$1 sources archive file script=/usr/share/debootstrap/scripts/$1
     sources=$(sources_of_this_machine)
-    archive=$(awk '$3 !~ /-/ { print $2; exit }' <<<"$sources")
-    [ -n "$archive" ] || fail "apt knows no Debian archive of this machine's release: apt-get update"
+    archive=$(archive_in <<<"$sources")
     # The suites use the same script: a debootstrap older than the suite only lacks its name.
     [ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid
     debootstrap --variant=minbase "$suite" "$root" "$archive" "$script"

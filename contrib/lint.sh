@@ -39,7 +39,8 @@ quietly() {
 quietly cmake --preset lint
 quietly cmake --build build/lint --target html
 printf '%s\0' "${units[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy -p build/lint --quiet 2> >(grep -v 'warnings generated' >&2)
-quietly contrib/check-slurm-headers.sh trixie forky # Slurm 24.11 and 26.05
+# Slurm 24.11 and 26.05. An archive without these suites is no fault of the sources.
+contrib/check-slurm-headers.sh trixie forky || [ $? = 3 ]
 # As a site builds it: some warnings need the optimiser, which preset dev does not use.
 quietly cmake --preset release -B build/optimised -DGPUQ_WERROR=ON -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG"
 quietly cmake --build build/optimised --parallel "$(nproc)"
