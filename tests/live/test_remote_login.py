@@ -114,8 +114,8 @@ def asked_again(login, screen, code=None):
     screen.type((code or login.codes.right) + "\r")
 
 
-def start(login, way, program):
-    """Returns the words of a client for a terminal on `program`."""
+def client_of(login, way, program):
+    """Returns the words of a client whose terminal is `program`'s; for attach, starts the run."""
     if way == "run":
         return "run", "--pty", sys.executable, program
     if way == "attach":
@@ -131,7 +131,7 @@ def test_twenty_cuts_and_a_question_for_each(person, folder, way, method, cuts):
     program = folder / "program.py"
     program.write_text(PROGRAM)
     with guarded(person, folder, method) as login:
-        with terminal(login, *start(login, way, program)) as screen:
+        with terminal(login, *client_of(login, way, program)) as screen:
             if way == "shell":
                 screen.wait_for("# ", 30)
                 screen.type(f"exec {sys.executable} {program}\r")
