@@ -396,6 +396,9 @@ int main(int argc, char** argv)
     gpuq::fill_standard_streams();
     std::signal(SIGPIPE, SIG_IGN); // a closed pipe becomes an error of the write
     std::signal(SIGXFSZ, SIG_IGN); // and so does the file size limit
+    if (argc == 1 && gpuq::is_accounting_process(argv[0])) {
+        return gpuq::answer_query();
+    }
     constexpr int k_with_question = 2;
     if (argc == k_with_question && gpuq::remote::AskPass::is_name(argv[0])) {
         return gpuq::remote::AskPass::run(argv[0], argv[1]);

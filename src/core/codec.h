@@ -26,7 +26,7 @@
 ///     Rest                      the bytes up to the end
 ///     std::optional             bool; the value, if there is one
 ///     std::vector               number of elements, 4 bytes; the elements
-///     std::array, std::tuple    the elements
+///     std::array, std::pair, std::tuple    the elements
 ///     any other struct          its members in the order of their declaration
 ///
 /// An enum needs `constexpr E last_of(E)` in its namespace, which returns its last value. If there
@@ -165,6 +165,11 @@ public:
     {
         std::apply([this](const auto&... each) { (this->put(each), ...); }, members);
     }
+    template <typename First, typename Second>
+    void put(const std::pair<First, Second>& pair)
+    {
+        put(std::tie(pair.first, pair.second));
+    }
     template <typename T, std::size_t Size>
     void put(const std::array<T, Size>& values)
     {
@@ -252,6 +257,12 @@ public:
     void get(std::tuple<Members...>& members)
     {
         std::apply([this](auto&... each) { (this->get(each), ...); }, members);
+    }
+    template <typename First, typename Second>
+    void get(std::pair<First, Second>& pair)
+    {
+        auto members = std::tie(pair.first, pair.second);
+        get(members);
     }
     template <typename T, std::size_t Size>
     void get(std::array<T, Size>& values)

@@ -12,6 +12,10 @@ namespace gpuq::log {
 
 /// `off` is a threshold only: no record has it.
 enum class Level : std::uint8_t { trace, debug, info, warning, error, off };
+constexpr Level last_of(Level)
+{
+    return Level::off;
+}
 
 /// The part of gpuq that a record is about; each has a threshold of its own.
 enum class Part : std::uint8_t {

@@ -13,6 +13,7 @@
 #include "log/file_sink.h"
 #include "term/sanitise.h"
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <memory>
@@ -171,6 +172,13 @@ void to_file(const std::string& path, const std::string& process, const Levels& 
              std::size_t most)
 {
     start({path, process, most}, levels);
+}
+
+Levels levels()
+{
+    Levels now{};
+    std::copy(detail::levels.begin(), detail::levels.end(), now.of_part.begin());
+    return now;
 }
 
 void flush(std::chrono::milliseconds at_most)

@@ -29,6 +29,9 @@ void to_stderr(const Levels& levels);
 void to_file(const std::string& path, const std::string& process, const Levels& levels,
              std::size_t most = 1 << 20);
 
+/// The thresholds, for a child process that shall log like this one.
+Levels levels();
+
 /// Waits until the records so far are in the file, at most this long. To be called before _exit().
 void flush(std::chrono::milliseconds at_most);
 

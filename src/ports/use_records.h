@@ -24,6 +24,10 @@ struct UseRecord {
 
 /// Whether to include steps, which record memory use; a job can have several.
 enum class Steps { leave_out, with };
+constexpr Steps last_of(Steps)
+{
+    return Steps::with;
+}
 
 /// Access to slurmdbd for more data than Accounting::use returns.
 class UseRecords {

@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ports/accounting.h"
-#include "slurm/bounded.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
 #include "slurm/connection.h"
 #include "slurm/errors.h"
 #include "slurm/jobs.h"
 #include "slurm/list.h"
+#include "slurm/query.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 
 namespace gpuq {
 namespace {
 
-constexpr std::chrono::seconds k_patience{10};
 /// Maximum wait for slurmctld to report a job's end to slurmdbd, which it does with a delay.
 constexpr std::chrono::seconds k_end_comes_within{3};
 constexpr std::chrono::milliseconds k_between_queries{50};
@@ -76,37 +72,20 @@ const slurmdb_job_rec_t* newest(slurm::List list)
     return found;
 }
 
-// The child's response: `missing`, `error CODE`, or `job ID STATE STATUS CANCELLED_BY START END UID
-// NAME-LENGTH NAME COMMENT`, with -1 if no user cancelled it and 0 for an unset time.
-
-std::string as_text(const slurmdb_job_rec_t& record)
+PastJob past_job_of(const slurmdb_job_rec_t& record)
 {
-    const bool has_canceller = slurm::state_of(record.state) == JobState::cancelled &&
-                               record.requid != NO_VAL && record.requid != INFINITE;
-    const std::string name = record.jobname == nullptr ? "" : record.jobname;
-    return fmt::format("job {} {} {} {} {} {} {} {} {} {}", record.jobid, record.state,
-                       record.exitcode, has_canceller ? std::int64_t{record.requid} : -1,
-                       record.start, record.end, record.uid, name.size(), name,
-                       record.derived_es == nullptr ? "" : record.derived_es);
-}
-
-/// Runs in the child.
-std::string ask_for(JobId id)
-{
-    const slurm::MessageCapture capture{"the job in accounting"};
-    std::uint16_t flags = 0;
-    void* connection = slurmdb_connection_get(&flags);
-    OneJob condition(id);
-    errno = 0;
-    const OwnedList list(connection == nullptr ? nullptr
-                                               : slurmdb_jobs_get(connection, condition.get()));
-    if (!list) {
-        return fmt::format("error {}", errno);
-    }
-    const slurmdb_job_rec_t* record = newest(list.get());
-    std::string answer = record == nullptr ? "missing" : as_text(*record);
-    slurmdb_connection_close(&connection);
-    return answer;
+    const JobState state = slurm::state_of(record.state);
+    const bool has_canceller =
+        state == JobState::cancelled && record.requid != NO_VAL && record.requid != INFINITE;
+    return {JobId{record.jobid},
+            record.jobname == nullptr ? "" : record.jobname,
+            record.uid,
+            record.derived_es == nullptr ? "" : record.derived_es,
+            state,
+            slurm::exit_status_of_wait(record.exitcode),
+            has_canceller ? std::optional<std::uint32_t>(record.requid) : std::nullopt,
+            slurm::time_of(record.start),
+            slurm::time_of(record.end)};
 }
 
 bool has_end(void* connection, JobId id)
@@ -126,34 +105,6 @@ void wait_for_end(void* connection, JobId id)
     }
 }
 
-PastJob past_job_of(const std::string& answer)
-{
-    std::istringstream text(answer);
-    std::string word;
-    PastJob job;
-    std::uint32_t state = 0;
-    std::uint32_t wait_status = 0;
-    std::int64_t canceller = -1;
-    std::int64_t start = 0;
-    std::int64_t end = 0;
-    std::size_t length = 0;
-    text >> word >> job.id.value >> state >> wait_status >> canceller >> start >> end >> job.uid >>
-        length;
-    text.ignore(1);
-    job.name.resize(std::min(length, answer.size()));
-    text.read(job.name.data(), static_cast<std::streamsize>(job.name.size()));
-    text.ignore(1);
-    std::getline(text, job.comment, '\0');
-    job.state = slurm::state_of(state);
-    job.exit_status = slurm::exit_status_of_wait(wait_status);
-    job.started_at = slurm::time_of(start);
-    job.ended_at = slurm::time_of(end);
-    if (canceller >= 0) {
-        job.cancelled_by = static_cast<std::uint32_t>(canceller);
-    }
-    return job;
-}
-
 } // namespace
 
 namespace slurm {
@@ -166,22 +117,34 @@ Result<void> needs_accounting()
                       "this Slurm keeps no accounting (slurmdbd); `gpuq doctor` shows why");
 }
 
-Error no_accounting_answer(const std::string& answer)
+Result<PastJob> answer(const PastJobQuery& query)
 {
-    const int code = answer.starts_with("error ") ? std::atoi(answer.c_str() + 6) : 0;
-    return fail(Error::Kind::unreachable,
-                fmt::format("Slurm's accounting does not answer: {}",
-                            slurm_strerror(code == 0 ? int(ESLURM_DB_CONNECTION) : code)));
+    const MessageCapture capture{"the job in accounting"};
+    std::uint16_t flags = 0;
+    void* connection = slurmdb_connection_get(&flags);
+    OneJob condition(query.id);
+    errno = 0;
+    const OwnedList list(connection == nullptr ? nullptr
+                                               : slurmdb_jobs_get(connection, condition.get()));
+    if (!list) {
+        return unanswered(QueryKind::past_job, errno);
+    }
+    const slurmdb_job_rec_t* record = newest(list.get());
+    auto job = record == nullptr
+                   ? Result<PastJob>(fail(Error::Kind::missing,
+                                          fmt::format("accounting has no job {}", query.id.value)))
+                   : past_job_of(*record);
+    slurmdb_connection_close(&connection);
+    return job;
 }
 
 } // namespace slurm
 
 Result<std::unique_ptr<SlurmAccounting>>
-SlurmAccounting::open(const std::optional<std::string>& path)
+SlurmAccounting::open(const std::optional<std::string>& path, const std::string& program)
 {
     TRY(slurm::choose_configuration(path));
-    slurm::load_configuration(); // here rather than in each child
-    return std::unique_ptr<SlurmAccounting>(new SlurmAccounting);
+    return std::unique_ptr<SlurmAccounting>(new SlurmAccounting(program));
 }
 
 // NOLINTNEXTLINE(readability-convert-member-functions-to-static)
@@ -207,21 +170,12 @@ Result<void> SlurmCluster::note_in_accounting(JobId id, const std::string& comme
     const int error = errno;
     const bool kept = changed && slurmdb_connection_commit(connection, true) == SLURM_SUCCESS;
     slurmdb_connection_close(&connection);
-    return kept ? Result<void>() : slurm::no_accounting_answer(fmt::format("error {}", error));
+    return kept ? Result<void>() : slurm::unanswered(slurm::QueryKind::past_job, error);
 }
 
 Result<PastJob> SlurmAccounting::past_job(JobId id)
 {
-    TRY(slurm::needs_accounting());
-    // libslurm itself waits up to 90 seconds for a slurmdbd that hangs.
-    const auto answer = slurm::in_a_child([id] { return ask_for(id); }, k_patience);
-    if (answer && *answer == "missing") {
-        return fail(Error::Kind::missing, fmt::format("accounting has no job {}", id.value));
-    }
-    if (!answer || !answer->starts_with("job ")) {
-        return slurm::no_accounting_answer(answer.value_or(""));
-    }
-    return past_job_of(*answer);
+    return slurm::ask(m_program, slurm::PastJobQuery{id});
 }
 
 } // namespace gpuq

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace gpuq {
 
@@ -72,10 +74,11 @@ private:
 /// slurmdbd, as accessed by sacct.
 class SlurmAccounting : public Accounting, public UseRecords {
 public:
-    /// Like SlurmCluster::open. Each request makes a new connection, with a timeout of 10 to 60
-    /// seconds.
+    /// Like SlurmCluster::open. Each request executes `program` (see slurm/query.h), with a timeout
+    /// of 10 to 60 seconds. The program's main() must call answer_query().
     static Result<std::unique_ptr<SlurmAccounting>>
-    open(const std::optional<std::string>& path = {});
+    open(const std::optional<std::string>& path = {},
+         const std::string& program = "/proc/self/exe");
 
     Result<PastJob> past_job(JobId id) override;
     Result<std::vector<JobUse>> use(const UseQuestion& question) override;
@@ -84,7 +87,17 @@ public:
     Result<NodeHistory> node_failures(Time from, Time to) override;
 
 private:
-    SlurmAccounting() = default;
+    explicit SlurmAccounting(std::string program)
+        : m_program(std::move(program))
+    {
+    }
+    const std::string m_program;
 };
+
+/// Whether this process was executed for a request of SlurmAccounting, in which case main() only
+/// has to return the result of answer_query(), which reads the request from stdin and writes the
+/// answer to stdout.
+bool is_accounting_process(std::string_view argv_0);
+int answer_query();
 
 } // namespace gpuq

@@ -2,30 +2,24 @@
 #include "slurm/grants.h"
 
 #include "ports/accounting.h"
-#include "slurm/bounded.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
 #include "slurm/connection.h"
 #include "slurm/errors.h"
 #include "slurm/list.h"
+#include "slurm/query.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <sstream>
-#include <string_view>
 
 namespace gpuq {
 namespace slurm {
 namespace {
 
-/// One row for each account and each user in it: about ten thousand at the largest sites.
-constexpr std::chrono::seconds k_patience{20};
 /// Maximum depth of the account tree, so that a broken one does not cause an endless loop.
 constexpr int k_deepest = 64;
-constexpr std::string_view k_nothing = "-";
 
 std::string text(const char* value)
 {
@@ -53,44 +47,14 @@ Association association_of(const slurmdb_assoc_rec_t& record, std::uint32_t gpus
     Association made{text(record.acct), text(record.user), text(record.parent_acct), {}, {}};
     const std::uint64_t* limits = record.grp_tres_mins_ctld;
     if (limits != nullptr && limits[gpus] < INFINITE64 - 2) { // INFINITE64, NO_VAL64: no limit
-        made.granted = std::chrono::minutes(limits[gpus]);
+        made.granted_minutes = limits[gpus];
     }
     const bool has_usage = record.usage != nullptr && record.usage->usage_tres_raw != nullptr &&
                            gpus < record.usage->tres_cnt;
     if (counted && has_usage) {
-        made.used =
-            std::chrono::seconds(static_cast<std::int64_t>(record.usage->usage_tres_raw[gpus]));
+        made.used_seconds = static_cast<std::uint64_t>(record.usage->usage_tres_raw[gpus]);
     }
     return made;
-}
-
-/// Runs in the child. Returns `ok` and a line for each association, `none` if GPUs are not
-/// accounted for, or `error CODE`.
-std::string associations_query()
-{
-    const MessageCapture capture{"associations"};
-    assoc_mgr_info_request_msg_t request{};
-    request.flags = ASSOC_MGR_INFO_FLAG_ASSOC;
-    assoc_mgr_info_msg_t* answer = nullptr;
-    if (slurm_load_assoc_mgr_info(&request, &answer) != SLURM_SUCCESS) {
-        return fmt::format("error {}", errno);
-    }
-    std::uint32_t gpus = 0;
-    while (gpus < answer->tres_cnt && text(answer->tres_names[gpus]) != "gres/gpu") {
-        ++gpus;
-    }
-    if (gpus == answer->tres_cnt || answer->assoc_list == nullptr) {
-        return "none";
-    }
-    const bool counted = counts_use();
-    std::string lines = "ok\n";
-    auto* const iterator = slurm_list_iterator_create(answer->assoc_list);
-    while (const void* item = slurm_list_next(iterator)) {
-        lines +=
-            to_line(association_of(*static_cast<const slurmdb_assoc_rec_t*>(item), gpus, counted));
-    }
-    slurm_list_iterator_destroy(iterator);
-    return lines; // not freed: the child exits
 }
 
 /// The account's own row: the one without a user.
@@ -104,8 +68,11 @@ const Association* find_account(const std::vector<Association>& all, const std::
 
 void add(AccountGrants& grants, std::string holder, const Association& from)
 {
-    if (from.granted) {
-        grants.limits.push_back({std::move(holder), *from.granted, from.used});
+    if (from.granted_minutes) {
+        grants.limits.push_back({std::move(holder), std::chrono::minutes(*from.granted_minutes),
+                                 from.used_seconds
+                                     ? std::optional(std::chrono::seconds(*from.used_seconds))
+                                     : std::nullopt});
     }
 }
 
@@ -128,34 +95,29 @@ void add_from(AccountGrants& grants, const std::vector<Association>& all)
 
 } // namespace
 
-std::string to_line(const Association& association)
+Result<std::vector<Association>> answer(const AssociationsQuery&)
 {
-    const auto number = [](const auto& value) {
-        return value ? std::to_string(value->count()) : std::string(k_nothing);
-    };
-    return fmt::format("{}\t{}\t{}\t{}\t{}\n", association.account, association.user,
-                       association.parent, number(association.granted), number(association.used));
-}
-
-Association association_of_line(const std::string& line)
-{
-    std::istringstream stream(line);
-    const auto next = [&] {
-        std::string word;
-        std::getline(stream, word, '\t');
-        return word;
-    };
-    Association made;
-    made.account = next();
-    made.user = next();
-    made.parent = next();
-    if (const std::string word = next(); !word.empty() && word != k_nothing) {
-        made.granted = std::chrono::minutes(std::atoll(word.c_str()));
+    const MessageCapture capture{"associations"};
+    assoc_mgr_info_request_msg_t request{};
+    request.flags = ASSOC_MGR_INFO_FLAG_ASSOC;
+    assoc_mgr_info_msg_t* answer = nullptr;
+    if (slurm_load_assoc_mgr_info(&request, &answer) != SLURM_SUCCESS) {
+        return unanswered(QueryKind::associations, errno);
     }
-    if (const std::string word = next(); !word.empty() && word != k_nothing) {
-        made.used = std::chrono::seconds(std::atoll(word.c_str()));
+    std::uint32_t gpus = 0;
+    while (gpus < answer->tres_cnt && text(answer->tres_names[gpus]) != "gres/gpu") {
+        ++gpus;
     }
-    return made;
+    if (gpus == answer->tres_cnt || answer->assoc_list == nullptr) {
+        return fail(Error::Kind::unreachable, "this Slurm does not account for GPUs "
+                                              "(AccountingStorageTRES=gres/gpu)");
+    }
+    const bool counted = counts_use();
+    std::vector<Association> all;
+    for_each<slurmdb_assoc_rec_t>(answer->assoc_list, [&](const slurmdb_assoc_rec_t& record) {
+        all.push_back(association_of(record, gpus, counted));
+    });
+    return all; // `answer` is not freed: this process exits
 }
 
 std::vector<AccountGrants> grants_of(const std::string& user,
@@ -187,23 +149,7 @@ std::vector<AccountGrants> grants_of(const std::string& user,
 
 Result<std::vector<AccountGrants>> SlurmAccounting::grants(const std::string& user)
 {
-    TRY(slurm::needs_accounting());
-    const auto answer = slurm::in_a_child(slurm::associations_query, slurm::k_patience);
-    if (answer == "none") {
-        return fail(Error::Kind::unreachable, "this Slurm does not account for GPUs "
-                                              "(AccountingStorageTRES=gres/gpu)");
-    }
-    if (!answer || !answer->starts_with("ok\n")) {
-        const int code = answer ? std::atoi(answer->c_str() + answer->find(' ') + 1) : 0;
-        return fail(Error::Kind::unreachable,
-                    fmt::format("Slurm's controller does not return the limits of accounts{}{}",
-                                code == 0 ? "" : ": ", code == 0 ? "" : slurm_strerror(code)));
-    }
-    std::vector<slurm::Association> associations;
-    std::istringstream lines(answer->substr(3));
-    for (std::string line; std::getline(lines, line);) {
-        associations.push_back(slurm::association_of_line(line));
-    }
+    TRY_ASSIGN(const auto associations, slurm::ask(m_program, slurm::AssociationsQuery{}));
     auto grants = slurm::grants_of(user, associations);
     if (grants.empty()) {
         return fail(Error::Kind::missing, fmt::format("Slurm knows no account of '{}'", user));

@@ -3,6 +3,7 @@
 
 #include "ports/accounting.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,14 +15,10 @@ struct Association {
     std::string account;
     std::string user;   ///< empty: the account itself
     std::string parent; ///< of an account: its parent account; empty for the root
-    std::optional<std::chrono::minutes> granted;
-    std::optional<std::chrono::seconds> used; ///< nullopt if it is not counted
+    std::optional<std::uint64_t> granted_minutes; ///< of GPU time; nullopt: no limit
+    std::optional<std::uint64_t> used_seconds;    ///< nullopt if it is not counted
     bool operator==(const Association&) const = default;
 };
-
-/// Conversion to and from one line of a child's response.
-std::string to_line(const Association& association);
-Association association_of_line(const std::string& line);
 
 /// For each account of `user`: the limits of the user in it, of the account, and of all its
 /// parents.

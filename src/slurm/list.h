@@ -29,7 +29,4 @@ void for_each(List list, const Visit& visit)
 /// `unreachable` if this Slurm has no accounting.
 Result<void> needs_accounting();
 
-/// The error for a child that queried slurmdbd and returned `error CODE` or nothing at all.
-Error no_accounting_answer(const std::string& answer);
-
 } // namespace gpuq::slurm

@@ -4,23 +4,21 @@
 #include "core/key.h"
 #include "core/number.h"
 #include "ports/accounting.h"
-#include "slurm/bounded.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
 #include "slurm/connection.h"
 #include "slurm/errors.h"
 #include "slurm/jobs.h"
 #include "slurm/list.h"
+#include "slurm/query.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <ctime>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include <pwd.h>
@@ -29,8 +27,6 @@ namespace gpuq {
 namespace slurm {
 namespace {
 
-/// A busy cluster has a hundred thousand jobs a month; slurmdbd sends a few thousand per second.
-constexpr std::chrono::seconds k_patience{60};
 constexpr std::string_view k_gpus = "gres/gpu";
 /// In seconds.
 constexpr std::int64_t k_just_ended = 5;
@@ -177,54 +173,6 @@ std::optional<std::string> unknown_account(void* connection,
     return found == accounts.end() ? std::nullopt : std::optional(*found);
 }
 
-/// Runs in the child. Returns `ok` and a line for each job that had GPUs, `missing ACCOUNT`, or
-/// `error CODE`.
-std::string use_query(const UseQuestion& question, const std::vector<std::string>& uids,
-                      Steps steps)
-{
-    const MessageCapture capture{"jobs in accounting"};
-    std::uint16_t flags = 0;
-    void* connection = slurmdb_connection_get(&flags);
-    if (connection == nullptr) {
-        return fmt::format("error {}", errno);
-    }
-    if (!question.accounts.empty()) {
-        if (const auto unknown = unknown_account(connection, question.accounts)) {
-            return "missing " + *unknown;
-        }
-    }
-    const NameList clusters({cluster_name()});
-    const NameList users(uids);
-    const NameList accounts(question.accounts);
-    slurmdb_job_cond_t condition{};
-    condition.cluster_list = clusters.get_or_null();
-    condition.userid_list = users.get_or_null();
-    condition.acct_list = accounts.get_or_null();
-    condition.usage_start = seconds_of(question.from);
-    condition.usage_end = seconds_of(question.to);
-    // Truncated to the span, with a separate record for each attempt of a requeued job.
-    condition.flags = JOBCOND_FLAG_DUP;
-    if (steps == Steps::leave_out) {
-        condition.flags |= JOBCOND_FLAG_NO_STEP;
-    }
-    condition.db_flags = NO_VAL;
-    const TresNames names = tres_names(connection);
-    errno = 0;
-    const OwnedList list(slurmdb_jobs_get(connection, &condition));
-    if (!list || names.empty()) {
-        return fmt::format("error {}", errno);
-    }
-    std::string answer = "ok\n";
-    for_each<slurmdb_job_rec_t>(list.get(), [&](const slurmdb_job_rec_t& record) {
-        const UseRecord record_use = record_of(record, names, question);
-        if (record_use.use.gpus > 0 && record_use.use.elapsed.count() > 0) {
-            answer += to_line(record_use);
-        }
-    });
-    slurmdb_connection_close(&connection);
-    return answer;
-}
-
 } // namespace
 
 void add_gpus(JobUse& use, std::string_view allocation, const TresNames& names)
@@ -256,51 +204,54 @@ std::optional<std::uint64_t> memory_in(std::string_view resources, const TresNam
     return std::nullopt;
 }
 
-std::string to_line(const UseRecord& record)
+Result<std::vector<UseRecord>> answer(const UseQuery& query)
 {
-    const JobUse& use = record.use;
-    const auto number = [](const std::optional<std::uint64_t>& value) {
-        return value ? std::to_string(*value) : std::string();
-    };
-    std::string line =
-        fmt::format("{:d}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", record.whole,
-                    number(record.memory_mib), number(record.most_memory_mib), record.comment,
-                    use.id.value, use.elapsed.count(), use.gpus, use.user, use.account, use.queue);
-    for (const auto& [model, count] : use.models) {
-        line += fmt::format("\t{}\t{}", count, model);
+    const MessageCapture capture{"jobs in accounting"};
+    const UseQuestion& question = query.question;
+    TRY_ASSIGN(const auto uids, uids_of(question.users));
+    std::uint16_t flags = 0;
+    void* connection = slurmdb_connection_get(&flags);
+    if (connection == nullptr) {
+        return unanswered(QueryKind::use, errno);
     }
-    return line + "\n";
-}
-
-UseRecord record_of_line(const std::string& line)
-{
-    std::istringstream stream(line);
-    const auto next = [&] {
-        std::string word;
-        std::getline(stream, word, '\t');
-        return word;
-    };
-    const auto number = [&] { return std::atoll(next().c_str()); };
-    UseRecord record;
-    record.whole = number() != 0;
-    record.memory_mib = whole_number(next());
-    record.most_memory_mib = whole_number(next());
-    record.comment = next();
-    JobUse& use = record.use;
-    use.id = JobId{static_cast<std::uint32_t>(number())};
-    use.elapsed = std::chrono::seconds(number());
-    use.gpus = static_cast<int>(number());
-    use.user = next();
-    use.account = next();
-    use.queue = next();
-    while (stream) {
-        const int count = static_cast<int>(number());
-        std::string model = next();
-        if (!model.empty()) {
-            use.models.emplace_back(std::move(model), count);
+    if (!question.accounts.empty()) {
+        if (const auto unknown = unknown_account(connection, question.accounts)) {
+            return fail(Error::Kind::missing,
+                        fmt::format("Slurm's accounting knows no account '{}', or does not show it "
+                                    "to you (PrivateData in slurmdbd.conf)",
+                                    *unknown));
         }
     }
-    return record;
+    const NameList clusters({cluster_name()});
+    const NameList users(uids);
+    const NameList accounts(question.accounts);
+    slurmdb_job_cond_t condition{};
+    condition.cluster_list = clusters.get_or_null();
+    condition.userid_list = users.get_or_null();
+    condition.acct_list = accounts.get_or_null();
+    condition.usage_start = seconds_of(question.from);
+    condition.usage_end = seconds_of(question.to);
+    // Truncated to the span, with a separate record for each attempt of a requeued job.
+    condition.flags = JOBCOND_FLAG_DUP;
+    if (query.steps == Steps::leave_out) {
+        condition.flags |= JOBCOND_FLAG_NO_STEP;
+    }
+    condition.db_flags = NO_VAL;
+    const TresNames names = tres_names(connection);
+    errno = 0;
+    const OwnedList list(slurmdb_jobs_get(connection, &condition));
+    if (!list || names.empty()) {
+        return unanswered(QueryKind::use, errno);
+    }
+    std::vector<UseRecord> records;
+    for_each<slurmdb_job_rec_t>(list.get(), [&](const slurmdb_job_rec_t& job) {
+        UseRecord record = record_of(job, names, question);
+        if (record.use.gpus > 0 && record.use.elapsed.count() > 0) {
+            records.push_back(std::move(record));
+        }
+    });
+    slurmdb_connection_close(&connection);
+    return records;
 }
 
 } // namespace slurm
@@ -318,25 +269,7 @@ Result<std::vector<JobUse>> SlurmAccounting::use(const UseQuestion& question)
 Result<std::vector<UseRecord>> SlurmAccounting::use_records(const UseQuestion& question,
                                                             Steps steps)
 {
-    TRY(slurm::needs_accounting());
-    TRY_ASSIGN(const auto uids, slurm::uids_of(question.users));
-    const auto answer = slurm::in_a_child([&] { return slurm::use_query(question, uids, steps); },
-                                          slurm::k_patience);
-    if (answer && answer->starts_with("missing ")) {
-        return fail(Error::Kind::missing,
-                    fmt::format("Slurm's accounting knows no account '{}', or does not show it to "
-                                "you (PrivateData in slurmdbd.conf)",
-                                answer->substr(8)));
-    }
-    if (!answer || !answer->starts_with("ok\n")) {
-        return slurm::no_accounting_answer(answer.value_or(""));
-    }
-    std::vector<UseRecord> list;
-    std::istringstream lines(answer->substr(3));
-    for (std::string line; std::getline(lines, line);) {
-        list.push_back(slurm::record_of_line(line));
-    }
-    return list;
+    return slurm::ask(m_program, slurm::UseQuery{question, steps});
 }
 
 } // namespace gpuq

@@ -19,9 +19,4 @@ void add_gpus(JobUse& use, std::string_view allocation, const TresNames& names);
 /// number.
 std::optional<std::uint64_t> memory_in(std::string_view resources, const TresNames& names);
 
-/// Conversion to and from one line of text, for passing a record from a child process to its
-/// parent.
-std::string to_line(const UseRecord& record);
-UseRecord record_of_line(const std::string& line);
-
 } // namespace gpuq::slurm

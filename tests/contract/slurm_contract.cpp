@@ -2,6 +2,7 @@
 // Checks the contracts of Cluster, Accounting and Admin against the Slurm of SLURM_CONF. Run by
 // tests/live/test_slurm.py.
 #include "contract/accounting_contract.h"
+#include "contract/accounting_program.h"
 #include "contract/admin_contract.h"
 #include "contract/cluster_contract.h"
 #include "ports/accounting.h"
@@ -30,7 +31,7 @@ AccountingMaker::Made open_accounting()
         return made;
     }
     const auto cluster = open_slurm();
-    auto accounting = SlurmAccounting::open();
+    auto accounting = SlurmAccounting::open({}, accounting_program());
     if (!cluster || !accounting) {
         ADD_FAILURE() << "no Slurm";
         return {};

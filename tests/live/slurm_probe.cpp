@@ -8,6 +8,7 @@
 //   slurm_probe complete ID STATUS | cancel ID | past ID | failures
 #include "slurm/cluster.h"
 
+#include "contract/accounting_program.h"
 #include "ports/accounting.h"
 #include "ports/cluster.h"
 
@@ -101,7 +102,7 @@ int own(Cluster& cluster, const Strings& arguments)
 
 int past(const Strings& arguments)
 {
-    auto accounting = SlurmAccounting::open();
+    auto accounting = SlurmAccounting::open({}, accounting_program());
     if (!accounting) {
         return give_up(accounting.error());
     }
@@ -117,7 +118,7 @@ int past(const Strings& arguments)
 /// Node failures of the last hour.
 int failures()
 {
-    auto accounting = SlurmAccounting::open();
+    auto accounting = SlurmAccounting::open({}, accounting_program());
     if (!accounting) {
         return give_up(accounting.error());
     }

@@ -2,7 +2,6 @@
 #include "slurm/process.h"
 
 #include "ports/step_process.h"
-#include "slurm/bounded.h"
 #include "slurm/launch.h"
 
 #include <gmock/gmock.h>
@@ -90,21 +89,6 @@ TEST(Process, AnOrphanedStepLosesSrunAndItsWatcher)
     while (!is_dead(family.parent) || !is_dead(family.child)) {
         ::usleep(1000); // limited by the test's timeout
     }
-}
-
-TEST(InAChild, GivesBackTheText)
-{
-    EXPECT_EQ(in_a_child([] { return std::string("a\0b", 3); }, 5s), std::string("a\0b", 3));
-    EXPECT_EQ(in_a_child([] { return std::string(); }, 5s), "");
-}
-
-TEST(InAChild, DoesNotWaitForEver)
-{
-    const auto hang = [] {
-        ::pause();
-        return std::string();
-    };
-    EXPECT_EQ(in_a_child(hang, 20ms), std::nullopt);
 }
 
 } // namespace

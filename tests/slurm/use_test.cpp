@@ -34,25 +34,5 @@ TEST(Use, TakesTheMemoryOutOfResources)
     }
 }
 
-TEST(Use, ComesBackFromItsLine)
-{
-    const JobUse use{JobId{7},
-                     "ada",
-                     "physics",
-                     "short",
-                     std::chrono::seconds(90),
-                     3,
-                     {{"k80", 2}, {"a100", 1}}};
-    const UseRecord record{use, true, "gpuq:KEY busy=1 idle=2 unknown=3", 16384, 0};
-    const std::string line = to_line(record);
-    EXPECT_EQ(line.back(), '\n');
-    EXPECT_EQ(record_of_line(line.substr(0, line.size() - 1)), record);
-    UseRecord nameless{use, false, "", {}, {}};
-    nameless.use.user = nameless.use.account = "";
-    nameless.use.models.clear();
-    const std::string bare = to_line(nameless);
-    EXPECT_EQ(record_of_line(bare.substr(0, bare.size() - 1)), nameless);
-}
-
 } // namespace
 } // namespace gpuq::slurm
