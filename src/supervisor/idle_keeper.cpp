@@ -55,9 +55,47 @@ std::optional<IdleVerdict> IdleKeeper::read()
     return verdict;
 }
 
-IdleFinding IdleKeeper::finding(IdleFinding::State state, const IdleVerdict& verdict, Time at) const
+IdleKeeper::Step IdleKeeper::next(bool ends_already)
 {
-    return {state, at, m_partition, m_rule, verdict.left, verdict.evidence};
+    const auto verdict = read();
+    if (!verdict || ends_already) {
+        return Step::none;
+    }
+    m_verdict = *verdict;
+    const bool is_time = verdict->state == IdleVerdict::State::release;
+    m_may_release = m_may_release && is_time;
+    switch (verdict->state) {
+    case IdleVerdict::State::release:
+        if (m_may_release) {
+            return Step::release;
+        }
+        return std::exchange(m_asked, true) ? Step::none : Step::ask;
+    case IdleVerdict::State::warn:
+        return m_reported == IdleFinding::State::warned ? Step::none : Step::warn;
+    case IdleVerdict::State::exempt:
+        return m_reported == IdleFinding::State::exempt ? Step::none : Step::report_exemption;
+    case IdleVerdict::State::works:
+    case IdleVerdict::State::unknown:
+        return m_reported == IdleFinding::State::warned || m_reported == IdleFinding::State::exempt
+                   ? Step::report_work
+                   : Step::none;
+    }
+    return Step::none;
+}
+
+void IdleKeeper::release_answered(bool may_release)
+{
+    m_asked = false;
+    m_may_release = may_release;
+    if (!may_release) {
+        m_watch.put_off();
+    }
+}
+
+IdleFinding IdleKeeper::report(IdleFinding::State state, Time at)
+{
+    m_reported = state;
+    return {state, at, m_partition, m_rule, m_verdict.left, m_verdict.evidence};
 }
 
 } // namespace gpuq::supervisor

@@ -13,7 +13,12 @@
 namespace gpuq::supervisor {
 
 /// The loop's side of watching for idle GPUs: combines the sampler's measurements with input and
-/// output, which only the loop sees. The verdicts come from telemetry::IdleWatch.
+/// output, which only the loop sees, and decides what the supervisor does about them. The verdicts
+/// come from telemetry::IdleWatch.
+///
+/// A release takes three samples: one that calls for it (`ask`: the supervisor asks whether the
+/// queue's number of releases per hour allows it), the answer (release_answered), and another one
+/// that still calls for it (`release`).
 class IdleKeeper {
 public:
     using Steady = std::chrono::steady_clock::time_point;
@@ -33,14 +38,28 @@ public:
     /// Records the number of bytes typed or sent so far.
     void input(std::uint64_t taken, Steady at);
     void exempt() { m_watch.exempt(); }
-    void put_off() { m_watch.put_off(); }
 
-    /// The verdict after the newest sample; nullopt if none arrived since the last call.
-    std::optional<telemetry::IdleVerdict> read();
-    IdleFinding finding(IdleFinding::State state, const telemetry::IdleVerdict& verdict,
-                        Time at) const;
+    enum class Step {
+        none,
+        report_work,      ///< of a run that was warned or exempt
+        report_exemption, ///< from the rule that it would be warned by
+        warn,
+        ask,
+        release,
+    };
+    /// The step after the newest sample. `ends_already`: the run is ending for another reason, so
+    /// there is none.
+    Step next(bool ends_already);
+    /// The answer after `ask`. If the release is not allowed, the rule's time starts again.
+    void release_answered(bool may_release);
+    /// The verdict of the newest sample that next() has considered.
+    const telemetry::IdleVerdict& verdict() const { return m_verdict; }
+
+    /// The finding to be written now that the run is in this state.
+    IdleFinding report(IdleFinding::State state, Time at);
 
 private:
+    std::optional<telemetry::IdleVerdict> read();
     telemetry::IdleVerdict add(const SampledActivity& sampled);
 
     std::string m_partition;
@@ -49,6 +68,9 @@ private:
     Descriptor m_activities;
     std::optional<Steady> m_began, m_typed, m_printed;
     std::uint64_t m_taken = 0;
+    telemetry::IdleVerdict m_verdict;
+    std::optional<IdleFinding::State> m_reported;
+    bool m_asked = false, m_may_release = false;
 };
 
 } // namespace gpuq::supervisor

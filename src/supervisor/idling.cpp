@@ -7,14 +7,6 @@
 #include <algorithm>
 
 namespace gpuq::supervisor {
-namespace {
-
-using namespace std::chrono_literals;
-using telemetry::IdleVerdict;
-using State = IdleVerdict::State;
-
-} // namespace
-
 /// Called when the record of the run has been read: applies the rule if the partition takes idle
 /// GPUs back.
 void Supervisor::keep_idle_rule(const std::optional<std::string>& rules_json)
@@ -39,44 +31,41 @@ void Supervisor::update_idle()
     if (m_backlog.full()) {
         m_idle->printed(m_now); // the program waits for the log, so it is not idle
     }
-    const auto verdict = m_idle->read();
     const bool ends_already = m_phase != Phase::running || m_stop_asked || m_notice || m_kill_at;
-    if (!verdict || ends_already) {
-        return;
-    }
-    const bool is_time = verdict->state == State::release;
-    m_may_release = m_may_release && is_time;
-    if (is_time && m_may_release) {
-        release_idle(*verdict);
-    } else if (is_time && !m_release_asked) {
-        m_release_asked = true;
+    switch (m_idle->next(ends_already)) {
+    case IdleKeeper::Step::none:
+        break;
+    case IdleKeeper::Step::report_work:
+        report_idle(IdleFinding::State::works);
+        break;
+    case IdleKeeper::Step::report_exemption:
+        report_idle(IdleFinding::State::exempt);
+        break;
+    case IdleKeeper::Step::warn:
+        warn_idle();
+        break;
+    case IdleKeeper::Step::ask:
         m_log->request_release(fmt::format("{}-{}", m_options.key.text(), m_options.link.value),
                                m_idle->rule().max_per_hour);
-    } else if (verdict->state == State::warn && m_reported_idle != IdleFinding::State::warned) {
-        warn_idle(*verdict);
-    } else if (verdict->state == State::exempt && m_reported_idle != IdleFinding::State::exempt) {
-        report_idle(IdleFinding::State::exempt, *verdict);
-    } else if ((verdict->state == State::works || verdict->state == State::unknown) &&
-               (m_reported_idle == IdleFinding::State::warned ||
-                m_reported_idle == IdleFinding::State::exempt)) {
-        report_idle(IdleFinding::State::works, *verdict);
+        break;
+    case IdleKeeper::Step::release:
+        release_idle();
+        break;
     }
-    m_idle_verdict = *verdict;
 }
 
-void Supervisor::report_idle(IdleFinding::State state, const IdleVerdict& verdict)
+IdleFinding Supervisor::report_idle(IdleFinding::State state)
 {
-    m_reported_idle = state;
-    m_log->write_idle(to_json(m_idle->finding(state, verdict, m_services.clock.now())));
+    IdleFinding finding = m_idle->report(state, m_services.clock.now());
+    m_log->write_idle(to_json(finding));
+    return finding;
 }
 
-void Supervisor::warn_idle(const IdleVerdict& verdict)
+void Supervisor::warn_idle()
 {
-    report_idle(IdleFinding::State::warned, verdict);
     const std::string run =
         m_options.job ? fmt::format("{}", m_options.job->value) : m_options.key.text();
-    const std::string text = idle_warning(
-        m_idle->finding(IdleFinding::State::warned, verdict, m_services.clock.now()), run);
+    const std::string text = idle_warning(report_idle(IdleFinding::State::warned), run);
     journal(Event::Kind::warned, text);
     if (!m_modes.on_other_screen()) {
         m_clients->note(text); // the note is for the user; the screen drawn by a program stays
@@ -84,20 +73,16 @@ void Supervisor::warn_idle(const IdleVerdict& verdict)
     }
 }
 
-/// Handles the answer to request_release(). Even if the release is allowed, the next sample must
-/// still call for it.
+/// Handles the answer to request_release().
 void Supervisor::release_answered(bool may_release)
 {
-    m_release_asked = false;
-    if (may_release) {
-        m_may_release = true;
-        return;
+    m_idle->release_answered(may_release);
+    if (!may_release) {
+        report_idle(IdleFinding::State::put_off);
+        journal(Event::Kind::warned,
+                fmt::format("idle, but {} runs were released within the hour: it keeps running",
+                            m_idle->rule().max_per_hour));
     }
-    report_idle(IdleFinding::State::put_off, m_idle_verdict);
-    m_idle->put_off();
-    journal(Event::Kind::warned,
-            fmt::format("idle, but {} runs were released within the hour: it keeps running",
-                        m_idle->rule().max_per_hour));
 }
 
 void Supervisor::take_exemption(const std::string& text)
@@ -112,14 +97,14 @@ void Supervisor::take_exemption(const std::string& text)
 }
 
 /// Like `gpuq stop --checkpoint`, but does not wait for a program that does not listen.
-void Supervisor::release_idle(const IdleVerdict& verdict)
+void Supervisor::release_idle()
 {
-    report_idle(IdleFinding::State::released, verdict);
+    const auto evidence = report_idle(IdleFinding::State::released).evidence;
     const std::string rule = fmt::format("the idle GPU rule of queue {}", m_idle->partition());
     m_stop_asked = rule;
     journal(Event::Kind::stop_asked, rule, Urgency::now);
-    const auto unused = verdict.evidence.at - verdict.evidence.idle_since;
-    const Termination termination{Cause::stopped, released_detail(unused)};
+    const Termination termination{Cause::stopped,
+                                  released_detail(evidence.at - evidence.idle_since)};
     m_clients->note(termination.detail);
     m_observed.termination = termination;
     const std::size_t notified = notice(termination, m_now + k_time_to_save);

@@ -142,11 +142,11 @@ private:
     // Idle GPUs: idling.cpp.
     void keep_idle_rule(const std::optional<std::string>& rules_json);
     void update_idle();
-    void report_idle(IdleFinding::State state, const telemetry::IdleVerdict& verdict);
-    void warn_idle(const telemetry::IdleVerdict& verdict);
+    IdleFinding report_idle(IdleFinding::State state);
+    void warn_idle();
     void release_answered(bool may_release);
     void take_exemption(const std::string& text);
-    void release_idle(const telemetry::IdleVerdict& verdict);
+    void release_idle();
 
     // The program's terminal: terminal.cpp.
     std::string screen(TerminalSize size) const;
@@ -191,9 +191,6 @@ private:
     bool m_listened = false;
     std::optional<Clock::time_point> m_listened_at;
     std::optional<IdleKeeper> m_idle; ///< if the partition takes idle GPUs back
-    telemetry::IdleVerdict m_idle_verdict;
-    std::optional<IdleFinding::State> m_reported_idle;
-    bool m_release_asked = false, m_may_release = false;
     LinkCredentials m_credentials;
     std::set<std::string> m_reports; ///< already in the journal
     Sampler m_sampler;

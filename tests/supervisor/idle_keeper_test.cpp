@@ -12,6 +12,7 @@ namespace gpuq::supervisor {
 namespace {
 
 using State = telemetry::IdleVerdict::State;
+using Step = IdleKeeper::Step;
 using Steady = IdleKeeper::Steady;
 
 const telemetry::IdleRule k_rule{30s, 10s, 0ms, 1};
@@ -30,8 +31,8 @@ struct Watched {
         sampler = std::move(pipe->write);
         keeper.began(began);
     }
-    /// Sends samples without use for these seconds. Returns the last verdict.
-    std::optional<telemetry::IdleVerdict> unused(int from, int to)
+    /// Sends samples without use for these seconds.
+    Step unused(int from, int to)
     {
         for (int second = from; second <= to; ++second) {
             SampledActivity sampled{began, {}};
@@ -41,17 +42,77 @@ struct Watched {
             EXPECT_EQ(::write(sampler.get(), &sampled, sizeof sampled),
                       static_cast<ssize_t>(sizeof sampled));
         }
-        return keeper.read();
+        return keeper.next(/*ends_already=*/false);
     }
 };
 
 TEST(IdleKeeper, JudgesByTheSamplesThatCome)
 {
     Watched watched;
-    EXPECT_FALSE(watched.keeper.read());
-    EXPECT_EQ(watched.unused(1, 10)->state, State::works);
-    EXPECT_EQ(watched.unused(11, 25)->state, State::warn);
-    EXPECT_EQ(watched.unused(26, 30)->state, State::release);
+    EXPECT_EQ(watched.keeper.next(false), Step::none);
+    EXPECT_EQ(watched.unused(1, 10), Step::none);
+    EXPECT_EQ(watched.unused(11, 25), Step::warn);
+    EXPECT_EQ(watched.unused(26, 30), Step::ask);
+    EXPECT_EQ(watched.keeper.verdict().state, State::release);
+}
+
+TEST(IdleKeeper, WarnsOnceAndReportsThatTheRunWorksAgain)
+{
+    Watched watched;
+    EXPECT_EQ(watched.unused(1, 25), Step::warn);
+    const IdleFinding finding = watched.keeper.report(IdleFinding::State::warned, Time{});
+    EXPECT_EQ(finding.partition, "gpu");
+    EXPECT_EQ(finding.left, 5s);
+    EXPECT_EQ(watched.unused(26, 26), Step::none);
+    watched.keeper.printed(watched.began + 26s);
+    EXPECT_EQ(watched.unused(27, 27), Step::report_work);
+    watched.keeper.report(IdleFinding::State::works, Time{});
+    EXPECT_EQ(watched.unused(28, 28), Step::none);
+}
+
+TEST(IdleKeeper, ReleasesAfterThePermissionIfTheNextSampleStillCallsForIt)
+{
+    Watched watched;
+    EXPECT_EQ(watched.unused(1, 30), Step::ask);
+    EXPECT_EQ(watched.unused(31, 31), Step::none) << "asked already";
+    watched.keeper.release_answered(true);
+    EXPECT_EQ(watched.keeper.next(false), Step::none) << "no sample since";
+    EXPECT_EQ(watched.unused(32, 32), Step::release);
+}
+
+TEST(IdleKeeper, AnInputAfterThePermissionRevokesIt)
+{
+    Watched watched;
+    EXPECT_EQ(watched.unused(1, 30), Step::ask);
+    watched.keeper.release_answered(true);
+    watched.keeper.input(1, watched.began + 31s);
+    EXPECT_EQ(watched.unused(31, 31), Step::none);
+    EXPECT_EQ(watched.unused(32, 61), Step::ask) << "not released by the old permission";
+}
+
+TEST(IdleKeeper, ARefusedReleaseStartsTheTimeAgain)
+{
+    Watched watched;
+    EXPECT_EQ(watched.unused(1, 30), Step::ask);
+    watched.keeper.release_answered(false);
+    watched.keeper.report(IdleFinding::State::put_off, Time{});
+    EXPECT_EQ(watched.unused(31, 40), Step::none);
+    EXPECT_EQ(watched.unused(41, 55), Step::warn);
+    watched.keeper.report(IdleFinding::State::warned, Time{});
+    EXPECT_EQ(watched.unused(56, 61), Step::ask);
+}
+
+TEST(IdleKeeper, ARunThatEndsForAnotherReasonIsLeftAlone)
+{
+    Watched watched;
+    EXPECT_EQ(watched.unused(1, 10), Step::none);
+    SampledActivity sampled{watched.began, {}};
+    sampled.activity.elapsed = 30s;
+    sampled.activity.covers = 20s;
+    sampled.activity.says = telemetry::Activity::Says::unused;
+    ASSERT_EQ(::write(watched.sampler.get(), &sampled, sizeof sampled),
+              static_cast<ssize_t>(sizeof sampled));
+    EXPECT_EQ(watched.keeper.next(/*ends_already=*/true), Step::none);
 }
 
 TEST(IdleKeeper, InputAndOutputAreWork)
@@ -59,11 +120,13 @@ TEST(IdleKeeper, InputAndOutputAreWork)
     Watched watched;
     watched.unused(1, 25);
     watched.keeper.printed(watched.began + 25s);
-    EXPECT_EQ(watched.unused(26, 35)->state, State::works);
+    watched.unused(26, 35);
+    EXPECT_EQ(watched.keeper.verdict().state, State::works);
     watched.keeper.input(1, watched.began + 40s);
-    EXPECT_EQ(watched.unused(36, 69)->state, State::warn);
+    watched.unused(36, 69);
+    EXPECT_EQ(watched.keeper.verdict().state, State::warn);
     watched.keeper.input(1, watched.began + 69s); // no new input
-    EXPECT_EQ(watched.unused(70, 70)->state, State::release);
+    EXPECT_EQ(watched.unused(70, 70), Step::ask);
 }
 
 TEST(IdleKeeper, ASamplerThatIsGoneTellsNothing)
@@ -71,7 +134,7 @@ TEST(IdleKeeper, ASamplerThatIsGoneTellsNothing)
     Watched watched;
     watched.unused(1, 29);
     watched.sampler.reset();
-    EXPECT_FALSE(watched.keeper.read());
+    EXPECT_EQ(watched.keeper.next(false), Step::none);
     EXPECT_LT(watched.keeper.fd(), 0);
 }
 
