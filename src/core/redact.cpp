@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "core/redact.h"
 
+#include "core/strings.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -107,12 +109,6 @@ bool is_shown(std::string_view name)
     return std::any_of(k_shown.begin(), k_shown.end(), [&](std::string_view row) {
         return row.ends_with('*') ? name.starts_with(row.substr(0, row.size() - 1)) : name == row;
     });
-}
-
-std::pair<std::string_view, std::string_view> split(std::string_view variable)
-{
-    const std::size_t equals = std::min(variable.find('='), variable.size());
-    return {variable.substr(0, equals), variable.substr(std::min(equals + 1, variable.size()))};
 }
 
 /// Neither a word nor a path nor a number: a mix of letters and digits.
@@ -344,7 +340,7 @@ void Redactor::learn(std::string_view secret)
 void Redactor::learn_environment(const std::vector<std::string>& environment)
 {
     for (const std::string& variable : environment) {
-        const auto [name, value] = split(variable);
+        const auto [name, value] = cut(variable, '=');
         if (is_secret_name(name) || (!is_shown(name) && is_random(value))) {
             learn(value);
         }
@@ -355,7 +351,7 @@ std::vector<std::string> Redactor::environment(const std::vector<std::string>& e
 {
     std::vector<std::string> shown;
     for (const std::string& variable : environment) {
-        const auto [name, value] = split(variable);
+        const auto [name, value] = cut(variable, '=');
         const bool may_be_seen = is_shown(name) && !is_secret_name(name);
         shown.push_back(
             fmt::format("{}={}", name, may_be_seen ? text(value) : std::string(k_removed_secret)));

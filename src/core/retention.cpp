@@ -2,6 +2,7 @@
 #include "core/retention.h"
 
 #include "core/size.h"
+#include "core/strings.h"
 #include "core/walltime.h"
 
 #include <fmt/format.h>
@@ -16,13 +17,6 @@ constexpr std::uint64_t k_bytes_per_mib = 1ULL << 20U;
 Error no_retention(std::string_view text, std::string_view reason)
 {
     return fail(Error::Kind::usage, fmt::format("invalid retention '{}': {}", text, reason));
-}
-
-std::string_view trimmed(std::string_view word)
-{
-    const std::size_t begin = std::min(word.find_first_not_of(" \t"), word.size());
-    word.remove_prefix(begin);
-    return word.substr(0, word.find_last_not_of(" \t") + 1);
 }
 
 Result<void> take(std::string_view word, std::string_view text, Retention& retention)

@@ -2,6 +2,7 @@
 #include "core/walltime.h"
 
 #include "core/number.h"
+#include "core/strings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -75,19 +76,6 @@ Result<seconds> sum(std::string_view text, const std::vector<std::string_view>& 
     return total;
 }
 
-std::vector<std::string_view> split(std::string_view text, char at)
-{
-    std::vector<std::string_view> fields;
-    while (true) {
-        const std::size_t end = text.find(at);
-        fields.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) {
-            return fields;
-        }
-        text.remove_prefix(end + 1);
-    }
-}
-
 /// `2:30`: Slurm reads it as minutes and seconds, most users as hours and minutes.
 Error two_readings(std::string_view text, const std::vector<std::string_view>& fields)
 {
@@ -102,7 +90,7 @@ Error two_readings(std::string_view text, const std::vector<std::string_view>& f
 
 Result<seconds> clock(std::string_view text, std::string_view days_given, std::string_view rest)
 {
-    std::vector<std::string_view> fields = split(rest, ':');
+    std::vector<std::string_view> fields = split(rest, ":");
     if (fields.size() > 3) {
         return no_time(text, fmt::format("it has too many colons; {}", k_examples));
     }

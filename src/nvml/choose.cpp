@@ -2,6 +2,7 @@
 #include "nvml/choose.h"
 
 #include "core/number.h"
+#include "core/strings.h"
 
 #include <algorithm>
 #include <set>
@@ -12,24 +13,13 @@ namespace {
 
 using Chosen = std::vector<std::optional<std::string>>;
 
-std::vector<std::string> split(std::string_view text)
-{
-    std::vector<std::string> parts;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find(','), text.size());
-        parts.emplace_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return parts;
-}
-
-bool is_uuid(const std::string& name)
+bool is_uuid(std::string_view name)
 {
     return name.starts_with("GPU-") || name.starts_with("MIG-");
 }
 
 /// Like CUDA, accepts the beginning of a UUID if it is unique.
-std::optional<std::string> named(const std::string& name, const std::vector<VisibleGpu>& visible)
+std::optional<std::string> named(std::string_view name, const std::vector<VisibleGpu>& visible)
 {
     std::optional<std::string> found;
     for (const VisibleGpu& gpu : visible) {
@@ -51,10 +41,10 @@ std::optional<std::string> named(const std::string& name, const std::vector<Visi
 }
 
 /// The distinct numbers; nullopt unless all of `ids` are numbers and none is repeated.
-std::optional<std::set<std::uint64_t>> numbers(const std::vector<std::string>& ids)
+std::optional<std::set<std::uint64_t>> numbers(const std::vector<std::string_view>& ids)
 {
     std::set<std::uint64_t> set;
-    for (const std::string& id : ids) {
+    for (const std::string_view id : ids) {
         const auto number = whole_number(id);
         if (!number || !set.insert(*number).second) {
             return std::nullopt;
@@ -109,10 +99,10 @@ Chosen choose(const JobGpus& held, std::vector<VisibleGpu> visible)
 {
     std::sort(visible.begin(), visible.end(),
               [](const VisibleGpu& a, const VisibleGpu& b) { return a.pci < b.pci; });
-    const std::vector<std::string> names = split(held.visible);
+    const auto names = words(held.visible, ",");
     if (std::any_of(names.begin(), names.end(), is_uuid)) {
         Chosen chosen;
-        for (const std::string& name : names) {
+        for (const std::string_view name : names) {
             chosen.push_back(is_uuid(name) ? named(name, visible) : std::nullopt);
         }
         chosen.resize(held.count);
@@ -123,7 +113,7 @@ Chosen choose(const JobGpus& held, std::vector<VisibleGpu> visible)
         std::all_of(visible.begin(), visible.end(), [](const VisibleGpu& gpu) {
             return gpu.minor && !gpu.pci.empty() && !gpu.uuid.empty();
         });
-    const auto ids = numbers(split(held.ids));
+    const auto ids = numbers(words(held.ids, ","));
     // CUDA numbers the visible GPUs from 0: if all of them are selected, their order does not
     // matter.
     const bool shows_all = visible.size() == held.count && all_notified;

@@ -2,6 +2,7 @@
 #include "policy/decide.h"
 
 #include "core/comment.h"
+#include "core/strings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,20 +21,6 @@ using Candidates = std::vector<const QueueRules*>;
 bool contains(const Strings& messages, const std::string& word)
 {
     return std::find(messages.begin(), messages.end(), word) != messages.end();
-}
-
-Strings split(std::string_view text)
-{
-    Strings parts;
-    std::size_t begin = 0;
-    while (true) {
-        const std::size_t end = text.find(',', begin);
-        parts.emplace_back(text.substr(begin, end - begin));
-        if (end == std::string_view::npos) {
-            return parts;
-        }
-        begin = end + 1;
-    }
 }
 
 /// Slurm accepts names of accounts in any case, and stores them in lower case.
@@ -335,8 +322,8 @@ Asked queues_in(const Rules& rules, const std::string& partitions)
 {
     Asked asked;
     bool others = false;
-    for (const std::string& name : split(partitions)) {
-        const QueueRules* queue = rules.of_partition(name);
+    for (const std::string_view name : split(partitions, ",")) {
+        const QueueRules* queue = rules.of_partition(std::string(name));
         others = others || queue == nullptr;
         const bool known =
             std::find(asked.queues.begin(), asked.queues.end(), queue) != asked.queues.end();

@@ -2,6 +2,7 @@
 #include "policy/submission.h"
 
 #include "core/number.h"
+#include "core/strings.h"
 
 #include <fmt/format.h>
 
@@ -12,20 +13,6 @@ namespace gpuq::policy {
 namespace {
 
 constexpr std::uint64_t k_most = 999'999'999;
-
-std::vector<std::string_view> split(std::string_view text, std::string_view separators)
-{
-    std::vector<std::string_view> parts;
-    std::size_t begin = 0;
-    while (true) {
-        const std::size_t end = text.find_first_of(separators, begin);
-        parts.push_back(text.substr(begin, end - begin));
-        if (end == std::string_view::npos) {
-            return parts;
-        }
-        begin = end + 1;
-    }
-}
 
 bool begins_with_digit(std::string_view text)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "posix/login_tickets.h"
 
+#include "core/strings.h"
 #include "io/descriptor.h"
 #include "io/trusted_path.h"
 #include "posix/krb5_library.h"
@@ -87,13 +88,6 @@ std::vector<std::string> files_in(const std::string& directory)
     return paths;
 }
 
-std::string trimmed(const std::string& text)
-{
-    const auto first = text.find_first_not_of(" \t\r");
-    const auto last = text.find_last_not_of(" \t\r");
-    return first == std::string::npos ? "" : text.substr(first, last - first + 1);
-}
-
 void replace_all(std::string& text, std::string_view what, const std::string& with)
 {
     for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
@@ -109,7 +103,7 @@ Result<std::string> read_dir(const std::string& place)
         return read_own(place.substr(1));
     }
     const auto primary = text_of(place + "/primary");
-    const std::string name = primary ? trimmed(primary->substr(0, primary->find('\n'))) : "tkt";
+    const std::string name(primary ? trimmed(cut(*primary, '\n').first) : "tkt");
     if (!name.starts_with("tkt") || name.find('/') != std::string::npos) {
         return fail(Error::Kind::io, fmt::format("{}/primary names no cache", place));
     }
@@ -126,12 +120,12 @@ default_cache_in(const std::string& text,
     std::istringstream lines(text);
     std::string line, section;
     while (std::getline(lines, line)) {
-        line = trimmed(line);
+        line = std::string(trimmed(line));
         std::vector<std::string> included;
         if (line.starts_with("includedir ")) {
-            included = list(trimmed(line.substr(11)));
+            included = list(std::string(trimmed(line.substr(11))));
         } else if (line.starts_with("include ")) {
-            included = {trimmed(line.substr(8))};
+            included = {std::string(trimmed(line.substr(8)))};
         } else if (line.starts_with('[')) {
             section = line;
         }
@@ -150,7 +144,7 @@ default_cache_in(const std::string& text,
         const auto equals = line.find('=');
         if (section == "[libdefaults]" && equals != std::string::npos &&
             trimmed(line.substr(0, equals)) == "default_ccache_name") {
-            return trimmed(line.substr(equals + 1));
+            return std::string(trimmed(line.substr(equals + 1)));
         }
     }
     return "";

@@ -2,6 +2,7 @@
 #include "sim/trace_lines.h"
 
 #include "core/nearest.h"
+#include "core/strings.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 #include "sim/trace_lines.h"
 
 #include "core/number.h"
+#include "core/strings.h"
 #include "term/sanitise.h"
 
 #include <algorithm>
@@ -115,14 +116,6 @@ Fields split_blanks(std::string_view line)
         i = end;
     }
     return fields;
-}
-
-std::string_view trimmed(std::string_view text)
-{
-    constexpr std::string_view blanks = " \t\r";
-    const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
-    const std::size_t end = text.find_last_not_of(blanks);
-    return begin == text.size() ? std::string_view{} : text.substr(begin, end - begin + 1);
 }
 
 Columns::Columns(const Fields& header)

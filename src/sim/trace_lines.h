@@ -44,7 +44,6 @@ Result<void> each_line(std::string_view text, const std::string& file,
 Fields split(std::string_view line, char separator);
 /// The fields between blanks.
 Fields split_blanks(std::string_view line);
-std::string_view trimmed(std::string_view text);
 
 /// Names of columns, for finding fields.
 class Columns {

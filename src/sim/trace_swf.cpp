@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/trace_lines.h"
 
+#include "core/strings.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include "slurm/admin_text.h"
 
 #include "core/number.h"
+#include "core/strings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,34 +21,10 @@ namespace {
 using Kind = SlurmObject::Kind;
 using Fields = std::map<std::string, std::string>;
 
-std::vector<std::string_view> split(std::string_view text, char at)
-{
-    std::vector<std::string_view> parts;
-    while (true) {
-        const std::size_t end = text.find(at);
-        parts.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) {
-            return parts;
-        }
-        text.remove_prefix(end + 1);
-    }
-}
-
-std::string_view trimmed(std::string_view text)
-{
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) {
-        text.remove_prefix(1);
-    }
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
-        text.remove_suffix(1);
-    }
-    return text;
-}
-
 std::string sorted(std::string_view list)
 {
     std::set<std::string_view> names;
-    for (const std::string_view name : split(list, ',')) {
+    for (const std::string_view name : split(list, ",")) {
         if (!name.empty()) {
             names.insert(name);
         }
@@ -59,7 +36,7 @@ std::string sorted(std::string_view list)
 Fields fields_in(std::string_view line)
 {
     Fields fields;
-    for (const std::string_view word : split(line, ' ')) {
+    for (const std::string_view word : split(line, " ")) {
         const auto sign = word.find('=');
         if (sign != std::string_view::npos) {
             fields.emplace(word.substr(0, sign), word.substr(sign + 1));
@@ -83,7 +60,7 @@ std::string minutes_in(const std::string& text)
     const auto days = dash == std::string::npos ? std::optional(0L)
                                                 : number_in(std::string_view(text).substr(0, dash));
     const auto parts =
-        split(std::string_view(text).substr(dash == std::string::npos ? 0 : dash + 1), ':');
+        split(std::string_view(text).substr(dash == std::string::npos ? 0 : dash + 1), ":");
     if (!days || parts.size() != 3) {
         return text;
     }
@@ -156,7 +133,7 @@ SlurmObject partition_of(const Fields& shown)
     }
     const auto defaults = shown.find("JobDefaults"); // DefCpuPerGPU=4,DefMemPerGPU=1024
     if (defaults != shown.end()) {
-        for (const std::string_view item : split(defaults->second, ',')) {
+        for (const std::string_view item : split(defaults->second, ",")) {
             partition.fields.merge(fields_in(item));
         }
     }
@@ -172,7 +149,7 @@ SlurmObject reservation_of(const Fields& shown)
     };
     std::set<std::string> flags;
     const std::string all_flags = value("Flags");
-    for (const std::string_view flag : split(all_flags, ',')) {
+    for (const std::string_view flag : split(all_flags, ",")) {
         if (!flag.empty() && flag != "SPEC_NODES" && flag != "ALL_NODES") {
             flags.emplace(flag);
         }
@@ -196,7 +173,7 @@ template <typename Make>
 std::vector<SlurmObject> objects_in(std::string_view printed, std::string_view head, Make make)
 {
     std::vector<SlurmObject> objects;
-    for (const std::string_view line : split(printed, '\n')) {
+    for (const std::string_view line : split(printed, "\n")) {
         if (line.starts_with(head)) {
             objects.push_back(make(fields_in(line)));
         }
@@ -207,7 +184,7 @@ std::vector<SlurmObject> objects_in(std::string_view printed, std::string_view h
 std::map<std::string, std::string> tres_in(std::string_view list)
 {
     std::map<std::string, std::string> amounts;
-    for (const std::string_view item : split(list, ',')) {
+    for (const std::string_view item : split(list, ",")) {
         const auto sign = item.rfind('=');
         if (sign != std::string_view::npos) {
             amounts.emplace(item.substr(0, sign), item.substr(sign + 1));
@@ -234,8 +211,8 @@ void flag_arguments(std::string_view keyword, std::string_view actual, std::stri
                     std::vector<std::string>& arguments)
 {
     const auto add = [&](std::string_view from, std::string_view besides, char sign) {
-        for (const std::string_view flag : split(from, ',')) {
-            const auto others = split(besides, ',');
+        for (const std::string_view flag : split(from, ",")) {
+            const auto others = split(besides, ",");
             if (!flag.empty() && std::find(others.begin(), others.end(), flag) == others.end()) {
                 arguments.push_back(fmt::format("{}{}={}", keyword, sign, flag));
             }
@@ -290,7 +267,7 @@ std::string setting_value(std::string_view name, std::string_view printed)
 std::vector<SlurmObject> settings_in(std::string_view printed)
 {
     std::vector<SlurmObject> settings;
-    for (const std::string_view line : split(printed, '\n')) {
+    for (const std::string_view line : split(printed, "\n")) {
         const auto sign = line.find(" = ");
         const std::string_view name = trimmed(line.substr(0, line.find('=')));
         if (line.find('=') != std::string_view::npos && !name.empty()) {
@@ -333,10 +310,10 @@ std::vector<std::string> reservation_arguments(const SlurmObject& actual,
 std::vector<std::string> nodes_in(std::string_view printed)
 {
     std::vector<std::string> nodes;
-    for (const std::string_view line : split(printed, '\n')) {
+    for (const std::string_view line : split(printed, "\n")) {
         constexpr std::string_view k_head = "NodeName=";
         if (line.starts_with(k_head)) {
-            nodes.emplace_back(split(line.substr(k_head.size()), ' ').front());
+            nodes.emplace_back(split(line.substr(k_head.size()), " ").front());
         }
     }
     return nodes;
@@ -345,7 +322,7 @@ std::vector<std::string> nodes_in(std::string_view printed)
 std::vector<std::string> gpu_nodes_in(std::string_view printed)
 {
     std::vector<std::string> nodes;
-    for (const std::string_view line : split(printed, '\n')) {
+    for (const std::string_view line : split(printed, "\n")) {
         const Fields fields = fields_in(line);
         const auto gres = fields.find("Gres");
         if (gres != fields.end() && gres->second.find("gpu") != std::string::npos) {
@@ -358,7 +335,7 @@ std::vector<std::string> gpu_nodes_in(std::string_view printed)
 std::map<std::string, int> threads_in(std::string_view printed)
 {
     std::map<std::string, int> threads;
-    for (const std::string_view line : split(printed, '\n')) {
+    for (const std::string_view line : split(printed, "\n")) {
         const Fields fields = fields_in(line);
         const auto count = fields.find("ThreadsPerCore");
         const auto number =
@@ -373,11 +350,11 @@ std::map<std::string, int> threads_in(std::string_view printed)
 std::vector<QueuedJob> jobs_in(std::string_view printed)
 {
     std::vector<QueuedJob> jobs;
-    for (const std::string_view line : split(printed, '\n')) {
-        const auto cells = split(line, '|');
+    for (const std::string_view line : split(printed, "\n")) {
+        const auto cells = split(line, "|");
         if (cells.size() == 2) {
             QueuedJob job{{}, std::string(cells[1])};
-            for (const std::string_view name : split(cells[0], ',')) {
+            for (const std::string_view name : split(cells[0], ",")) {
                 job.partitions.emplace_back(name);
             }
             jobs.push_back(std::move(job));
@@ -430,8 +407,8 @@ const std::vector<QosField>& qos_fields()
 std::vector<SlurmObject> qos_in(std::string_view printed)
 {
     std::vector<SlurmObject> list;
-    for (const std::string_view line : split(printed, '\n')) {
-        const auto cells = split(line, '|');
+    for (const std::string_view line : split(printed, "\n")) {
+        const auto cells = split(line, "|");
         if (cells.size() != qos_fields().size() + 1) {
             continue;
         }
@@ -475,8 +452,8 @@ std::vector<std::string> qos_arguments(const SlurmObject& actual, const SlurmObj
 std::vector<QosAssociation> associations_in(std::string_view printed)
 {
     std::vector<QosAssociation> list;
-    for (const std::string_view line : split(printed, '\n')) {
-        const auto cells = split(line, '|');
+    for (const std::string_view line : split(printed, "\n")) {
+        const auto cells = split(line, "|");
         // An association for one partition does not apply to the others.
         if (cells.size() != k_first_limit + k_association_limits.size() || !cells[2].empty()) {
             continue;
@@ -508,7 +485,7 @@ std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associat
     std::map<std::string, std::size_t> accounts_of;
     for (const QosAssociation& one : associations) {
         accounts_of[one.user] += 1;
-        for (std::string_view qos : split(one.qos, ',')) {
+        for (std::string_view qos : split(one.qos, ",")) {
             const bool taken = qos.starts_with('-');
             qos.remove_prefix(taken || qos.starts_with('+') ? 1 : 0);
             Holders& holder = holders[std::string(qos)];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/nodes.h"
 
+#include "core/strings.h"
 #include "ports/nodes.h"
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
@@ -177,22 +178,13 @@ std::vector<NodeGpus> gpus_of(const node_info_t& info)
     return gpus;
 }
 
-std::vector<std::string> split(const std::string& list)
-{
-    std::vector<std::string> names;
-    for (std::size_t at = 0; at < list.size();) {
-        const auto end = std::min(list.find(',', at), list.size());
-        names.push_back(list.substr(at, end - at));
-        at = end + 1;
-    }
-    return names;
-}
-
 /// The node's queues, each once.
 std::vector<std::string> queues_of(const node_info_t& info, const Inner& inner)
 {
     std::vector<std::string> queues;
-    for (const std::string& name : split(text(info.partitions))) {
+    const std::string names = text(info.partitions);
+    for (const std::string_view word : words(names, ",")) {
+        const std::string name(word);
         const auto of = inner.find(name);
         const std::string& queue = of == inner.end() ? name : of->second;
         if (std::find(queues.begin(), queues.end(), queue) == queues.end()) {
@@ -228,7 +220,8 @@ bool is_a_node_completing(const std::string& partition)
     slurm_populate_node_partitions(nodes->get(), partitions->get());
     for (std::uint32_t i = 0; i < (*nodes)->record_count; ++i) {
         const node_info_t& info = (*nodes)->node_array[i];
-        const auto names = split(text(info.partitions));
+        const std::string list = text(info.partitions);
+        const auto names = words(list, ",");
         if ((info.node_state & NODE_STATE_COMPLETING) != 0 &&
             std::find(names.begin(), names.end(), partition) != names.end()) {
             return true;

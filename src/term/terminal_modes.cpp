@@ -2,6 +2,7 @@
 #include "term/terminal_modes.h"
 
 #include "core/number.h"
+#include "core/strings.h"
 
 #include <algorithm>
 #include <charconv>
@@ -105,19 +106,6 @@ std::size_t parameters_of_colour(const std::vector<std::string_view>& all, std::
     }
     const std::size_t wanted = all[i + 1] == "2" ? 5 : all[i + 1] == "5" ? 3 : 1;
     return std::min(wanted, all.size() - i);
-}
-
-std::vector<std::string_view> split(std::string_view text, char at)
-{
-    std::vector<std::string_view> parts;
-    while (true) {
-        const std::size_t end = text.find(at);
-        parts.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) {
-            return parts;
-        }
-        text.remove_prefix(end + 1);
-    }
 }
 
 } // namespace
@@ -330,7 +318,7 @@ void TerminalModes::set_ansi(bool on)
 
 void TerminalModes::set_attributes()
 {
-    const auto all = split(m_sequence, ';');
+    const auto all = split(m_sequence, ";");
     for (std::size_t i = 0; i < all.size();) {
         const std::size_t count = parameters_of_colour(all, i);
         const int number = number_in(all[i].substr(0, all[i].find(':'))).value_or(0);
@@ -405,7 +393,7 @@ void TerminalModes::end_string()
         set_colour(rest);
     } else if (number >= k_first && number <= k_last) {
         int which = number; // further values set the following colours
-        for (const std::string_view colour : split(rest, ';')) {
+        for (const std::string_view colour : split(rest, ";")) {
             if (is_colour(colour) && which <= k_last) {
                 m_colours[which] = colour;
             }
@@ -430,7 +418,7 @@ void TerminalModes::end_string()
 /// Parses pairs of an index and a colour.
 void TerminalModes::set_colour(std::string_view text)
 {
-    const auto parts = split(text, ';');
+    const auto parts = split(text, ";");
     for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
         const auto number = number_in(parts[i]);
         constexpr int k_colours = 256;

@@ -3,6 +3,7 @@
 
 #include "core/number.h"
 #include "core/size.h"
+#include "core/strings.h"
 #include "core/walltime.h"
 #include "ports/accounting.h"
 #include "ports/nodes.h"
@@ -36,17 +37,6 @@ constexpr seconds k_batch_delay{3}; ///< Slurm's default
 Finding ok(std::string check, std::string text)
 {
     return {std::move(check), Level::ok, std::move(text), ""};
-}
-
-std::vector<std::string> split(std::string_view text, char by)
-{
-    std::vector<std::string> parts;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find(by), text.size());
-        parts.emplace_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return parts;
 }
 
 /// Slurm's releases, oldest first. A client and a server are compatible if the server is not older
@@ -122,7 +112,7 @@ Finding assess_clock(const std::string& check, const std::string& whose,
 
 std::optional<std::int64_t> parameter(const std::string& parameters, std::string_view name)
 {
-    for (const std::string& word : split(parameters, ',')) {
+    for (const std::string_view word : words(parameters, ",")) {
         std::int64_t value = 0;
         if (word.starts_with(name) && word.substr(name.size()).starts_with('=') &&
             std::from_chars(word.data() + name.size() + 1, word.data() + word.size(), value).ec ==
@@ -135,7 +125,7 @@ std::optional<std::int64_t> parameter(const std::string& parameters, std::string
 
 bool has_argument(const std::string& parameters, std::string_view name)
 {
-    const auto items = split(parameters, ',');
+    const auto items = words(parameters, ",");
     return std::find(items.begin(), items.end(), name) != items.end();
 }
 
@@ -494,12 +484,10 @@ std::vector<Finding> assess_directory(const std::string& path, const Result<Dire
 NodeView node_view_in(std::string_view lines)
 {
     NodeView view;
-    for (const std::string& line : split(lines, '\n')) {
-        const std::size_t blank = line.find(' ');
-        const std::string name = line.substr(0, blank);
-        const std::string value = blank == std::string::npos ? "" : line.substr(blank + 1);
+    for (const std::string_view line : words(lines, "\n")) {
+        const auto [name, value] = cut(line, ' ');
         if (name == "host") {
-            view.host = value;
+            view.host = std::string(value);
         } else if (name == "clock") {
             if (const auto number = whole_number(value)) {
                 view.clock = Time(seconds(static_cast<std::int64_t>(*number)));

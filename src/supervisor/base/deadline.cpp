@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/base/deadline.h"
 
+#include "core/strings.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,13 +15,6 @@ namespace {
 using std::chrono::minutes;
 
 constexpr minutes k_leads[] = {minutes{15}, minutes{5}, minutes{1}};
-
-std::string_view trimmed(std::string_view text)
-{
-    const auto from = text.find_first_not_of(" \t\r");
-    const auto to = text.find_last_not_of(" \t\r");
-    return from == std::string_view::npos ? std::string_view() : text.substr(from, to - from + 1);
-}
 
 } // namespace
 
