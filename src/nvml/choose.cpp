@@ -13,6 +13,16 @@ namespace {
 
 using Chosen = std::vector<std::optional<std::string>>;
 
+/// An empty item is kept, so that the list is invalid; Slurm may end it with a comma.
+std::vector<std::string_view> items(std::string_view list)
+{
+    auto parts = split(list, ",");
+    if (parts.back().empty()) {
+        parts.pop_back();
+    }
+    return parts;
+}
+
 bool is_uuid(std::string_view name)
 {
     return name.starts_with("GPU-") || name.starts_with("MIG-");
@@ -99,7 +109,7 @@ Chosen choose(const JobGpus& held, std::vector<VisibleGpu> visible)
 {
     std::sort(visible.begin(), visible.end(),
               [](const VisibleGpu& a, const VisibleGpu& b) { return a.pci < b.pci; });
-    const auto names = words(held.visible, ",");
+    const auto names = items(held.visible);
     if (std::any_of(names.begin(), names.end(), is_uuid)) {
         Chosen chosen;
         for (const std::string_view name : names) {
@@ -113,7 +123,7 @@ Chosen choose(const JobGpus& held, std::vector<VisibleGpu> visible)
         std::all_of(visible.begin(), visible.end(), [](const VisibleGpu& gpu) {
             return gpu.minor && !gpu.pci.empty() && !gpu.uuid.empty();
         });
-    const auto ids = numbers(words(held.ids, ","));
+    const auto ids = numbers(items(held.ids));
     // CUDA numbers the visible GPUs from 0: if all of them are selected, their order does not
     // matter.
     const bool shows_all = visible.size() == held.count && all_notified;
