@@ -120,11 +120,9 @@ TEST(Run, KillsGrandchildrenAtTheLimit)
 
 TEST(Run, IsLimitedAlsoAfterTheEndOfTheOutput)
 {
-    const auto began = std::chrono::steady_clock::now();
     EXPECT_FALSE(result_of(shell("exec >&- 2>&-; exec sleep 600"), {.limit = 200ms}).in_time);
     EXPECT_FALSE(
         result_of(shell("exec sleep 600"), {.streams = Streams::none, .limit = 200ms}).in_time);
-    EXPECT_LT(std::chrono::steady_clock::now() - began, 20s);
     EXPECT_EQ(result_of(shell("exit 4"), {.streams = Streams::none, .limit = 20s}).status, 4);
 }
 

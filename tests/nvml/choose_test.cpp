@@ -70,7 +70,7 @@ TEST(Choose, WithoutNumbersOrNamesNothingIsSure)
     EXPECT_EQ(choose({1, "0", ""}, gpus({0, 1})), Chosen{std::nullopt});
     EXPECT_EQ(choose({1, "0", "0x0"}, gpus({0, 1})), Chosen{std::nullopt});
     EXPECT_EQ(choose({2, "0", "0,0"}, gpus({0, 1, 2})), (Chosen{std::nullopt, std::nullopt}));
-    EXPECT_EQ(choose({2, "0,,1", "0,,1"}, gpus({0, 1})), (Chosen{std::nullopt, std::nullopt}));
+    EXPECT_EQ(choose({2, "0,,1", "0,,1"}, gpus({0, 1, 2})), (Chosen{std::nullopt, std::nullopt}));
     EXPECT_EQ(choose({2, "0,1,", "0,1,"}, gpus({0, 1})), (Chosen{"GPU-0", "GPU-1"}));
 }
 

@@ -137,7 +137,6 @@ TEST_F(HostTest, WhatALatePieceOfWorkHasStartedEndsWithIt)
 
 TEST_F(HostTest, OneThatHangsOrDiesStopsNoOther)
 {
-    const auto begin = std::chrono::steady_clock::now();
     const auto answers = m_host.apart({[]() -> std::string {
                                            ::pause();
                                            return "";
@@ -156,7 +155,6 @@ TEST_F(HostTest, OneThatHangsOrDiesStopsNoOther)
                                            return std::string("fine");
                                        }},
                                       300ms);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
     EXPECT_EQ(answers[0].kind, Kind::late);
     EXPECT_EQ(answers[1].kind, Kind::died);
     EXPECT_EQ(answers[1].text, "last words");

@@ -12,7 +12,16 @@ namespace {
 
 using std::chrono::seconds;
 
-/// `save` writes a safetensors file without tensors, which gets its name only when it is complete.
+/// From the start of a link until its program has installed its traps and the next link's job is
+/// submitted. A sanitizer slows the start of each of these processes.
+#ifdef __SANITIZE_ADDRESS__
+constexpr auto k_start = 4000ms;
+#else
+constexpr auto k_start = 700ms;
+#endif
+
+/// `save` writes a safetensors file without tensors, which gets its name only when it is complete;
+/// `noted` waits for an event in the journal.
 constexpr const char* k_shell = R"(
 save() {
     printf '\002\000\000\000\000\000\000\000{}' >"$GPUQ_CHECKPOINT_DIR/.new"
@@ -20,6 +29,7 @@ save() {
 }
 stay() { while :; do sleep 0.02; done; }
 kept() { until [ -e "$GPUQ_CHECKPOINT_DIR/../kept/step-$1.safetensors" ]; do sleep 0.02; done; }
+noted() { until grep -qs "\"$1\"" "$GPUQ_CHECKPOINT_DIR/../link-1/journal.jsonl"; do sleep 0.02; done; }
 )";
 
 /// A link that ends `length` after its start. Its program gets notice 2 s before the end, or 10 s
@@ -105,7 +115,7 @@ class Leaving : public testing::TestWithParam<const char*> {};
 
 TEST_P(Leaving, AfterTheNoticeGoesOnWhenItHasSaved)
 {
-    Link link(saves_and(GetParam()), 2700ms);
+    Link link(saves_and(GetParam()), k_start + 2s);
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.ended->ending.continues);
@@ -138,13 +148,13 @@ TEST(Chained, AProgramThatStaysAfterItHasSavedIsEnded)
     Link link(
         "late() { save 1; touch -d '-0.5 seconds' $GPUQ_CHECKPOINT_DIR/step-1.safetensors; }; "
         "trap late USR1; stay",
-        8000ms);
-    link.run.request.chain->link = 15s; // notice 7 s before the end
+        k_start + 14s);
+    link.run.request.chain->link = 28s; // notice 14 s before the end
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.ended->ending.continues);
     EXPECT_EQ(client.ended->ending.cause, Cause::time_limit);
-    EXPECT_LT(client.ended->ending.at - link.event(Kind::checkpoint)->at, 3s);
+    EXPECT_LT(client.ended->ending.at, *link.options.ends_at);
 }
 
 TEST(Chained, AProgramThatDoesNotHearIsEndedAtTheEnd)
@@ -156,7 +166,6 @@ TEST(Chained, AProgramThatDoesNotHearIsEndedAtTheEnd)
     EXPECT_EQ(ending.cause, Cause::time_limit);
     EXPECT_TRUE(ending.continues) << "it may begin again from scratch";
     EXPECT_GE(ending.at, *link.options.ends_at);
-    EXPECT_LT(ending.at, *link.options.ends_at + 2s);
 }
 
 TEST(Chained, WithoutACheckpointNothingBeginsAgainByItself)
@@ -177,7 +186,7 @@ TEST(Chained, ASaveThatIsTooLateLeavesTheOneBefore)
 {
     Link link(
         "save 1; trap 'printf half >$GPUQ_CHECKPOINT_DIR/step-2.safetensors; stay' USR1; stay",
-        3700ms); // more than a second from the save to the notice
+        k_start + 3s); // more than a second from the save to the notice
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.ended->ending.continues);
@@ -191,19 +200,19 @@ TEST(Chained, ASaveThatIsTooLateLeavesTheOneBefore)
 
 TEST(Chained, AProgramThatCanNotBeToldLeavesAfterTheLastSaveThatFits)
 {
-    Link link("step=0; while :; do step=$((step+1)); save $step; sleep 0.7; done", 3400ms);
+    // After the first save, another one would fit. The second one comes 40 s later by the clock of
+    // the file server; a third one as late again would be beyond the end.
+    Link link("save 1; noted checkpoint; echo fits; cd \"$GPUQ_CHECKPOINT_DIR\"; "
+              "cp step-1.safetensors .new; touch -d '40 seconds' .new; mv .new step-2.safetensors; "
+              "stay");
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.out, "fits\n");
     EXPECT_TRUE(client.ended->ending.continues);
-    const auto saved = link.events_of(Kind::checkpoint);
-    ASSERT_GE(saved.size(), 3U);
-    const auto usual = saved.back().at - saved[saved.size() - 2].at;
-    const Time end = *link.options.ends_at;
-    EXPECT_GT(saved.back().at + usual * 1.1, end) << "another one would have fitted";
-    const Time noticed_at = link.event(Kind::noticed)->at;
-    EXPECT_GE(noticed_at, saved.back().at);
-    EXPECT_LT(client.ended->ending.at - noticed_at, 1s);
-    EXPECT_LT(client.ended->ending.at, end);
+    EXPECT_EQ(client.ended->ending.cause, Cause::time_limit);
+    EXPECT_EQ(link.events_of(Kind::checkpoint).back().detail, link.checkpoint(2));
+    EXPECT_EQ(link.event(Kind::noticed)->detail, "limit");
+    EXPECT_LT(client.ended->ending.at, *link.options.ends_at);
 }
 
 TEST(Chained, AProgramThatHasFinishedLeavesNoNextLink)
@@ -235,7 +244,7 @@ TEST(Chained, AProgramThatFinishesAtOnceLeavesNoNextLink)
 
 TEST(Chained, AProgramThatFinishesWhileItIsToldHasFinished)
 {
-    Link link("trap 'exit 0' USR1; stay", 2700ms);
+    Link link("trap 'exit 0' USR1; stay", k_start + 2s);
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.cause, Cause::finished);
@@ -330,7 +339,7 @@ TEST(Chained, TheOtherNodesAreToldInOneStep)
 
 TEST(Chained, ANodeThatIsNotReachedIsInTheJournal)
 {
-    WideLink link("trap 'save 1; sleep 0.3; exit 85' USR1; echo ready; stay",
+    WideLink link("trap 'noted notice_failed; save 1; exit 85' USR1; echo ready; stay",
                   "echo told 1; echo srun: error: n3 is gone >&2");
     link.end_by_stop();
     EXPECT_EQ(link.event(Kind::notice_failed)->detail, "1 of 2 reached: srun: error: n3 is gone");
@@ -338,7 +347,7 @@ TEST(Chained, ANodeThatIsNotReachedIsInTheJournal)
 
 TEST(Chained, WhereNoStepCanBeStartedTheFirstNodeIsTold)
 {
-    WideLink link("trap 'save 1; sleep 0.3; exit 85' USR1; echo ready; stay", "");
+    WideLink link("trap 'noted notice_failed; save 1; exit 85' USR1; echo ready; stay", "");
     link.end_by_stop();
     EXPECT_TRUE(link.was_asked_elsewhere());
     EXPECT_EQ(link.event(Kind::notice_failed)->detail, "no srun in PATH");
@@ -346,11 +355,9 @@ TEST(Chained, WhereNoStepCanBeStartedTheFirstNodeIsTold)
 
 TEST(Chained, AStepThatHangsElsewhereDelaysNothing)
 {
-    WideLink link("trap 'save 1; exit 85' USR1; echo ready; stay", "sleep 5");
-    const auto before = std::chrono::steady_clock::now();
+    WideLink link("trap 'save 1; exit 85' USR1; echo ready; stay", "sleep 1000");
     link.end_by_stop();
-    EXPECT_LT(std::chrono::steady_clock::now() - before, 4s);
-    EXPECT_FALSE(link.event(Kind::notice_failed));
+    EXPECT_FALSE(link.event(Kind::notice_failed)) << "the end waited for the step";
 }
 
 TEST(Chained, AStopWhileItSavesDoesNotWait)
@@ -361,9 +368,7 @@ TEST(Chained, AStopWhileItSavesDoesNotWait)
     link.ask(layout::k_save_and_stop_request);
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ntold\n"; }));
     client.send(wire::Stop{"ada@login1"});
-    const auto before = std::chrono::steady_clock::now();
-    ASSERT_TRUE(client.reads_to_the_end());
-    EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
+    ASSERT_TRUE(client.reads_to_the_end()); // it has ten minutes to save
     EXPECT_EQ(client.ended->ending.detail, "by ada@login1");
     EXPECT_EQ(client.ended->ending.status, 123);
     client.close_all();
@@ -422,13 +427,18 @@ TEST(Chained, FindsOutByAskingThatItHasGraceAndGoesOnAsPreempted)
 TEST(Chained, AsksAgainOnlyWhereItMayGetGrace)
 {
     for (const bool may : {true, false}) {
-        Link link("sleep 1");
+        Link link("sleep 1; until [ -e go ]; do sleep 0.02; done");
         link.run.request.queue = "calibration,gpu";
         link.options.patience.first_query = 50ms;
         link.options.patience.next_check = 100ms;
         link.slurm("grace", may ? "30" : "0");
         give_grace(link, 600s);
         Client client = link.begin();
+        const auto has_called = [&](const std::string& lines) {
+            return link.slurm_calls().find(lines) != std::string::npos;
+        };
+        EXPECT_TRUE(eventually([&] { return has_called(may ? "job\njob\n" : "partitions\n"); }));
+        put(link.root() / "go", "");
         ASSERT_TRUE(client.reads_to_the_end());
         const std::string calls = link.slurm_calls();
         EXPECT_NE(calls.find("partitions\n"), std::string::npos);
@@ -440,9 +450,9 @@ TEST(Chained, AsksAgainOnlyWhereItMayGetGrace)
 TEST(Chained, IsToldOfTheGraceByATermOnceAndStaysUntilItIsOver)
 {
     Link link("trap '' TERM; trap 'echo told' USR1; echo ready; stay");
-    give_grace(link, 2s);
     Client client = link.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    give_grace(link, 2s);
     const auto before = std::chrono::steady_clock::now();
     ::kill(link.supervisor(), SIGTERM);
     ASSERT_TRUE(client.reads_to_the_end());
@@ -468,15 +478,15 @@ TEST(Chained, AProgramThatDiesOfTheTermOfTheGraceWasPreempted)
 TEST(Chained, ALinkWhoseNextHasBegunDiesAtOnceAndLeavesThatAlone)
 {
     Link link("trap '' TERM USR1; setsid sleep 1000 & echo $!; stay");
+    link.options.patience.stop = 600s; // from TERM to KILL, if there were a TERM
+    link.kill_wait = 600s;
     Client client = link.begin();
     link.awaited(Kind::next_submitted);
     ASSERT_TRUE(client.reads_until([&] { return client.started && client.out.ends_with("\n"); }));
     const std::string calls = link.slurm_calls();
     put(link.state(layout::claim(link.run.key, LinkNumber{2})), "43\n");
-    const auto before = std::chrono::steady_clock::now();
     EXPECT_TRUE(
         eventually([&] { return is_gone(client.started->pid) && is_gone(std::stoi(client.out)); }));
-    EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.cause, Cause::lost);
     EXPECT_TRUE(client.ended->ending.continues);
@@ -488,7 +498,7 @@ TEST(Chained, ALinkWhoseNextHasBegunDiesAtOnceAndLeavesThatAlone)
 
 TEST(Chained, WithoutAnAnswerOfSlurmItStillGoesOn)
 {
-    Link link(saves_and("exit 85"), 2700ms);
+    Link link("save 1; noted next_failed; exit 85");
     link.slurm("deaf", "");
     Client client = link.begin();
     EXPECT_EQ(link.awaited(Kind::next_failed).detail, "deaf");
@@ -591,10 +601,8 @@ TEST(SecondLink, IsToldWhereToGoOn)
 TEST(SecondLink, OfARunThatIsOverLeavesAtOnce)
 {
     Second link("echo ran", false);
-    const auto before = std::chrono::steady_clock::now();
     Client client = link.begin();
     EXPECT_EQ(link.wait(), 0);
-    EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
     EXPECT_TRUE(link.events().empty());
     EXPECT_FALSE(std::filesystem::exists(link.state(layout::claim(link.run.key, LinkNumber{2}))));
 }

@@ -394,13 +394,11 @@ TEST_P(Matrix, TheLeafIsToldOnceAndNobodyDies)
     ASSERT_TRUE(tree.is_ready(shape.ready));
     const std::set<pid_t> before = all_below();
 
-    const auto begin = std::chrono::steady_clock::now();
     const Pids notified = notify_processes(listeners(tree.variable(), k_node, {}), signal.notice);
     ASSERT_EQ(notified.size(), static_cast<std::size_t>(shape.ready.at("leaf")));
     for (const pid_t pid : notified) {
         EXPECT_TRUE(eventually([&] { return tree.heard_once(pid, "leaf"); })) << pid;
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s);
 
     ::poll(nullptr, 0, 30); // a killed process is dead by now, and a second notice is recorded
     EXPECT_EQ(all_below(), before);

