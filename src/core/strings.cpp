@@ -23,7 +23,7 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
     }
 }
 
-std::vector<std::string_view> words(std::string_view text, std::string_view separators)
+std::vector<std::string_view> fields(std::string_view text, std::string_view separators)
 {
     auto parts = split(text, separators);
     std::erase(parts, std::string_view());

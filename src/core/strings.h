@@ -16,12 +16,12 @@ namespace gpuq {
 std::vector<std::string_view> split(std::string_view text, std::string_view separators);
 
 /// The parts between separators that are not empty.
-std::vector<std::string_view> words(std::string_view text, std::string_view separators);
+std::vector<std::string_view> fields(std::string_view text, std::string_view separators);
 
 template <std::same_as<std::string> Temporary>
 std::vector<std::string_view> split(Temporary&& text, std::string_view separators) = delete;
 template <std::same_as<std::string> Temporary>
-std::vector<std::string_view> words(Temporary&& text, std::string_view separators) = delete;
+std::vector<std::string_view> fields(Temporary&& text, std::string_view separators) = delete;
 
 /// The text before the first separator, and the text after it; without a separator: `text`, and an
 /// empty text.

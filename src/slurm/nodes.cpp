@@ -183,7 +183,7 @@ std::vector<std::string> queues_of(const node_info_t& info, const Inner& inner)
 {
     std::vector<std::string> queues;
     const std::string names = text(info.partitions);
-    for (const std::string_view word : words(names, ",")) {
+    for (const std::string_view word : fields(names, ",")) {
         const std::string name(word);
         const auto of = inner.find(name);
         const std::string& queue = of == inner.end() ? name : of->second;
@@ -221,7 +221,7 @@ bool is_a_node_completing(const std::string& partition)
     for (std::uint32_t i = 0; i < (*nodes)->record_count; ++i) {
         const node_info_t& info = (*nodes)->node_array[i];
         const std::string list = text(info.partitions);
-        const auto names = words(list, ",");
+        const auto names = fields(list, ",");
         if ((info.node_state & NODE_STATE_COMPLETING) != 0 &&
             std::find(names.begin(), names.end(), partition) != names.end()) {
             return true;

@@ -22,10 +22,10 @@ TEST(Strings, SplitKeepsEmptyParts)
 
 TEST(Strings, WordsAreThePartsThatAreNotEmpty)
 {
-    EXPECT_THAT(words("  a \tb ", " \t"), ElementsAre("a", "b"));
-    EXPECT_THAT(words(",a,,b,", ","), ElementsAre("a", "b"));
-    EXPECT_THAT(words("", ","), IsEmpty());
-    EXPECT_THAT(words(",,", ","), IsEmpty());
+    EXPECT_THAT(fields("  a \tb ", " \t"), ElementsAre("a", "b"));
+    EXPECT_THAT(fields(",a,,b,", ","), ElementsAre("a", "b"));
+    EXPECT_THAT(fields("", ","), IsEmpty());
+    EXPECT_THAT(fields(",,", ","), IsEmpty());
 }
 
 TEST(Strings, CutIsAtTheFirstSeparator)

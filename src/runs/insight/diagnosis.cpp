@@ -112,7 +112,7 @@ Finding assess_clock(const std::string& check, const std::string& whose,
 
 std::optional<std::int64_t> parameter(const std::string& parameters, std::string_view name)
 {
-    for (const std::string_view word : words(parameters, ",")) {
+    for (const std::string_view word : fields(parameters, ",")) {
         std::int64_t value = 0;
         if (word.starts_with(name) && word.substr(name.size()).starts_with('=') &&
             std::from_chars(word.data() + name.size() + 1, word.data() + word.size(), value).ec ==
@@ -125,7 +125,7 @@ std::optional<std::int64_t> parameter(const std::string& parameters, std::string
 
 bool has_argument(const std::string& parameters, std::string_view name)
 {
-    const auto items = words(parameters, ",");
+    const auto items = fields(parameters, ",");
     return std::find(items.begin(), items.end(), name) != items.end();
 }
 
@@ -484,7 +484,7 @@ std::vector<Finding> assess_directory(const std::string& path, const Result<Dire
 NodeView node_view_in(std::string_view lines)
 {
     NodeView view;
-    for (const std::string_view line : words(lines, "\n")) {
+    for (const std::string_view line : fields(lines, "\n")) {
         const auto [name, value] = cut(line, ' ');
         if (name == "host") {
             view.host = std::string(value);
