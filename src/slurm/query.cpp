@@ -8,6 +8,7 @@
 #include "slurm/cluster.h"
 #include "slurm/compat.h"
 #include "slurm/connection.h"
+#include "slurm/list.h"
 
 #include <fmt/format.h>
 
@@ -30,7 +31,11 @@ template <typename Query>
 std::string encoded_answer_to(const std::string& query)
 {
     const auto question = decoded<Query>(query);
-    return question ? encoded_answer(answer(*question)) : "";
+    if (!question) {
+        return "";
+    }
+    const auto kept = needs_accounting();
+    return encoded_answer(kept ? answer(*question) : Result<typename Query::Answer>(kept.error()));
 }
 
 std::string encoded_answer_to(const Request& request)
