@@ -8,6 +8,7 @@
 #include "supervisor/base/job_environment.h"
 #include "supervisor/base/process_tree.h"
 #include "supervisor/notice.h"
+#include "supervisor/notice_elsewhere.h"
 
 #include <algorithm>
 #include <csignal>
@@ -43,7 +44,7 @@ void Supervisor::join_chain()
     if (m_options.link > LinkNumber{1}) {
         m_run->request.input = Input::none; // its client may be long gone
     }
-    m_chain.emplace(m_services.clock, m_options, *m_run, *m_link_start,
+    m_chain.emplace(m_loop, m_services.clock, m_options, *m_run, *m_link_start,
                     [this](Event event) { m_log->record(std::move(event)); });
 }
 
@@ -97,10 +98,7 @@ std::vector<pid_t> Supervisor::own_helpers() const
 void Supervisor::update_chain()
 {
     if (m_chain) {
-        m_chain->handle(m_polls, m_now);
-        if (const auto next = m_chain->next_wake()) {
-            wake_at(*next);
-        }
+        m_chain->update();
     }
     if (m_phase == Phase::running && m_program && !m_observed.wait_status) {
         notice_when_due();
@@ -113,7 +111,7 @@ void Supervisor::update_chain()
 /// answer is reused for a moment.
 bool Supervisor::has_listeners()
 {
-    if (m_listened_at && m_now < *m_listened_at + k_listeners_stay) {
+    if (m_listened_at && now() < *m_listened_at + k_listeners_stay) {
         return m_listened;
     }
     const auto all =
@@ -121,7 +119,7 @@ bool Supervisor::has_listeners()
     const std::vector<int> signals = signals_of(m_run->request.chain->notice);
     m_listened = std::any_of(signals.begin(), signals.end(),
                              [&](int signal) { return !processes_to_notify(all, signal).empty(); });
-    m_listened_at = m_now;
+    m_listened_at = now();
     return m_listened;
 }
 
@@ -139,9 +137,9 @@ std::size_t Supervisor::notice(Termination termination, Clock::time_point until)
     if (m_phase != Phase::running || !m_program) {
         return 0;
     }
-    const auto kill_at = std::max(until, m_now + 1s);
+    const auto kill_at = std::max(until, now() + 1s);
     m_kill_at = m_kill_at ? std::min(*m_kill_at, kill_at) : kill_at;
-    m_term_due = *m_kill_at - std::min<Clock::duration>(k_time_to_die, (*m_kill_at - m_now) / 2);
+    m_term_due = *m_kill_at - std::min<Clock::duration>(k_time_to_die, (*m_kill_at - now()) / 2);
     if (m_notice) {
         return 0;
     }
@@ -151,11 +149,14 @@ std::size_t Supervisor::notice(Termination termination, Clock::time_point until)
                           : m_notice->cause == Cause::preempted ? "preempted"
                                                                 : "limit";
     if (m_chain) {
-        m_chain->noticed(notice_event.at, m_notice->cause == Cause::preempted, m_now);
+        m_chain->noticed(notice_event.at, m_notice->cause == Cause::preempted);
     }
     m_log->drop_stop_file();
     const Notice how = m_run->request.chain ? m_run->request.chain->notice : Notice::automatic;
-    m_elsewhere.begin(m_run->request.nodes, how, m_now);
+    if (m_run->request.nodes > 1 && how != Notice::none && m_options.job) {
+        m_elsewhere.start({HelperWork::Kind::notice, encoded(m_run->request.nodes, how)},
+                          k_notice_patience);
+    }
     const std::size_t signalled =
         notify_processes(
             listeners("GPUQ_RUN_ID=" + m_options.key.text(), m_options.node, own_helpers()), how)
@@ -169,19 +170,14 @@ std::size_t Supervisor::notice(Termination termination, Clock::time_point until)
 /// none is missing.
 void Supervisor::noticed_elsewhere()
 {
-    const auto until = m_elsewhere.gives_up_at();
-    if (!until) {
+    const auto answer = m_elsewhere.take();
+    if (!answer) {
         return;
     }
-    if (m_polls.ready(m_polled.elsewhere) == 0 && m_now < *until) {
-        wake_at(*until);
-        return;
+    const std::string problem = decoded<std::string>(*answer).value_or("Slurm does not answer");
+    if (!problem.empty() && m_phase == Phase::running) {
+        journal(Event::Kind::notice_failed, problem);
     }
-    const auto problem = m_elsewhere.finish();
-    if (problem && m_phase == Phase::running) {
-        journal(Event::Kind::notice_failed, *problem);
-    }
-    wake_at(m_now); // the helper may have hidden the end of the program
 }
 
 void Supervisor::notice_when_due()
@@ -189,30 +185,30 @@ void Supervisor::notice_when_due()
     if (!m_chain || !m_deadline) {
         return;
     }
-    const Time now = m_services.clock.now();
+    const Time time = m_services.clock.now();
     const auto in = [&](Time when) {
-        return m_now + std::chrono::ceil<std::chrono::milliseconds>(when - now);
+        return now() + std::chrono::ceil<std::chrono::milliseconds>(when - time);
     };
     const Time end = m_deadline->at();
-    if (!m_notice && m_chain->is_last_that_fits(now, end) && saves_in_its_own_time()) {
-        notice({Cause::time_limit, ""}, m_now + k_time_to_die);
+    if (!m_notice && m_chain->is_last_that_fits(time, end) && saves_in_its_own_time()) {
+        notice({Cause::time_limit, ""}, now() + k_time_to_die);
         m_observed.termination = Termination{Cause::time_limit, ""};
-        m_saved_at = m_now - k_time_to_leave;
+        m_saved_at = now() - k_time_to_leave;
         return;
     }
     const Time when = end - m_chain->link_start().lead;
-    if (now < when) {
-        wake_at(in(when));
-    } else if (!m_notice && now < end && saves_in_its_own_time()) {
-        wake_at(std::min(in(end), m_now + k_check_listeners));
+    if (time < when) {
+        m_loop.wake_at(in(when));
+    } else if (!m_notice && time < end && saves_in_its_own_time()) {
+        m_loop.wake_at(std::min(in(end), now() + k_check_listeners));
     } else if (!m_notice) {
         notice({Cause::time_limit, ""}, in(end) + k_last_grace);
     }
-    if (m_notice && now >= end && !m_observed.termination) {
+    if (m_notice && time >= end && !m_observed.termination) {
         m_observed.termination = *m_notice; // its time is up
-        m_term_due = m_now;
-    } else if (m_notice && now < end) {
-        wake_at(in(end));
+        m_term_due = now();
+    } else if (m_notice && time < end) {
+        m_loop.wake_at(in(end));
     }
 }
 
@@ -226,8 +222,8 @@ void Supervisor::end_when_saved()
         return;
     }
     const auto leave_by = *m_saved_at + k_time_to_leave;
-    if (m_now < leave_by) {
-        wake_at(leave_by);
+    if (now() < leave_by) {
+        m_loop.wake_at(leave_by);
     } else if (!m_ending_saved) {
         m_ending_saved = true;
         kill_for(m_observed.termination.value_or(*m_notice), k_time_to_die);
@@ -244,7 +240,7 @@ void Supervisor::take_grace(const JobNews& news)
     if (m_phase == Phase::running && m_chain && news.ends_at) {
         const auto left = *news.ends_at - m_services.clock.now();
         notice(*std::move(termination),
-               m_now + std::chrono::ceil<std::chrono::milliseconds>(left) + k_last_grace);
+               now() + std::chrono::ceil<std::chrono::milliseconds>(left) + k_last_grace);
     } else if (m_phase != Phase::running && !left_before_term() && !m_observed.termination) {
         m_observed.termination = std::move(termination);
     }
@@ -260,7 +256,7 @@ void Supervisor::save_and_stop(const std::string& by)
     if (m_phase == Phase::running && m_program) {
         m_observed.termination = termination;
     }
-    notice(termination, m_now + k_time_to_save);
+    notice(termination, now() + k_time_to_save);
     if (m_notice && m_notice->cause != Cause::stopped) {
         m_notice = termination; // it was notified already, but now the run must not continue
     }
@@ -274,7 +270,7 @@ void Supervisor::rehearse(const std::string& line)
         return;
     }
     if (asked->act == RehearsalRequest::Act::notice) {
-        notice({Cause::time_limit, ""}, m_now + k_time_to_save);
+        notice({Cause::time_limit, ""}, now() + k_time_to_save);
     } else {
         journal(Event::Kind::signalled, "KILL for the program: gpuq rehearse", Urgency::now);
         m_program->signal(SIGKILL);
@@ -302,7 +298,7 @@ void Supervisor::conclude_when_ended()
     const auto& outcome = m_chain->outcome();
     if (!outcome) {
         if (m_term == Term::known) {
-            wake_at(m_term_at + m_kill_wait - 1s); // out of time
+            m_loop.wake_at(m_term_at + m_kill_wait - 1s); // out of time
         }
         return;
     }

@@ -27,9 +27,9 @@ void Supervisor::update_idle()
     if (!m_idle) {
         return;
     }
-    m_idle->input(m_input.taken(), m_now);
+    m_idle->input(m_input.taken(), now());
     if (m_backlog.full()) {
-        m_idle->printed(m_now); // the program waits for the log, so it is not idle
+        m_idle->printed(now()); // the program waits for the log, so it is not idle
     }
     const bool ends_already = m_phase != Phase::running || m_stop_asked || m_notice || m_kill_at;
     switch (m_idle->next(ends_already)) {
@@ -107,7 +107,7 @@ void Supervisor::release_idle()
                                   released_detail(evidence.at - evidence.idle_since)};
     m_clients->note(termination.detail);
     m_observed.termination = termination;
-    const std::size_t notified = notice(termination, m_now + k_time_to_save);
+    const std::size_t notified = notice(termination, now() + k_time_to_save);
     const bool shell = m_run->request.pty && m_run->request.pty->shell;
     const bool uses_file = m_run->request.chain && m_run->request.chain->aware;
     if (shell || (notified == 0 && !uses_file)) {

@@ -4,6 +4,7 @@
 #include "core/exit_status.h"
 #include "ports/cluster.h"
 #include "runs/records/record.h"
+#include "supervisor/base/descriptor.h"
 #include "supervisor/base/process_tree.h"
 #include "supervisor/notice.h"
 
@@ -25,8 +26,7 @@ using namespace std::chrono_literals;
 constexpr auto k_step_patience = 20s;
 /// Time for an srun to end its step after TERM.
 constexpr auto k_srun_patience = 2s;
-/// After this the helper itself is considered hung.
-constexpr auto k_helper_patience = k_step_patience + k_srun_patience + 3s;
+static_assert(k_step_patience + k_srun_patience < k_notice_patience);
 /// Time limit in seconds for each of the step's processes: scanning a node takes milliseconds.
 constexpr unsigned k_alarm = 15;
 /// Printed by a node that has been scanned.
@@ -127,41 +127,6 @@ std::string notify_elsewhere(Services& services, const Options& options, int nod
     const std::string error = step_output.first_error();
     return fmt::format("{} of {} reached{}{}", step_output.nodes(), others,
                        error.empty() ? "" : ": ", error);
-}
-
-NoticeElsewhere::~NoticeElsewhere()
-{
-    (void)finish();
-}
-
-void NoticeElsewhere::begin(int nodes, Notice notice, Clock::time_point now)
-{
-    if (nodes < 2 || notice == Notice::none || !m_options.job || m_helper) {
-        return;
-    }
-    m_began_at = now;
-    m_helper = Helper::execute(m_options, {HelperWork::Kind::notice, encoded(nodes, notice)});
-}
-
-std::optional<NoticeElsewhere::Clock::time_point> NoticeElsewhere::gives_up_at() const
-{
-    return m_helper ? std::optional(m_began_at + k_helper_patience) : std::nullopt;
-}
-
-std::optional<std::string> NoticeElsewhere::finish()
-{
-    if (!m_helper) {
-        return std::nullopt;
-    }
-    const auto why = decoded<std::string>(m_helper->finish());
-    m_helper.reset();
-    return why && why->empty() ? std::nullopt
-                               : std::optional(why.value_or("Slurm does not answer"));
-}
-
-std::optional<pid_t> NoticeElsewhere::pid() const
-{
-    return m_helper ? std::optional(m_helper->pid()) : std::nullopt;
 }
 
 int notify_this_node(const Options& options, Notice notice)

@@ -63,7 +63,7 @@ bool Supervisor::may_still_be_killed() const
     const bool died_of_kill = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
                               WTERMSIG(*m_observed.wait_status) == SIGKILL;
     const bool expected = m_observed.termination || m_observed.asked_signals.test(SIGKILL);
-    return died_of_kill && !expected && m_now < m_program_ended_at + k_kill_spread;
+    return died_of_kill && !expected && now() < m_program_ended_at + k_kill_spread;
 }
 
 /// The program died or exited because of TERM, and our own TERM may still arrive: then the job is
@@ -75,16 +75,16 @@ bool Supervisor::may_still_be_terminated() const
     const bool expected = m_observed.termination || m_observed.asked_signals.test(SIGTERM);
     return m_term == Term::checking_stop || m_term == Term::asking_slurm ||
            ((died_of_term || m_program_caught_term) && !expected && m_term == Term::none &&
-            m_now < m_program_ended_at + k_term_spread);
+            now() < m_program_ended_at + k_term_spread);
 }
 
 /// Kills daemons and other processes left by the program: at once if they do not hold its output,
 /// otherwise after a moment (`... | tee log` still has to write).
 void Supervisor::clear_leftovers()
 {
-    wake_at(m_now + k_leftovers_pause);
+    m_loop.wake_at(now() + k_leftovers_pause);
     const bool silent = !m_program || (!m_program->output()[0] && !m_program->output()[1]);
-    const bool patient = !silent && m_now < m_program_ended_at + m_options.patience.leftover_output;
+    const bool patient = !silent && now() < m_program_ended_at + m_options.patience.leftover_output;
     if (patient) {
         return;
     }
@@ -98,7 +98,7 @@ void Supervisor::clear_leftovers()
     }
     // Processes that cannot be killed, or were never below us, may hold the pipes forever.
     const auto last = std::max(m_program_ended_at, m_last_output_at);
-    if (m_now > last + k_leftovers_patience && !m_backlog.full()) {
+    if (now() > last + k_leftovers_patience && !m_backlog.full()) {
         conclude_or_record();
     }
 }
@@ -110,7 +110,7 @@ bool Supervisor::knows_rank_notes()
     if (!m_program || !has_ranks(m_run->request) || m_options.sampler.empty()) {
         return true;
     }
-    const bool waits = m_now <= m_program_ended_at + m_options.patience.disk && !out_of_time();
+    const bool waits = now() <= m_program_ended_at + m_options.patience.disk && !out_of_time();
     if (m_rank_notes_asked && waits) {
         return false; // may have been read before the end: read them once more
     }
@@ -134,7 +134,7 @@ void Supervisor::conclude_or_record()
     }
     m_sampler.stop();
     m_credentials.stop();
-    m_sampled_until = m_now;
+    m_sampled_until = now();
     m_to_be_noted = is_worth_a_note();
     check_memory(ReportTo::journal);
     if (m_rank_notes && !m_rank_notes->first && m_observed.memory.ours > 0 &&
@@ -149,41 +149,36 @@ void Supervisor::conclude_or_record()
     }
     m_phase = Phase::settling;
     const bool by_itself = m_observed.wait_status && WIFEXITED(*m_observed.wait_status);
-    m_chain->conclude(m_ending, by_itself, m_now);
+    m_chain->conclude(m_ending, by_itself);
 }
 
 bool Supervisor::is_worth_a_note() const
 {
     return m_sampler.was_started() && m_options.job && m_services.note && !m_fenced &&
            !m_guardian_gone && m_run->request.gpus.count > 0 &&
-           m_now - m_started_at >= m_options.patience.noted_from;
+           now() - m_started_at >= m_options.patience.noted_from;
 }
 
 /// Runs while the log is completed and the clients are informed.
 void Supervisor::note_use()
 {
-    if (m_use_note.open()) {
-        if (m_polls.ready(m_polled.note) != 0 || m_now >= m_use_note.gives_up_at()) {
-            m_use_note.finish();
-            wake_at(m_now); // the helper may have hidden the end of another process
-        } else {
-            wake_at(m_use_note.gives_up_at());
-        }
-        return;
-    }
+    (void)m_use_note.take();
     if (!m_to_be_noted) {
         return;
     }
-    if (m_sampler.pid() && m_now < m_sampled_until + k_last_sample) {
-        wake_at(m_sampled_until + k_last_sample);
+    if (m_sampler.pid() && now() < m_sampled_until + k_last_sample) {
+        m_loop.wake_at(m_sampled_until + k_last_sample);
         return;
     }
     m_to_be_noted = false;
     const auto length =
         std::chrono::floor<std::chrono::milliseconds>(m_sampled_until - m_started_at);
-    m_use_note.begin(length * m_run->request.gpus.count * m_run->request.nodes,
-                     m_term == Term::known ? JobEnd::over : JobEnd::to_come, m_now);
-    wake_at(m_use_note.gives_up_at());
+    const std::chrono::milliseconds allocated =
+        length * m_run->request.gpus.count * m_run->request.nodes;
+    m_use_note.start({HelperWork::Kind::note,
+                      encoded(allocated, m_term == Term::known ? JobEnd::over : JobEnd::to_come)},
+                     m_options.patience.noting);
+    m_loop.wake_at(now());
 }
 
 void Supervisor::record_end()
@@ -209,21 +204,21 @@ void Supervisor::record_end()
     }
     m_log->finish(std::move(ended));
     m_phase = Phase::recording;
-    m_phase_since = m_now;
+    m_phase_since = now();
 }
 
 /// Waits until everything is written: a client that receives Ended may read the whole log.
 void Supervisor::report_end()
 {
     const auto disk_until = m_phase_since + m_options.patience.disk;
-    if (!m_written && m_now < disk_until && !out_of_time()) {
-        wake_at(disk_until);
+    if (!m_written && now() < disk_until && !out_of_time()) {
+        m_loop.wake_at(disk_until);
         return;
     }
     m_clients->ended(wire::Ended{m_ending, m_backlog.end()[0], m_backlog.end()[1],
                                  m_tail.last_lines(), m_input.read_by_program()});
     if (m_chain && !m_ending.continues) {
-        m_chain->withdraw(m_now);
+        m_chain->withdraw();
     }
     m_phase = Phase::parting;
 }
@@ -231,31 +226,30 @@ void Supervisor::report_end()
 /// Clients that read get all the output, and then a moment to disconnect.
 void Supervisor::part()
 {
-    const bool drained_enough = m_now > m_phase_since + m_options.patience.draining;
-    const bool notified =
-        m_clients->all_notified(m_now, m_options.patience.stalled) || drained_enough;
+    const bool drained_enough = now() > m_phase_since + m_options.patience.draining;
+    const bool notified = m_clients->all_notified(m_options.patience.stalled) || drained_enough;
     if (notified && !m_notified_at) {
-        m_notified_at = m_now;
+        m_notified_at = now();
     }
     const bool gone = m_notified_at && (m_clients->all_gone() ||
-                                        m_now > *m_notified_at + m_options.patience.closing);
-    const bool synced = m_synced || m_now > m_phase_since + m_options.patience.disk;
+                                        now() > *m_notified_at + m_options.patience.closing);
+    const bool synced = m_synced || now() > m_phase_since + m_options.patience.disk;
     const bool withdrawn = !m_chain || !m_chain->is_withdrawing();
     // A node whose step loses its srun is closed to new jobs for seconds.
     const bool notified_elsewhere =
-        !m_elsewhere.open() || m_now > m_phase_since + k_elsewhere_patience;
-    const bool noted = !m_to_be_noted && !m_use_note.open();
+        !m_elsewhere.in_progress() || now() > m_phase_since + k_elsewhere_patience;
+    const bool noted = !m_to_be_noted && !m_use_note.in_progress();
     if ((gone && synced && withdrawn && notified_elsewhere && noted) || out_of_time()) {
         m_phase = Phase::done;
         return;
     }
-    wake_at(m_now + (m_notified_at ? 2ms : 50ms));
+    m_loop.wake_at(now() + (m_notified_at ? 2ms : 50ms));
 }
 
 /// Slurm is about to kill us.
 bool Supervisor::out_of_time() const
 {
-    return m_term == Term::known && m_now > m_term_at + m_kill_wait - 1s;
+    return m_term == Term::known && now() > m_term_at + m_kill_wait - 1s;
 }
 
 } // namespace gpuq::supervisor

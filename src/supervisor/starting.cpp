@@ -75,7 +75,7 @@ void Supervisor::open_records()
         not_started({static_cast<int>(ExitStatus::internal), run.error().text});
     }
     m_log =
-        std::make_unique<LogWriter>(std::move(setup), m_backlog, m_services.clock, m_wake.get());
+        std::make_unique<LogWriter>(std::move(setup), m_backlog, m_services.clock, m_loop.waker());
 }
 
 void Supervisor::start()
@@ -87,7 +87,7 @@ void Supervisor::start()
     m_memory.emplace(m_services.memory());
     open_records();
     m_clients = std::make_unique<Clients>(
-        m_backlog, m_input, *m_log,
+        m_loop, m_backlog, m_input, *m_log,
         wire::Hello{wire::k_version, m_options.key.text(), m_options.link.value,
                     m_options.job.value_or(JobId{}).value, m_options.node},
         Clients::Requests{[this](int number) { signal_program(number); },
@@ -98,7 +98,7 @@ void Supervisor::start()
         m_run && m_run->request.pty ? Clients::Typing::terminals : Clients::Typing::one_owner);
     m_clients->greet_with(m_credentials.problem());
     if (m_options.first) {
-        m_clients->add_first(taken_stream(STDIN_FILENO), taken_stream(STDOUT_FILENO), m_now);
+        m_clients->add_first(taken_stream(STDIN_FILENO), taken_stream(STDOUT_FILENO));
     }
     Event started = event(Event::Kind::supervisor_started);
     started.pid = ::getpid();
@@ -146,7 +146,7 @@ void Supervisor::start()
     m_log->start();
     m_kill_wait = m_services.kill_wait();
     if (m_program && m_run->request.input == Input::pipe && !m_clients->had_owner()) {
-        m_clients->expect_owner(m_now);
+        m_clients->expect_owner();
     }
 }
 
@@ -184,7 +184,7 @@ std::optional<NotStarted> Supervisor::start_program(const Run& run)
     m_program = *std::move(program);
     m_input.open(&m_program->input());
     if (run.request.pty && run.request.pty->shell) {
-        m_abandonment.emplace(m_now, Abandonment::Limits{m_options.patience.unclaimed_shell,
+        m_abandonment.emplace(now(), Abandonment::Limits{m_options.patience.unclaimed_shell,
                                                          m_options.patience.idle_shell});
     }
     return std::nullopt;

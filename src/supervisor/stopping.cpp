@@ -27,6 +27,8 @@ constexpr auto k_time_to_end = 2s;
 /// A controller that is busy ending jobs may not answer the first query.
 constexpr auto k_ask_again = 250ms;
 constexpr auto k_most_asking = 5s;
+/// Slurm's own timeout for its controller is ten seconds.
+constexpr auto k_slurm_patience = 15s;
 
 } // namespace
 
@@ -64,7 +66,7 @@ void Supervisor::kill_for(Termination termination, Clock::duration grace)
     if (!m_observed.termination || termination.cause == Cause::stopped) {
         m_observed.termination = std::move(termination);
     }
-    const Clock::time_point at = m_now + grace;
+    const Clock::time_point at = now() + grace;
     m_kill_at = m_kill_at ? std::min(*m_kill_at, at) : at;
     m_program->signal(SIGTERM);
     m_program->signal(SIGCONT);
@@ -78,15 +80,15 @@ void Supervisor::kill_when_due()
     if (!m_kill_at || m_phase != Phase::running) {
         return;
     }
-    if (m_term_due && m_now >= *m_term_due) {
+    if (m_term_due && now() >= *m_term_due) {
         m_term_due.reset();
         m_program->signal(SIGTERM);
         m_program->signal(SIGCONT);
     } else if (m_term_due) {
-        wake_at(*m_term_due);
+        m_loop.wake_at(*m_term_due);
     }
-    if (m_now < *m_kill_at) {
-        wake_at(*m_kill_at);
+    if (now() < *m_kill_at) {
+        m_loop.wake_at(*m_kill_at);
         return;
     }
     m_program->signal(SIGKILL);
@@ -94,8 +96,8 @@ void Supervisor::kill_when_due()
     for (const pid_t pid : descendants(own_helpers())) {
         ::kill(pid, SIGKILL);
     }
-    m_kill_at = m_now + 1s;
-    wake_at(*m_kill_at);
+    m_kill_at = now() + 1s;
+    m_loop.wake_at(*m_kill_at);
 }
 
 /// Handles TERM from outside: sent by Slurm to all processes of the job, or with `scancel -s TERM`.
@@ -106,10 +108,10 @@ void Supervisor::terminated()
     }
     journal(Event::Kind::signalled, "TERM", Urgency::now);
     m_term = Term::checking_stop;
-    m_term_at = m_now;
+    m_term_at = now();
     m_log->check_stop();
-    m_check_until = m_now + k_stop_check_patience;
-    wake_at(m_check_until);
+    m_check_until = now() + k_stop_check_patience;
+    m_loop.wake_at(m_check_until);
 }
 
 void Supervisor::take_walltime(const JobNews& news)
@@ -144,7 +146,7 @@ void Supervisor::find_term_reason()
     }
     m_term = Term::asking_slurm;
     m_slurm.drop();
-    if (!m_slurm.ask(m_now)) {
+    if (!ask_slurm()) {
         conclude_term(Termination{Cause::cancelled, "ended by a signal from outside"});
     }
 }
@@ -163,8 +165,8 @@ void Supervisor::term_explained(const std::optional<JobNews>& news)
         conclude_term(termination && termination->cause == Cause::time_limit
                           ? limit_reached()
                           : std::move(termination));
-    } else if (m_now + k_ask_again < m_term_at + time) {
-        m_ask_again_at = m_now + k_ask_again;
+    } else if (now() + k_ask_again < m_term_at + time) {
+        m_ask_again_at = now() + k_ask_again;
     } else {
         conclude_term(Termination{Cause::cancelled, "ended by a signal; Slurm gives no reason"});
     }
@@ -175,12 +177,12 @@ void Supervisor::query_again_when_due()
     if (!m_ask_again_at) {
         return;
     }
-    if (m_now < *m_ask_again_at) {
-        wake_at(*m_ask_again_at);
+    if (now() < *m_ask_again_at) {
+        m_loop.wake_at(*m_ask_again_at);
         return;
     }
     m_ask_again_at.reset();
-    if (!m_slurm.ask(m_now)) {
+    if (!ask_slurm()) {
         term_explained({});
     }
 }
@@ -208,35 +210,38 @@ void Supervisor::conclude_term(std::optional<Termination> termination)
             m_observed.termination = m_observed.termination.value_or(*termination);
             notice(*std::move(termination), m_term_at + grace);
         } else {
-            kill_for(*std::move(termination), m_term_at + grace - m_now);
+            kill_for(*std::move(termination), m_term_at + grace - now());
         }
     } else if (!left_before_term() && !m_observed.termination) {
         m_observed.termination = std::move(termination);
     }
 }
 
+/// `queues` as in query_job() (helper.h). False if no query could be started.
+bool Supervisor::ask_slurm(const std::string& queues)
+{
+    return m_options.job &&
+           m_slurm.start({HelperWork::Kind::query_job, encoded(queues)}, k_slurm_patience);
+}
+
 void Supervisor::slurm_answered()
 {
-    if (const auto until = m_slurm.gives_up_at()) {
-        if (m_polls.ready(m_polled.slurm) == 0 && m_now < *until) {
-            wake_at(*until);
-            return;
+    const auto answer = m_slurm.take();
+    if (!answer) {
+        return;
+    }
+    const auto news = decoded<JobNews>(*answer);
+    if (m_term == Term::asking_slurm) {
+        term_explained(news);
+    } else if (news) {
+        take_walltime(*news);
+        take_end(*news);
+        m_may_get_grace = news->may_get_grace ? news->may_get_grace : m_may_get_grace;
+        if (m_may_get_grace == false) { // no need to look for preemption
+            m_query_limit_at = Clock::time_point::max();
         }
-        const auto news = m_slurm.answer();
-        // The helper may have hidden the end of the program.
-        wake_at(m_now);
-        if (m_term == Term::asking_slurm) {
-            term_explained(news);
-        } else if (news) {
-            take_walltime(*news);
-            take_end(*news);
-            m_may_get_grace = news->may_get_grace ? news->may_get_grace : m_may_get_grace;
-            if (m_may_get_grace == false) { // no need to look for preemption
-                m_query_limit_at = Clock::time_point::max();
-            }
-            if (news->has_grace && m_phase == Phase::running) {
-                take_grace(*news);
-            }
+        if (news->has_grace && m_phase == Phase::running) {
+            take_grace(*news);
         }
     }
 }
@@ -250,8 +255,8 @@ void Supervisor::check_input_owner()
     }
     const auto until = *since + (m_clients->had_owner() ? m_options.patience.new_owner
                                                         : m_options.patience.first_owner);
-    if (m_now < until) {
-        wake_at(until);
+    if (now() < until) {
+        m_loop.wake_at(until);
         return;
     }
     kill_for({Cause::input_lost, "its input was cut off: the client that sent it is gone"},
@@ -268,27 +273,27 @@ void Supervisor::warn()
     if (!m_query_limit_at) {
         m_query_limit_at = m_started_at + m_options.patience.first_query;
     }
-    if (m_now >= *m_query_limit_at) {
+    if (now() >= *m_query_limit_at) {
         const bool is_known = !m_chain || m_may_get_grace;
-        m_slurm.ask(m_now, is_known ? "" : m_run->request.queue);
+        ask_slurm(is_known ? "" : m_run->request.queue);
         const auto next = m_options.patience.next_check;
-        m_query_limit_at = m_chain ? m_now + next : Clock::time_point::max();
+        m_query_limit_at = m_chain ? now() + next : Clock::time_point::max();
     }
-    wake_at(*m_query_limit_at);
+    m_loop.wake_at(*m_query_limit_at);
     const auto next = m_deadline->next_warning();
     if (!next) {
         return;
     }
     const auto left = *next - m_services.clock.now();
     if (left > 0s) {
-        wake_at(m_now + std::chrono::ceil<std::chrono::milliseconds>(left));
+        m_loop.wake_at(now() + std::chrono::ceil<std::chrono::milliseconds>(left));
         return;
     }
     if (!m_asked_for_warning) {
         m_asked_for_warning = true;
-        m_slurm.ask(m_now);
+        ask_slurm();
     }
-    if (m_slurm.open()) {
+    if (m_slurm.in_progress()) {
         return;
     }
     m_asked_for_warning = false;

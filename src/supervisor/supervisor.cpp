@@ -9,35 +9,22 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
 
 // The event loop. Each round polls all descriptors, at most until the earliest time passed to
-// wake_at(), and handles signals, the program, the clients, the log writer and the helpers; output
-// is sent to the clients at its end. The phases only move forward: running, leftovers, settling (in
-// a chain), recording, parting, done.
+// m_loop.wake_at(), and handles signals, the program, the clients, the log writer and the helpers;
+// output is sent to the clients at its end. The phases only move forward: running, leftovers,
+// settling (in a chain), recording, parting, done.
 namespace gpuq::supervisor {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr std::size_t k_read = 64 << 10;
-/// The loop's own timers need no longer wait than this.
-constexpr auto k_longest_wait = 60'000ms;
 /// While output from the program is not read: a client may have to be given up.
 constexpr auto k_full_pause = 500ms;
-
-Descriptor open_signals()
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGTERM);
-    return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
 
 /// A terminal returns at most 4 KiB per read, however much is available.
 ssize_t read_more(int fd, char* bytes, std::size_t size)
@@ -61,21 +48,19 @@ Supervisor::Supervisor(Services& services, const Options& options,
     : m_services(services)
     , m_options(options)
     , m_guardian(guardian)
-    , m_signals(open_signals())
-    , m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
-    , m_slurm(options)
+    , m_loop(services.clock)
+    , m_slurm(m_loop, options)
     , m_link_start(link_start)
-    , m_elsewhere(options)
-    , m_use_note(options)
-    , m_now(services.clock.steady())
-    , m_started_at(m_now)
-    , m_next_wake(m_now)
-    , m_phase_since(m_now)
+    , m_elsewhere(m_loop, options)
+    , m_use_note(m_loop, options)
+    , m_started_at(now())
+    , m_phase_since(now())
 {
 }
 
 int Supervisor::run()
 {
+    watch();
     start();
     while (m_phase != Phase::done) {
         round();
@@ -85,16 +70,43 @@ int Supervisor::run()
     return m_ending.continues ? 0 : m_ending.status;
 }
 
+void Supervisor::watch()
+{
+    const auto add = [&](auto descriptor, auto handle) {
+        m_watches.push_back(m_loop.watch([=] { return EventLoop::to_read(descriptor()); }, handle));
+    };
+    m_loop.on_terminate([this] { terminated(); });
+    add([this] { return m_guardian_gone ? -1 : m_guardian; }, [this] { guardian_gone(); });
+    add([this] { return m_program ? m_program->report() : -1; }, [this] { read_report(); });
+    for (const Stream stream : {Stream::out, Stream::err}) {
+        add(
+            [=, this] {
+                const bool wanted = m_program && !m_backlog.full();
+                return wanted ? m_program->output()[index_of(stream)].get() : -1;
+            },
+            [=, this] { read_output(stream); });
+    }
+    m_watches.push_back(m_loop.watch(
+        [this] {
+            const short events = m_input.has_bytes() ? POLLOUT : 0;
+            return Loop::Interest{m_program ? m_input.pipe() : -1, events};
+        },
+        [this](short ready) {
+            if ((ready & (POLLERR | POLLNVAL)) != 0) {
+                m_input.give_up();
+            }
+        }));
+    add([this] { return m_idle ? m_idle->fd() : -1; }, [] {}); // update_idle() reads it
+    add([this] { return m_credentials.news(); }, [this] { report_tickets(); });
+}
+
 void Supervisor::round()
 {
-    prepare_polls();
-    m_polls.wait(time_to_wait());
-    m_now = m_services.clock.steady();
-    m_next_wake = m_now + k_longest_wait;
-    take_signals();
-    check_guardian();
-    check_program();
-    m_clients->handle(m_polls, m_now);
+    make_space();
+    m_loop.run_once();
+    reap();
+    m_input.flush();
+    m_clients->update();
     take_news();
     slurm_answered();
     query_again_when_due();
@@ -107,7 +119,6 @@ void Supervisor::round()
     check_memory_when_due();
     update_idle();
     noticed_elsewhere();
-    report_tickets();
     if (m_phase == Phase::running) {
         warn();
     } else if (m_phase == Phase::leftovers) {
@@ -120,98 +131,33 @@ void Supervisor::round()
     if (m_phase == Phase::recording) {
         report_end();
     }
-    if (const auto again = m_clients->transmit(m_now)) {
-        wake_at(*again);
-    }
+    m_clients->transmit();
     // Not before the clients have the output: waking the writer would delay the echo of a key.
     if (std::exchange(m_to_be_logged, false)) {
         m_log->poke();
     }
-    m_backlog.trim(m_clients->needed(m_now, m_options.patience.stalled));
+    m_backlog.trim(m_clients->needed(m_options.patience.stalled));
     if (m_phase == Phase::parting) {
         part();
     }
 }
 
-void Supervisor::prepare_polls()
+/// While the backlog is full the program's output is not read.
+void Supervisor::make_space()
 {
-    m_polls.clear();
-    m_polled = {};
-    m_polled.signals = m_polls.add(m_signals.get(), POLLIN);
-    m_polled.wake = m_polls.add(m_wake.get(), POLLIN);
-    m_polled.guardian = m_polls.add(m_guardian_gone ? -1 : m_guardian, POLLIN);
-    m_polled.slurm = m_polls.add(m_slurm.fd(), POLLIN);
-    m_polled.idle = m_polls.add(m_idle ? m_idle->fd() : -1, POLLIN);
-    m_polled.tickets = m_polls.add(m_credentials.news(), POLLIN);
-    m_polled.elsewhere = m_polls.add(m_elsewhere.fd(), POLLIN);
-    m_polled.note = m_polls.add(m_use_note.fd(), POLLIN);
-    m_clients->add_to(m_polls);
-    if (m_chain) {
-        m_chain->add_to(m_polls);
-    }
-    if (!m_program) {
-        return;
-    }
-    if (m_backlog.full()) {
+    if (m_program && m_backlog.full()) {
         m_log->report_space();
-        m_backlog.trim(m_clients->needed(m_now, m_options.patience.stalled));
-    }
-    if (m_backlog.full()) {
-        wake_at(m_now + k_full_pause);
-    } else {
-        m_polled.out = m_polls.add(m_program->output()[0].get(), POLLIN);
-        m_polled.err = m_polls.add(m_program->output()[1].get(), POLLIN);
-    }
-    m_polled.input = m_polls.add(m_input.pipe(), m_input.has_bytes() ? short{POLLOUT} : short{0});
-    m_polled.report = m_polls.add(m_program->report(), POLLIN);
-}
-
-void Supervisor::check_guardian()
-{
-    if (m_polls.ready(m_polled.guardian) != 0) {
-        m_guardian_gone = true;
-        kill_for({Cause::lost, "the guardian of the supervisor was killed"}, 0s);
-    }
-}
-
-void Supervisor::check_program()
-{
-    if (!m_program) {
-        return;
-    }
-    if (m_polls.ready(m_polled.report) != 0) {
-        read_report();
-    }
-    read_output(Stream::out, m_polls.ready(m_polled.out));
-    read_output(Stream::err, m_polls.ready(m_polled.err));
-    if ((m_polls.ready(m_polled.input) & (POLLERR | POLLNVAL)) != 0) {
-        m_input.give_up();
-    } else {
-        m_input.flush();
-    }
-}
-
-std::chrono::milliseconds Supervisor::time_to_wait()
-{
-    const auto wait =
-        std::chrono::ceil<std::chrono::milliseconds>(m_next_wake - m_services.clock.steady());
-    return std::clamp<std::chrono::milliseconds>(wait, 0ms, k_longest_wait);
-}
-
-void Supervisor::wake_at(Clock::time_point when)
-{
-    m_next_wake = std::min(m_next_wake, when);
-}
-
-void Supervisor::take_signals()
-{
-    signalfd_siginfo signal{};
-    while (::read(m_signals.get(), &signal, sizeof signal) == sizeof signal) {
-        if (signal.ssi_signo == SIGTERM) {
-            terminated();
+        m_backlog.trim(m_clients->needed(m_options.patience.stalled));
+        if (m_backlog.full()) {
+            m_loop.wake_at(now() + k_full_pause);
         }
     }
-    reap();
+}
+
+void Supervisor::guardian_gone()
+{
+    m_guardian_gone = true;
+    kill_for({Cause::lost, "the guardian of the supervisor was killed"}, 0s);
 }
 
 void Supervisor::reap()
@@ -238,7 +184,7 @@ void Supervisor::reap()
         ::waitpid(child.si_pid, &status, 0);
         if (of_program) {
             m_observed.wait_status = status;
-            m_program_ended_at = m_now;
+            m_program_ended_at = now();
             m_input.give_up();
             m_program->let_terminal_go();
             m_phase = m_phase == Phase::running ? Phase::leftovers : m_phase;
@@ -258,19 +204,16 @@ void Supervisor::read_report()
     m_log->record(started);
     m_clients->started(m_program->pid());
     if (m_idle) {
-        m_idle->began(m_now);
+        m_idle->began(now());
     }
-    m_sample_at = m_now + m_options.patience.sampling;
+    m_sample_at = now() + m_options.patience.sampling;
     if (m_chain) {
-        m_chain->begin(m_now);
+        m_chain->begin();
     }
 }
 
-void Supervisor::read_output(Stream stream, short ready)
+void Supervisor::read_output(Stream stream)
 {
-    if (ready == 0) {
-        return;
-    }
     Descriptor& pipe = m_program->output()[index_of(stream)];
     char bytes[k_read];
     const ssize_t size = read_more(pipe.get(), bytes, sizeof bytes);
@@ -282,9 +225,9 @@ void Supervisor::read_output(Stream stream, short ready)
         return;
     }
     const std::string_view text(bytes, static_cast<std::size_t>(size));
-    m_last_output_at = m_now;
+    m_last_output_at = now();
     if (m_idle) {
-        m_idle->printed(m_now);
+        m_idle->printed(now());
     }
     if (m_run->request.pty) {
         m_modes.feed(text);
@@ -299,8 +242,8 @@ void Supervisor::sample_when_due()
     if (!m_sample_at || m_phase != Phase::running) {
         return;
     }
-    if (m_now < *m_sample_at) {
-        wake_at(*m_sample_at);
+    if (now() < *m_sample_at) {
+        m_loop.wake_at(*m_sample_at);
         return;
     }
     m_sample_at.reset();
@@ -319,14 +262,14 @@ void Supervisor::check_memory_when_due()
     if (m_phase != Phase::running || !m_program) {
         return;
     }
-    if (m_now >= m_next_memory) {
-        m_next_memory = m_now + m_options.patience.memory;
+    if (now() >= m_next_memory) {
+        m_next_memory = now() + m_options.patience.memory;
         check_memory(ReportTo::clients);
         if (m_run && has_ranks(m_run->request) && !std::exchange(m_rank_notes_asked, true)) {
             m_log->request_rank_notes();
         }
     }
-    wake_at(m_next_memory);
+    m_loop.wake_at(m_next_memory);
 }
 
 /// Checks this node, and the counts that the ranks have noted for theirs.
@@ -366,9 +309,6 @@ void Supervisor::report_memory(const std::string& node, const MemoryKills& all, 
 
 void Supervisor::report_tickets()
 {
-    if (m_polls.ready(m_polled.tickets) == 0) {
-        return;
-    }
     for (const std::string& line : m_credentials.take_news()) {
         journal(Event::Kind::credentials, line);
     }
@@ -376,8 +316,6 @@ void Supervisor::report_tickets()
 
 void Supervisor::take_news()
 {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t woken = ::read(m_wake.get(), &count, sizeof count);
     LogWriter::News news = m_log->take_news();
     for (LogWriter::Answer& answer : news.answers) {
         m_clients->history_came(std::move(answer));
@@ -407,7 +345,7 @@ void Supervisor::take_news()
         m_rank_notes = std::move(news.rank_notes);
         m_rank_notes_asked = false;
     }
-    if (m_term == Term::checking_stop && (news.checked || m_now >= m_check_until)) {
+    if (m_term == Term::checking_stop && (news.checked || now() >= m_check_until)) {
         find_term_reason();
     }
     m_written = m_written || news.written;

@@ -4,19 +4,17 @@
 #include "supervisor/abandonment.h"
 #include "supervisor/base/deadline.h"
 #include "supervisor/base/ending.h"
+#include "supervisor/base/helper_call.h"
 #include "supervisor/base/link_files.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/base/memory_events.h"
-#include "supervisor/base/poll_set.h"
 #include "supervisor/base/program.h"
 #include "supervisor/base/rank_notes.h"
 #include "supervisor/chain/chain_keeper.h"
 #include "supervisor/idle_keeper.h"
 #include "supervisor/keeper/link_credentials.h"
 #include "supervisor/meeting_port.h"
-#include "supervisor/notice_elsewhere.h"
 #include "supervisor/sampler/sampler.h"
-#include "supervisor/sampler/use_note.h"
-#include "supervisor/slurm_questions.h"
 #include "supervisor/stream/backlog.h"
 #include "supervisor/stream/clients.h"
 #include "supervisor/stream/input.h"
@@ -72,6 +70,8 @@ private:
     /// reasons of its own.
     enum class Term { none, checking_stop, asking_slurm, known };
 
+    Clock::time_point now() const { return m_loop.now(); }
+
     // Start: starting.cpp.
     void open_records();
     void start();
@@ -83,16 +83,13 @@ private:
     void report(const std::string& text);
 
     // The loop: supervisor.cpp.
+    void watch();
     void round();
-    void prepare_polls();
-    void check_guardian();
-    void check_program();
-    std::chrono::milliseconds time_to_wait();
-    void wake_at(Clock::time_point when);
-    void take_signals();
+    void make_space();
+    void guardian_gone();
     void reap();
     void read_report();
-    void read_output(Stream stream, short ready);
+    void read_output(Stream stream);
     void take_news();
     void sample_when_due();
     void check_memory_when_due();
@@ -118,6 +115,7 @@ private:
     void conclude_term(std::optional<Termination> termination);
     void check_input_owner();
     void warn();
+    bool ask_slurm(const std::string& queues = "");
     void slurm_answered();
 
     // A chain: chaining.cpp.
@@ -174,7 +172,8 @@ private:
     Services& m_services;
     const Options& m_options;
     const int m_guardian;
-    Descriptor m_signals, m_wake;
+    Loop m_loop;
+    std::vector<Loop::Watch> m_watches;
 
     std::optional<Run> m_run;
     std::optional<Program> m_program;
@@ -182,19 +181,19 @@ private:
     InputBuffer m_input;
     std::unique_ptr<LogWriter> m_log;
     std::unique_ptr<Clients> m_clients;
-    SlurmQuestions m_slurm;
+    HelperCall m_slurm;                    ///< queries about the job
     std::optional<LinkStart> m_link_start; ///< of a chain
     std::optional<ChainKeeper> m_chain;
     std::optional<Termination> m_notice; ///< why the program was notified to save and leave
-    NoticeElsewhere m_elsewhere;
-    bool m_fenced = false; ///< the next link has taken over
+    HelperCall m_elsewhere;              ///< the notice on the other nodes
+    bool m_fenced = false;               ///< the next link has taken over
     bool m_listened = false;
     std::optional<Clock::time_point> m_listened_at;
     std::optional<IdleKeeper> m_idle; ///< if the partition takes idle GPUs back
     LinkCredentials m_credentials;
     std::set<std::string> m_reports; ///< already in the journal
     Sampler m_sampler;
-    UseNote m_use_note;
+    HelperCall m_use_note; ///< the note of the use of its GPUs, for accounting
     bool m_to_be_noted = false;
     bool m_to_be_logged = false;
     Descriptor m_link_directory; ///< for the sampler and the ticket keeper
@@ -228,7 +227,7 @@ private:
     std::optional<Clock::time_point> m_query_limit_at;
     std::optional<bool> m_may_get_grace; ///< nullopt: unknown
 
-    Clock::time_point m_now, m_started_at, m_next_wake;
+    Clock::time_point m_started_at;
     Clock::time_point m_check_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since,
         m_sampled_until;
     std::optional<Clock::time_point> m_saved_at; ///< after the notice
@@ -236,14 +235,6 @@ private:
     std::optional<Clock::time_point> m_term_due, m_kill_at, m_notified_at, m_ask_again_at,
         m_restore_size_at;
     Clock::time_point m_next_query;
-
-    struct Polled {
-        std::size_t signals = 0, wake = 0, guardian = 0, elsewhere = 0, idle = 0, note = 0,
-                    tickets = 0;
-        std::optional<std::size_t> out, err, input, report, slurm;
-    };
-    PollSet m_polls;
-    Polled m_polled;
 };
 
 /// The requester of a stop, from the text of a stop.json.

@@ -54,8 +54,8 @@ void Supervisor::resize(TerminalSize size, bool anew)
     m_restore_size_at.reset();
     if (anew) {
         m_size = size;
-        m_restore_size_at = m_now + k_other_size;
-        wake_at(*m_restore_size_at);
+        m_restore_size_at = now() + k_other_size;
+        m_loop.wake_at(*m_restore_size_at);
         size.rows += size.rows > 1 ? -1 : 1;
     }
     m_program->resize(size);
@@ -66,8 +66,8 @@ void Supervisor::restore_size()
     if (!m_restore_size_at) {
         return;
     }
-    if (m_now < *m_restore_size_at) {
-        wake_at(*m_restore_size_at);
+    if (now() < *m_restore_size_at) {
+        m_loop.wake_at(*m_restore_size_at);
         return;
     }
     m_restore_size_at.reset();
@@ -81,16 +81,16 @@ void Supervisor::check_abandoned()
         return;
     }
     const bool attached = m_clients->has_terminal();
-    if (m_now >= m_next_query || attached != m_was_attached) {
+    if (now() >= m_next_query || attached != m_was_attached) {
         m_was_attached = attached;
         const auto processes = attached ? std::vector<pid_t>{} : left_behind();
-        if (const auto why = m_abandonment->check({m_now, attached, m_clients->had_terminal(),
+        if (const auto why = m_abandonment->check({now(), attached, m_clients->had_terminal(),
                                                    m_last_output_at, cpu_time_of(processes)})) {
             kill_for({Cause::stopped, *why}, m_options.patience.stop);
         }
-        m_next_query = m_abandonment->next_check(m_now);
+        m_next_query = m_abandonment->next_check(now());
     }
-    wake_at(m_next_query);
+    m_loop.wake_at(m_next_query);
 }
 
 } // namespace gpuq::supervisor

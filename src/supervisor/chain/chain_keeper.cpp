@@ -29,13 +29,17 @@ constexpr double k_spare = 1.1;
 
 } // namespace
 
-ChainKeeper::ChainKeeper(Clock& clock, const Options& options, const Run& run, LinkStart link_start,
-                         Journal journal)
-    : m_clock(clock)
-    , m_options(options)
+ChainKeeper::ChainKeeper(Loop& loop, Clock& clock, const Options& options, const Run& run,
+                         LinkStart link_start, Journal journal)
+    : m_loop(loop)
+    , m_clock(clock)
     , m_run(run)
     , m_link_start(std::move(link_start))
     , m_journal(std::move(journal))
+    , m_submission(loop, options)
+    , m_search(loop, options)
+    , m_settling(loop, options)
+    , m_withdrawal(loop, options)
 {
     m_self.link = options.link;
     m_self.host = options.node;
@@ -44,122 +48,75 @@ ChainKeeper::ChainKeeper(Clock& clock, const Options& options, const Run& run, L
                                                      k_longest_period);
 }
 
-ChainKeeper::~ChainKeeper()
-{
-    for (Running* running : {&m_submission, &m_search, &m_settling, &m_withdrawal}) {
-        drop(*running);
-    }
-}
-
-void ChainKeeper::begin(Steady now)
+void ChainKeeper::begin()
 {
     m_began = true;
-    m_submit_at = now;
-    m_check_at = now + m_period;
+    m_submit_at = m_loop.now();
+    m_check_at = m_loop.now() + m_period;
 }
 
-void ChainKeeper::add_to(PollSet& polls)
+void ChainKeeper::update()
 {
-    for (Running* running : {&m_submission, &m_search, &m_settling, &m_withdrawal}) {
-        running->polled = polls.add(running->helper ? running->helper->answer() : -1, POLLIN);
+    if (const auto output = m_submission.take()) {
+        submitted(decoded<NextSubmission>(*output));
     }
-}
-
-void ChainKeeper::start(Running& running, Steady now, std::chrono::seconds patience,
-                        const HelperWork& work)
-{
-    running.helper = Helper::execute(m_options, work);
-    running.polled = 0;
-    running.until = now + patience;
-}
-
-std::optional<std::string> ChainKeeper::answer(Running& running, const PollSet& polls, Steady now)
-{
-    if (!running.helper) {
-        return std::nullopt;
+    if (const auto output = m_search.take()) {
+        on_checkpoints(decoded<CheckpointSet>(*output).value_or(m_checkpoints));
     }
-    const bool ready = running.polled != 0 && polls.ready(running.polled) != 0;
-    if (!(ready && running.helper->read_more()) && now < running.until) {
-        return std::nullopt;
-    }
-    std::string output = running.helper->finish();
-    running.helper.reset();
-    return output;
-}
-
-void ChainKeeper::drop(Running& running)
-{
-    if (running.helper) {
-        running.helper->finish();
-        running.helper.reset();
-    }
-}
-
-void ChainKeeper::handle(const PollSet& polls, Steady now)
-{
-    if (const auto output = answer(m_submission, polls, now)) {
-        submitted(decoded<NextSubmission>(*output), now);
-    }
-    if (const auto output = answer(m_search, polls, now)) {
-        on_checkpoints(decoded<CheckpointSet>(*output).value_or(m_checkpoints), now);
-    }
-    if (const auto output = answer(m_settling, polls, now)) {
+    if (const auto output = m_settling.take()) {
         m_outcome = decoded<LinkOutcome>(*output);
         if (m_outcome) {
-            on_checkpoints(m_outcome->candidates, now);
+            on_checkpoints(m_outcome->candidates);
         } else {
             give_up_settling();
         }
     }
-    (void)answer(m_withdrawal, polls, now);
+    (void)m_withdrawal.take();
     if (m_ended || !m_began) {
         return;
     }
-    if (m_submit_at && now >= *m_submit_at && !m_submission.helper) {
-        submit(now);
+    if (is_due(m_submit_at, m_submission)) {
+        submit();
     }
-    if (m_check_at && now >= *m_check_at && !m_search.helper) {
-        check_checkpoints(now);
+    if (is_due(m_check_at, m_search)) {
+        check_checkpoints();
     }
 }
 
-std::optional<ChainKeeper::Steady> ChainKeeper::next_wake() const
+/// Wakes the loop at `at` unless the operation is in progress.
+bool ChainKeeper::is_due(std::optional<Steady>& at, const HelperCall& call)
 {
-    std::optional<Steady> next;
-    const auto take = [&](const std::optional<Steady>& at) {
-        if (at && (!next || *at < *next)) {
-            next = at;
-        }
-    };
-    if (!m_ended) {
-        take(m_submission.helper ? std::nullopt : m_submit_at);
-        take(m_search.helper ? std::nullopt : m_check_at);
+    if (!at || call.in_progress()) {
+        return false;
     }
-    for (const Running* running : {&m_submission, &m_search, &m_settling, &m_withdrawal}) {
-        take(running->helper ? std::optional(running->until) : std::nullopt);
+    if (m_loop.now() < *at) {
+        m_loop.wake_at(*at);
+        return false;
     }
-    return next;
+    at.reset();
+    return true;
 }
 
 std::vector<pid_t> ChainKeeper::pids() const
 {
     std::vector<pid_t> pids;
-    for (const Running* running : {&m_submission, &m_search, &m_settling, &m_withdrawal}) {
-        if (running->helper) {
-            pids.push_back(running->helper->pid());
+    for (const HelperCall* call : {&m_submission, &m_search, &m_settling, &m_withdrawal}) {
+        if (const auto pid = call->pid()) {
+            pids.push_back(*pid);
         }
     }
     return pids;
 }
 
-void ChainKeeper::submit(Steady now)
+void ChainKeeper::submit()
 {
-    m_submit_at.reset();
-    start(m_submission, now, k_submit_patience,
-          {HelperWork::Kind::submit, encoded(m_link_start.length)});
+    if (!m_submission.start({HelperWork::Kind::submit, encoded(m_link_start.length)},
+                            k_submit_patience)) {
+        m_submit_at = m_loop.now() + k_submit_again;
+    }
 }
 
-void ChainKeeper::submitted(const std::optional<NextSubmission>& next, Steady now)
+void ChainKeeper::submitted(const std::optional<NextSubmission>& next)
 {
     Event event;
     event.at = m_clock.now();
@@ -168,7 +125,7 @@ void ChainKeeper::submitted(const std::optional<NextSubmission>& next, Steady no
         event.job = next->job->value;
         m_journal(std::move(event));
     } else if (!next || next->failure) {
-        m_submit_at = now + k_submit_again;
+        m_submit_at = m_loop.now() + k_submit_again;
         if (!std::exchange(m_reported_failure, true)) {
             event.kind = Event::Kind::next_failed;
             event.detail = next ? *next->failure : "Slurm does not answer";
@@ -177,14 +134,15 @@ void ChainKeeper::submitted(const std::optional<NextSubmission>& next, Steady no
     }
 }
 
-void ChainKeeper::check_checkpoints(Steady now)
+void ChainKeeper::check_checkpoints()
 {
-    m_check_at.reset();
-    start(m_search, now, k_search_patience,
-          {HelperWork::Kind::find_checkpoints, encoded(m_checkpoints)});
+    if (!m_search.start({HelperWork::Kind::find_checkpoints, encoded(m_checkpoints)},
+                        k_search_patience)) {
+        m_check_at = m_loop.now() + m_period;
+    }
 }
 
-void ChainKeeper::on_checkpoints(CheckpointSet candidates, Steady now)
+void ChainKeeper::on_checkpoints(CheckpointSet candidates)
 {
     const CheckedCheckpoint* newest = newest_usable(candidates, *m_run.request.chain);
     const bool is_of_this_link =
@@ -200,22 +158,23 @@ void ChainKeeper::on_checkpoints(CheckpointSet candidates, Steady now)
         event.to = newest->found.bytes;
         if (is_after_notice(newest->found.modified, m_self.noticed_at)) {
             m_self.saved_after_notice = true;
-            m_saved_since = m_saved_since.value_or(now);
+            m_saved_since = m_saved_since.value_or(m_loop.now());
         }
         m_journal(std::move(event));
     }
     m_checkpoints = std::move(candidates);
-    m_check_at = now + (was_noticed() ? std::chrono::milliseconds(k_noticed_period) : m_period);
+    m_check_at =
+        m_loop.now() + (was_noticed() ? std::chrono::milliseconds(k_noticed_period) : m_period);
 }
 
-void ChainKeeper::noticed(Time at, bool preempted, Steady now)
+void ChainKeeper::noticed(Time at, bool preempted)
 {
     if (was_noticed()) {
         return;
     }
     m_self.noticed_at = at;
     m_self.preempted = preempted;
-    m_check_at = now + k_noticed_period;
+    m_check_at = m_loop.now() + k_noticed_period;
 }
 
 bool ChainKeeper::is_last_that_fits(Time now, Time end) const
@@ -228,22 +187,21 @@ bool ChainKeeper::is_last_that_fits(Time now, Time end) const
     return now - m_saved.back() < usual && m_saved.back() + usual * k_spare > end;
 }
 
-void ChainKeeper::conclude(const Ending& ending, bool by_itself, Steady now)
+void ChainKeeper::conclude(const Ending& ending, bool by_itself)
 {
     m_ended = true;
-    drop(m_search);
-    drop(m_submission);
+    m_search.drop();
+    m_submission.drop();
     m_self.ending = ending;
-    start(m_settling, now, k_conclude_patience,
-          {HelperWork::Kind::conclude, encoded(m_self, m_checkpoints, by_itself)});
-    if (!m_settling.helper) {
+    if (!m_settling.start({HelperWork::Kind::conclude, encoded(m_self, m_checkpoints, by_itself)},
+                          k_conclude_patience)) {
         give_up_settling();
     }
 }
 
 void ChainKeeper::give_up_settling()
 {
-    drop(m_settling);
+    m_settling.drop();
     if (m_outcome) {
         return;
     }
@@ -259,9 +217,9 @@ void ChainKeeper::give_up_settling()
     m_outcome = std::move(outcome);
 }
 
-void ChainKeeper::withdraw(Steady now)
+void ChainKeeper::withdraw()
 {
-    start(m_withdrawal, now, k_withdraw_patience, {HelperWork::Kind::withdraw});
+    m_withdrawal.start({HelperWork::Kind::withdraw}, k_withdraw_patience);
 }
 
 } // namespace gpuq::supervisor

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "supervisor/base/helper.h"
-#include "supervisor/base/poll_set.h"
+#include "supervisor/base/helper_call.h"
 #include "supervisor/chain/chain_work.h"
 
 #include <chrono>
@@ -21,26 +20,19 @@ public:
     using Journal = std::function<void(Event)>;
 
     /// The references must outlive the object.
-    ChainKeeper(Clock& clock, const Options& options, const Run& run, LinkStart link_start,
-                Journal journal);
-    ChainKeeper(const ChainKeeper&) = delete;
-    ChainKeeper& operator=(const ChainKeeper&) = delete;
-    /// Aborts any work in progress.
-    ~ChainKeeper();
+    ChainKeeper(Loop& loop, Clock& clock, const Options& options, const Run& run,
+                LinkStart link_start, Journal journal);
 
     const LinkStart& link_start() const { return m_link_start; }
     /// Call when the program runs.
-    void begin(Steady now);
-
-    void add_to(PollSet& polls);
-    void handle(const PollSet& polls, Steady now);
-    /// When `handle` must be called again; nullopt while only an answer is awaited.
-    std::optional<Steady> next_wake() const;
+    void begin();
+    /// Call in each round.
+    void update();
     /// The helper processes, which do not belong to the program.
     std::vector<pid_t> pids() const;
 
     /// The program is being notified now, because of preemption or for another reason.
-    void noticed(Time at, bool preempted, Steady now);
+    void noticed(Time at, bool preempted);
     bool was_noticed() const { return m_self.noticed_at.has_value(); }
     bool has_saved() const { return !m_saved.empty(); }
     /// When a checkpoint was first seen that was written after the notice: from then on stopping
@@ -52,34 +44,26 @@ public:
     bool is_last_that_fits(Time now, Time end) const;
 
     /// The program has ended with `ending`. Call once.
-    void conclude(const Ending& ending, bool by_itself, Steady now);
+    void conclude(const Ending& ending, bool by_itself);
     /// The result of conclude(); nullopt until it is available.
     const std::optional<LinkOutcome>& outcome() const { return m_outcome; }
     /// Stops waiting for that answer and decides with the information at hand.
     void give_up_settling();
 
     /// The end of the run has been recorded: cancels the job of the next link.
-    void withdraw(Steady now);
-    bool is_withdrawing() const { return m_withdrawal.helper.has_value(); }
+    void withdraw();
+    bool is_withdrawing() const { return m_withdrawal.in_progress(); }
 
 private:
-    struct Running {
-        std::optional<Helper> helper;
-        std::size_t polled = 0;
-        Steady until{};
-    };
-
-    void start(Running& running, Steady now, std::chrono::seconds patience, const HelperWork& work);
-    std::optional<std::string> answer(Running& running, const PollSet& polls, Steady now);
-    void submit(Steady now);
+    bool is_due(std::optional<Steady>& at, const HelperCall& call);
+    void submit();
     /// Nullopt: the helper gave no answer.
-    void submitted(const std::optional<NextSubmission>& next, Steady now);
-    void check_checkpoints(Steady now);
-    void on_checkpoints(CheckpointSet candidates, Steady now);
-    void drop(Running& running);
+    void submitted(const std::optional<NextSubmission>& next);
+    void check_checkpoints();
+    void on_checkpoints(CheckpointSet candidates);
 
+    Loop& m_loop;
     Clock& m_clock;
-    const Options& m_options;
     const Run& m_run;
     LinkStart m_link_start;
     Journal m_journal;
@@ -92,7 +76,7 @@ private:
     std::optional<Steady> m_submit_at, m_check_at;
     std::chrono::milliseconds m_period{0};
     bool m_reported_failure = false;
-    Running m_submission, m_search, m_settling, m_withdrawal;
+    HelperCall m_submission, m_search, m_settling, m_withdrawal;
 };
 
 } // namespace gpuq::supervisor

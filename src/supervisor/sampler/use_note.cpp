@@ -28,23 +28,4 @@ std::string note_use(Services& services, const Options& options, milliseconds al
     return services.note(*options.job, comment, end) ? use : "";
 }
 
-void UseNote::begin(milliseconds allocated, JobEnd end, Clock::time_point now)
-{
-    m_gives_up_at = now + m_options.patience.noting;
-    m_helper = Helper::execute(m_options, {HelperWork::Kind::note, encoded(allocated, end)});
-}
-
-void UseNote::finish()
-{
-    if (m_helper) {
-        m_helper->finish();
-        m_helper.reset();
-    }
-}
-
-std::optional<pid_t> UseNote::pid() const
-{
-    return m_helper ? std::optional(m_helper->pid()) : std::nullopt;
-}
-
 } // namespace gpuq::supervisor

@@ -45,76 +45,72 @@ bool is_news(const std::optional<wire::StdinTaken>& reported, const wire::StdinT
 
 } // namespace
 
-Clients::Clients(Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
-                 Requests requests, Typing typing)
-    : m_backlog(backlog)
+Clients::Clients(Loop& loop, Backlog& backlog, InputBuffer& input, LogWriter& log,
+                 wire::Hello hello, Requests requests, Typing typing)
+    : m_loop(loop)
+    , m_backlog(backlog)
     , m_input(input)
     , m_log(log)
     , m_hello(std::move(hello))
     , m_requests(std::move(requests))
     , m_typing(typing)
+    , m_server_watch(
+          loop.watch([this] { return EventLoop::to_read(m_server ? m_server->fd() : -1); },
+                     [this] { accept(); }))
 {
 }
 
-void Clients::add_first(Descriptor input, Descriptor output, Clock::time_point now)
+void Clients::add_first(Descriptor input, Descriptor output)
 {
     set_nonblocking(input.get());
     set_nonblocking(output.get());
-    m_members.push_back({Connection(m_next_id++, std::move(input), std::move(output), now)});
-    Connection& first = m_members.back().connection;
+    Connection& first =
+        add(Connection(m_next_id++, std::move(input), std::move(output), m_loop.now())).connection;
     first.send(m_hello);
     own(first);
     introduce(first);
     greet(first);
-    first.hold(now + k_greeting_waits,
+    first.hold(m_loop.now() + k_greeting_waits,
                m_typing == Typing::terminals ? Clock::duration{} : k_output_waits);
 }
 
-void Clients::add_to(PollSet& polls)
+Clients::Member& Clients::add(Connection connection)
 {
-    m_polled_server.reset();
-    if (m_server) {
-        m_polled_server = polls.add(m_server->fd(), POLLIN);
-    }
-    for (Member& member : m_members) {
-        const Connection& connection = member.connection;
-        member.polled_input.reset();
-        member.polled_output.reset();
-        member.polled_relay.reset();
+    Member& member = m_members.emplace_back(Member{std::move(connection)});
+    const auto wait_for_input = [this, &member] {
         // If the window is full, the input of an owner stays in its own pipe.
         const bool sends = owns(member) || member.terminal;
-        const bool may_send = !sends || m_input.room() > 0;
-        if (connection.input() >= 0) {
-            member.polled_input =
-                polls.add(connection.input(), may_send ? short{POLLIN} : short{0});
-        }
-        if (connection.relay() >= 0) {
-            member.polled_relay = polls.add(connection.relay(), POLLIN);
-        }
-        if (connection.has_unsent()) {
-            member.polled_output = polls.add(connection.output(), POLLOUT);
-        }
-    }
+        const short events = !sends || m_input.room() > 0 ? POLLIN : 0;
+        return Loop::Interest{member.dead ? -1 : member.connection.input(), events};
+    };
+    member.watches = {
+        m_loop.watch(wait_for_input, [this, &member] { read_frames(member); }),
+        m_loop.watch(
+            [&member] { return EventLoop::to_read(member.connection.relay(), !member.dead); },
+            [&member] { member.dead = true; }),
+        // transmit() writes.
+        m_loop.watch(
+            [&member] {
+                return EventLoop::to_write(member.connection.output(),
+                                           member.connection.has_unsent());
+            },
+            [] {}),
+    };
+    return member;
 }
 
-void Clients::handle(const PollSet& polls, Clock::time_point now)
+void Clients::update()
 {
-    if (polls.ready(m_polled_server) != 0) {
-        accept(now);
-    }
     for (Member& member : m_members) {
-        if (polls.ready(member.polled_input) != 0) {
-            read_frames(member, now);
-        }
         const bool silent =
-            !member.connection.role() && now - member.connection.since() > k_introduction;
-        member.dead = member.dead || silent || polls.ready(member.polled_relay) != 0;
+            !member.connection.role() && m_loop.now() - member.connection.since() > k_introduction;
+        member.dead = member.dead || silent;
     }
-    bury(now);
+    bury();
     report_input_taken();
 }
 
-void Clients::accept(Clock::time_point now)
+void Clients::accept()
 {
     if (m_members.size() >= k_most) {
         return m_server->turn_away(
@@ -123,11 +119,11 @@ void Clients::accept(Clock::time_point now)
     const std::string none_left = refusal(
         fmt::format("its supervisor on {} has no file descriptor left (ulimit -n)", m_hello.host));
     if (Descriptor socket = m_server->accept(none_left)) {
-        m_members.push_back({Connection(m_next_id++, std::move(socket), now)});
+        add(Connection(m_next_id++, std::move(socket), m_loop.now()));
     }
 }
 
-void Clients::read_frames(Member& member, Clock::time_point now)
+void Clients::read_frames(Member& member)
 {
     const bool open = member.connection.receive();
     while (!member.dead) {
@@ -135,7 +131,7 @@ void Clients::read_frames(Member& member, Clock::time_point now)
         if (!next) {
             member.dead = true;
         } else if (*next) {
-            handle_frame(member, **next, now);
+            handle_frame(member, **next);
             continue;
         }
         break;
@@ -143,12 +139,12 @@ void Clients::read_frames(Member& member, Clock::time_point now)
     if (open) {
         return;
     }
-    lose_owner(member.connection, now);
+    lose_owner(member.connection);
     lose_terminal(member);
     member.dead = member.dead || !member.connection.outlives_input();
 }
 
-void Clients::handle_frame(Member& member, const wire::Frame& frame, Clock::time_point now)
+void Clients::handle_frame(Member& member, const wire::Frame& frame)
 {
     std::visit(
         [&](const auto& each) {
@@ -176,10 +172,10 @@ void Clients::handle_frame(Member& member, const wire::Frame& frame, Clock::time
             } else if constexpr (std::is_same_v<Kind, wire::Stop>) {
                 m_requests.stop(each.by);
             } else if constexpr (std::is_same_v<Kind, wire::OutputTaken>) {
-                member.connection.taken(each, now);
+                member.connection.taken(each, m_loop.now());
             } else if constexpr (std::is_same_v<Kind, wire::Bye>) {
                 member.connection.leave();
-                lose_owner(member.connection, now);
+                lose_owner(member.connection);
                 forget_typed(member);
                 lose_terminal(member);
             } else if constexpr (std::is_same_v<Kind, wire::Terminal>) {
@@ -323,25 +319,25 @@ void Clients::greet(Connection& connection)
     }
 }
 
-void Clients::lose_owner(const Connection& connection, Clock::time_point now)
+void Clients::lose_owner(const Connection& connection)
 {
     if (m_owner != connection.id()) {
         return;
     }
     m_owner.reset();
     if (!connection.left()) {
-        m_without_owner = now;
+        m_without_owner = m_loop.now();
     } else if (m_typing == Typing::one_owner && !m_input.ended() && !m_input.closed()) {
         m_without_owner = Clock::time_point{}; // do not wait: no other client has the rest of the
                                                // input
     }
 }
 
-void Clients::bury(Clock::time_point now)
+void Clients::bury()
 {
     for (Member& member : m_members) {
         if (member.dead) {
-            lose_owner(member.connection, now);
+            lose_owner(member.connection);
             lose_terminal(member);
         }
     }
@@ -374,20 +370,20 @@ void Clients::history_came(LogWriter::Answer answer)
     }
 }
 
-std::optional<Clients::Clock::time_point> Clients::transmit(Clock::time_point now)
+void Clients::transmit()
 {
-    std::optional<Clock::time_point> again;
     for (Member& member : m_members) {
-        member.dead = member.dead || !member.connection.transmit(m_backlog, now);
+        member.dead = member.dead || !member.connection.transmit(m_backlog, m_loop.now());
         if (member.connection.wants_history()) {
             member.connection.history_asked();
             m_log.request_history(member.connection.id(), member.connection.bookmark(),
                                   m_backlog.begin());
         }
-        again = member.connection.held_until() ? member.connection.held_until() : again;
+        if (const auto until = member.connection.held_until()) {
+            m_loop.wake_at(*until);
+        }
     }
-    bury(now);
-    return again;
+    bury();
 }
 
 void Clients::started(int pid)
@@ -419,24 +415,25 @@ void Clients::ended(const wire::Ended& ended)
     }
 }
 
-std::uint64_t Clients::needed(Clock::time_point now, std::chrono::milliseconds stalled) const
+std::uint64_t Clients::needed(std::chrono::milliseconds stalled) const
 {
     std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
     for (const Member& member : m_members) {
         const auto role = member.connection.role();
-        if (role && *role != wire::Role::guard && !member.connection.stalled(now, stalled)) {
+        if (role && *role != wire::Role::guard &&
+            !member.connection.stalled(m_loop.now(), stalled)) {
             first = std::min(first, member.connection.needs(m_backlog));
         }
     }
     return first;
 }
 
-bool Clients::all_notified(Clock::time_point now, std::chrono::milliseconds stalled)
+bool Clients::all_notified(std::chrono::milliseconds stalled)
 {
     for (Member& member : m_members) {
-        member.dead = member.connection.stalled(now, stalled);
+        member.dead = member.connection.stalled(m_loop.now(), stalled);
     }
-    bury(now);
+    bury();
     return std::all_of(m_members.begin(), m_members.end(), [](const Member& member) {
         return !member.connection.role() || member.connection.all_sent();
     });

@@ -3,18 +3,19 @@
 
 #include "core/run.h"
 #include "supervisor/base/context.h"
-#include "supervisor/base/poll_set.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/stream/backlog.h"
 #include "supervisor/stream/connection.h"
 #include "supervisor/stream/input.h"
 #include "supervisor/stream/log_writer.h"
 #include "supervisor/stream/server.h"
 
+#include <array>
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace gpuq::supervisor {
 
@@ -40,19 +41,18 @@ public:
         terminals, ///< all input of connections that end in a terminal
     };
     /// The references must outlive the object.
-    Clients(Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
+    Clients(Loop& loop, Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
             Requests requests, Typing typing);
 
     void listen(Server server) { m_server = std::move(server); }
     /// Adds the standard streams as the first owner.
-    void add_first(Descriptor input, Descriptor output, Clock::time_point now);
+    void add_first(Descriptor input, Descriptor output);
 
-    // Called in each round of the loop.
-    void add_to(PollSet& polls);
-    void handle(const PollSet& polls, Clock::time_point now);
+    /// Call in each round of the loop, after the handlers: drops the clients that have left.
+    void update();
     void history_came(LogWriter::Answer answer);
-    /// Sends as much as possible. Returns the time by which it must be called again, if any.
-    std::optional<Clock::time_point> transmit(Clock::time_point now);
+    /// Call in each round of the loop: sends as much as possible.
+    void transmit();
 
     // Sent to all clients, including later ones.
     void started(int pid);
@@ -67,33 +67,34 @@ public:
     /// piped input.
     std::optional<Clock::time_point> without_owner_since() const { return m_without_owner; }
     bool had_owner() const { return m_had_owner; }
-    void expect_owner(Clock::time_point now) { m_without_owner = now; }
+    void expect_owner() { m_without_owner = m_loop.now(); }
 
     /// Whether a client is attached to the program's terminal, now or at any time.
     bool has_terminal() const;
     bool had_terminal() const { return m_turn > 0; }
 
     /// The first chunk that a client which keeps reading still needs.
-    std::uint64_t needed(Clock::time_point now, std::chrono::milliseconds stalled) const;
+    std::uint64_t needed(std::chrono::milliseconds stalled) const;
     /// Drops clients that do not read any more. True if all others have been sent the end.
-    bool all_notified(Clock::time_point now, std::chrono::milliseconds stalled);
+    bool all_notified(std::chrono::milliseconds stalled);
     /// True if only guards, and clients whose end cannot be detected, are left.
     bool all_gone() const;
 
 private:
     struct Member {
         Connection connection;
-        std::optional<std::size_t> polled_input, polled_output, polled_relay;
+        std::array<Loop::Watch, 3> watches = {};
         bool dead = false;
         std::optional<wire::Terminal> terminal;
         std::uint64_t turn = 0; ///< the terminal with the highest number determines the size
         std::optional<wire::StdinTaken> reported;
     };
-    void accept(Clock::time_point now);
+    Member& add(Connection connection);
+    void accept();
     void introduce(Connection& connection);
     void greet(Connection& connection);
-    void read_frames(Member& member, Clock::time_point now);
-    void handle_frame(Member& member, const wire::Frame& frame, Clock::time_point now);
+    void read_frames(Member& member);
+    void handle_frame(Member& member, const wire::Frame& frame);
     void handle_input(Member& member, const wire::Stdin& frame);
     void type(Member& member, const wire::Stdin& frame);
     void forget_typed(const Member& member);
@@ -103,10 +104,11 @@ private:
     void attach(Member& member, const wire::Attach& frame);
     void own(Connection& connection);
     bool owns(const Member& member) const { return m_owner == member.connection.id(); }
-    void bury(Clock::time_point now);
-    void lose_owner(const Connection& connection, Clock::time_point now);
+    void bury();
+    void lose_owner(const Connection& connection);
     void report_input_taken();
 
+    Loop& m_loop;
     Backlog& m_backlog;
     InputBuffer& m_input;
     LogWriter& m_log;
@@ -116,8 +118,8 @@ private:
     std::map<std::uint64_t, std::uint64_t> m_typed; ///< input offset per client
     std::uint64_t m_turn = 0;
     std::optional<Server> m_server;
-    std::optional<std::size_t> m_polled_server;
-    std::vector<Member> m_members;
+    Loop::Watch m_server_watch;
+    std::list<Member> m_members; ///< their watches refer to them
     int m_next_id = 1;
     std::optional<int> m_owner;
     bool m_had_owner = false;
