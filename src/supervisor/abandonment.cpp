@@ -43,9 +43,11 @@ std::optional<std::string> Abandonment::check(const ShellActivity& activity)
                              in_minutes(m_limits.unclaimed));
 }
 
-Abandonment::Clock::time_point Abandonment::next_check(Clock::time_point now) const
+Abandonment::Clock::time_point Abandonment::next_check() const
 {
-    return std::min<Clock::time_point>(now + k_query_period, m_since + limit());
+    return m_checked_at
+               ? std::min<Clock::time_point>(*m_checked_at + k_query_period, m_since + limit())
+               : m_since;
 }
 
 } // namespace gpuq::supervisor

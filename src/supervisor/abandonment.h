@@ -33,7 +33,12 @@ public:
     std::optional<std::string> check(const ShellActivity& activity);
     /// When to call `check` again: at least once a minute, because work is detected by comparing
     /// two calls.
-    Clock::time_point next_check(Clock::time_point now) const;
+    Clock::time_point next_check() const;
+    /// True if `check` must be called now, also because clients came or left.
+    bool is_due(Clock::time_point now, bool attached) const
+    {
+        return now >= next_check() || attached != m_attached;
+    }
 
 private:
     std::chrono::milliseconds limit() const

@@ -32,36 +32,34 @@ constexpr auto k_listeners_stay = 1s;
 } // namespace
 
 /// Called when the record of the run has been read.
-void Supervisor::join_chain()
+void Supervisor::join_chain(const std::optional<LinkStart>& link_start)
 {
     if (!m_run->request.chain) {
-        m_link_start.reset();
         return;
-    }
-    if (!m_link_start) {
-        m_link_start = first_link_start(m_run->request);
     }
     if (m_options.link > LinkNumber{1}) {
         m_run->request.input = Input::none; // its client may be long gone
     }
-    m_chain.emplace(m_loop, m_services.clock, m_options, *m_run, *m_link_start,
+    m_chain.emplace(m_loop, m_services.clock, m_options, *m_run,
+                    link_start ? *link_start : first_link_start(m_run->request),
                     [this](Event event) { m_log->record(std::move(event)); });
 }
 
 void Supervisor::report_link_start()
 {
-    if (!m_link_start || m_options.link == LinkNumber{1}) {
+    if (!m_chain || m_options.link == LinkNumber{1}) {
         return;
     }
+    const LinkStart& link_start = m_chain->link_start();
     Event resumed = event(Event::Kind::resumed);
-    resumed.detail = m_link_start->checkpoint;
-    if (m_link_start->previous) {
-        resumed.cause = m_link_start->previous->cause;
-        resumed.status = m_link_start->previous->status;
+    resumed.detail = link_start.checkpoint;
+    if (link_start.previous) {
+        resumed.cause = link_start.previous->cause;
+        resumed.status = link_start.previous->status;
     }
     m_log->record(std::move(resumed));
-    if (!m_link_start->changed.empty()) {
-        journal(Event::Kind::code_changed, m_link_start->changed);
+    if (!link_start.changed.empty()) {
+        journal(Event::Kind::code_changed, link_start.changed);
     }
 }
 
@@ -69,8 +67,9 @@ void Supervisor::report_link_start()
 std::vector<std::string> Supervisor::program_arguments(const Run& run) const
 {
     Request request = run.request;
-    if (m_link_start && !m_link_start->checkpoint.empty() && !request.chain->resume_args.empty()) {
-        const auto arguments = with_path(request.chain->resume_args, m_link_start->checkpoint);
+    const std::string checkpoint = m_chain ? m_chain->link_start().checkpoint : "";
+    if (!checkpoint.empty() && !request.chain->resume_args.empty()) {
+        const auto arguments = with_path(request.chain->resume_args, checkpoint);
         request.program.insert(request.program.end(), arguments.begin(), arguments.end());
     }
     return m_services.program_argv(request);
@@ -78,16 +77,17 @@ std::vector<std::string> Supervisor::program_arguments(const Run& run) const
 
 void Supervisor::describe_link_start(Environment& variables) const
 {
-    if (m_link_start) {
-        describe_link(variables, *m_run, m_link_start->restart, m_link_start->checkpoint);
+    if (m_chain) {
+        const LinkStart& link_start = m_chain->link_start();
+        describe_link(variables, *m_run, link_start.restart, link_start.checkpoint);
     }
 }
 
 std::vector<pid_t> Supervisor::own_helpers() const
 {
     std::vector<pid_t> pids = m_chain ? m_chain->pids() : std::vector<pid_t>{};
-    for (const auto helper : {m_slurm.pid(), m_elsewhere.pid(), m_sampler.pid(),
-                              m_credentials.pid(), m_use_note.pid()}) {
+    for (const auto helper : {m_slurm.pid(), m_leaving.elsewhere.pid(), m_use.sampler().pid(),
+                              m_credentials.pid(), m_use.noting_pid()}) {
         if (helper) {
             pids.push_back(*helper);
         }
@@ -100,7 +100,7 @@ void Supervisor::update_chain()
     if (m_chain) {
         m_chain->update();
     }
-    if (m_phase == Phase::running && m_program && !m_observed.wait_status) {
+    if (m_progress.phase == Phase::running && m_program && !m_observed.wait_status) {
         notice_when_due();
         end_when_saved();
     }
@@ -111,16 +111,17 @@ void Supervisor::update_chain()
 /// answer is reused for a moment.
 bool Supervisor::has_listeners()
 {
-    if (m_listened_at && now() < *m_listened_at + k_listeners_stay) {
-        return m_listened;
+    if (m_leaving.listened_at && now() < *m_leaving.listened_at + k_listeners_stay) {
+        return m_leaving.has_listeners;
     }
     const auto all =
         listeners("GPUQ_RUN_ID=" + m_options.key.text(), m_options.node, own_helpers());
     const std::vector<int> signals = signals_of(m_run->request.chain->notice);
-    m_listened = std::any_of(signals.begin(), signals.end(),
-                             [&](int signal) { return !processes_to_notify(all, signal).empty(); });
-    m_listened_at = now();
-    return m_listened;
+    m_leaving.has_listeners = std::any_of(signals.begin(), signals.end(), [&](int signal) {
+        return !processes_to_notify(all, signal).empty();
+    });
+    m_leaving.listened_at = now();
+    return m_leaving.has_listeners;
 }
 
 /// True for a program that saves but cannot be notified: it is terminated right after the last
@@ -134,28 +135,29 @@ bool Supervisor::saves_in_its_own_time()
 /// reason is kept. Returns the number of processes on this node that got a signal from this call.
 std::size_t Supervisor::notice(Termination termination, Clock::time_point until)
 {
-    if (m_phase != Phase::running || !m_program) {
+    if (m_progress.phase != Phase::running || !m_program) {
         return 0;
     }
     const auto kill_at = std::max(until, now() + 1s);
-    m_kill_at = m_kill_at ? std::min(*m_kill_at, kill_at) : kill_at;
-    m_term_due = *m_kill_at - std::min<Clock::duration>(k_time_to_die, (*m_kill_at - now()) / 2);
-    if (m_notice) {
+    m_leaving.kill_by(kill_at);
+    m_leaving.term_at = *m_leaving.kill_at -
+                        std::min<Clock::duration>(k_time_to_die, (*m_leaving.kill_at - now()) / 2);
+    if (m_leaving.notice) {
         return 0;
     }
-    m_notice = std::move(termination);
+    m_leaving.notice = std::move(termination);
     Event notice_event = event(Event::Kind::noticed);
-    notice_event.detail = m_notice->cause == Cause::stopped     ? "stop"
-                          : m_notice->cause == Cause::preempted ? "preempted"
-                                                                : "limit";
+    notice_event.detail = m_leaving.notice->cause == Cause::stopped     ? "stop"
+                          : m_leaving.notice->cause == Cause::preempted ? "preempted"
+                                                                        : "limit";
     if (m_chain) {
-        m_chain->noticed(notice_event.at, m_notice->cause == Cause::preempted);
+        m_chain->noticed(notice_event.at, m_leaving.notice->cause == Cause::preempted);
     }
     m_log->drop_stop_file();
     const Notice how = m_run->request.chain ? m_run->request.chain->notice : Notice::automatic;
     if (m_run->request.nodes > 1 && how != Notice::none && m_options.job) {
-        m_elsewhere.start({HelperWork::Kind::notice, encoded(m_run->request.nodes, how)},
-                          k_notice_patience);
+        m_leaving.elsewhere.start({HelperWork::Kind::notice, encoded(m_run->request.nodes, how)},
+                                  k_notice_patience);
     }
     const std::size_t signalled =
         notify_processes(
@@ -170,44 +172,44 @@ std::size_t Supervisor::notice(Termination termination, Clock::time_point until)
 /// none is missing.
 void Supervisor::noticed_elsewhere()
 {
-    const auto answer = m_elsewhere.take();
+    const auto answer = m_leaving.elsewhere.take();
     if (!answer) {
         return;
     }
     const std::string problem = decoded<std::string>(*answer).value_or("Slurm does not answer");
-    if (!problem.empty() && m_phase == Phase::running) {
+    if (!problem.empty() && m_progress.phase == Phase::running) {
         journal(Event::Kind::notice_failed, problem);
     }
 }
 
 void Supervisor::notice_when_due()
 {
-    if (!m_chain || !m_deadline) {
+    if (!m_chain || !m_limit) {
         return;
     }
     const Time time = m_services.clock.now();
     const auto in = [&](Time when) {
         return now() + std::chrono::ceil<std::chrono::milliseconds>(when - time);
     };
-    const Time end = m_deadline->at();
-    if (!m_notice && m_chain->is_last_that_fits(time, end) && saves_in_its_own_time()) {
+    const Time end = m_limit->at();
+    if (!m_leaving.notice && m_chain->is_last_that_fits(time, end) && saves_in_its_own_time()) {
         notice({Cause::time_limit, ""}, now() + k_time_to_die);
         m_observed.termination = Termination{Cause::time_limit, ""};
-        m_saved_at = now() - k_time_to_leave;
+        m_leaving.saved_at = now() - k_time_to_leave;
         return;
     }
     const Time when = end - m_chain->link_start().lead;
     if (time < when) {
         m_loop.wake_at(in(when));
-    } else if (!m_notice && time < end && saves_in_its_own_time()) {
+    } else if (!m_leaving.notice && time < end && saves_in_its_own_time()) {
         m_loop.wake_at(std::min(in(end), now() + k_check_listeners));
-    } else if (!m_notice) {
+    } else if (!m_leaving.notice) {
         notice({Cause::time_limit, ""}, in(end) + k_last_grace);
     }
-    if (m_notice && time >= end && !m_observed.termination) {
-        m_observed.termination = *m_notice; // its time is up
-        m_term_due = now();
-    } else if (m_notice && time < end) {
+    if (m_leaving.notice && time >= end && !m_observed.termination) {
+        m_observed.termination = *m_leaving.notice; // its time is up
+        m_leaving.term_at = now();
+    } else if (m_leaving.notice && time < end) {
         m_loop.wake_at(in(end));
     }
 }
@@ -215,18 +217,18 @@ void Supervisor::notice_when_due()
 /// A program that saved after the notice may leave; one that stays has nothing to lose.
 void Supervisor::end_when_saved()
 {
-    if (m_chain && !m_saved_at) {
-        m_saved_at = m_chain->saved_since();
+    if (m_chain && !m_leaving.saved_at) {
+        m_leaving.saved_at = m_chain->saved_since();
     }
-    if (!m_saved_at || !m_notice) {
+    if (!m_leaving.saved_at || !m_leaving.notice) {
         return;
     }
-    const auto leave_by = *m_saved_at + k_time_to_leave;
+    const auto leave_by = *m_leaving.saved_at + k_time_to_leave;
     if (now() < leave_by) {
         m_loop.wake_at(leave_by);
-    } else if (!m_ending_saved) {
-        m_ending_saved = true;
-        kill_for(m_observed.termination.value_or(*m_notice), k_time_to_die);
+    } else if (!m_leaving.ending_saved) {
+        m_leaving.ending_saved = true;
+        kill_for(m_observed.termination.value_or(*m_leaving.notice), k_time_to_die);
     }
 }
 
@@ -234,31 +236,35 @@ void Supervisor::end_when_saved()
 /// The program has until the end of the grace period.
 void Supervisor::take_grace(const JobNews& news)
 {
-    take_end(news);
+    if (m_limit) {
+        m_limit->take_end(news);
+    }
     auto termination = why_terminated(JobState::preempted);
     m_observed.grace = termination;
-    if (m_phase == Phase::running && m_chain && news.ends_at) {
+    if (m_progress.phase == Phase::running && m_chain && news.ends_at) {
         const auto left = *news.ends_at - m_services.clock.now();
         notice(*std::move(termination),
                now() + std::chrono::ceil<std::chrono::milliseconds>(left) + k_last_grace);
-    } else if (m_phase != Phase::running && !left_before_term() && !m_observed.termination) {
+    } else if (m_progress.phase != Phase::running && !left_before_term() &&
+               !m_observed.termination) {
         m_observed.termination = std::move(termination);
     }
 }
 
 void Supervisor::save_and_stop(const std::string& by)
 {
-    if (m_stop_asked) {
+    if (m_leaving.stop_asked) {
         return;
     }
     journal(Event::Kind::stop_asked, by + ", with time to save");
     const Termination termination{Cause::stopped, "by " + by + ", with time to save"};
-    if (m_phase == Phase::running && m_program) {
+    if (m_progress.phase == Phase::running && m_program) {
         m_observed.termination = termination;
     }
     notice(termination, now() + k_time_to_save);
-    if (m_notice && m_notice->cause != Cause::stopped) {
-        m_notice = termination; // it was notified already, but now the run must not continue
+    if (m_leaving.notice && m_leaving.notice->cause != Cause::stopped) {
+        m_leaving.notice =
+            termination; // it was notified already, but now the run must not continue
     }
 }
 
@@ -266,7 +272,8 @@ void Supervisor::save_and_stop(const std::string& by)
 void Supervisor::rehearse(const std::string& line)
 {
     const auto asked = rehearsal_request_in(line);
-    if (!asked || asked->link != m_options.link || m_phase != Phase::running || !m_program) {
+    if (!asked || asked->link != m_options.link || m_progress.phase != Phase::running ||
+        !m_program) {
         return;
     }
     if (asked->act == RehearsalRequest::Act::notice) {
@@ -281,7 +288,7 @@ void Supervisor::rehearse(const std::string& line)
 /// more, and no longer decides how the run continues.
 void Supervisor::fenced()
 {
-    m_fenced = true;
+    m_progress.fenced = true;
     m_chain.reset();
     m_ending.continues = true;
     kill_for({Cause::lost, "the next link has started: Slurm had declared this one dead"}, 0s);
@@ -297,8 +304,8 @@ void Supervisor::conclude_when_ended()
     }
     const auto& outcome = m_chain->outcome();
     if (!outcome) {
-        if (m_term == Term::known) {
-            m_loop.wake_at(m_term_at + m_kill_wait - 1s); // out of time
+        if (m_term.state == Term::State::known) {
+            m_loop.wake_at(m_term.kill_at() - 1s); // out of time
         }
         return;
     }

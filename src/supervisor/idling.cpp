@@ -28,10 +28,11 @@ void Supervisor::update_idle()
         return;
     }
     m_idle->input(m_input.taken(), now());
-    if (m_backlog.full()) {
+    if (m_output.backlog.full()) {
         m_idle->printed(now()); // the program waits for the log, so it is not idle
     }
-    const bool ends_already = m_phase != Phase::running || m_stop_asked || m_notice || m_kill_at;
+    const bool ends_already = m_progress.phase != Phase::running || m_leaving.stop_asked ||
+                              m_leaving.notice || m_leaving.kill_at;
     switch (m_idle->next(ends_already)) {
     case IdleKeeper::Step::none:
         break;
@@ -67,7 +68,7 @@ void Supervisor::warn_idle()
         m_options.job ? fmt::format("{}", m_options.job->value) : m_options.key.text();
     const std::string text = idle_warning(report_idle(IdleFinding::State::warned), run);
     journal(Event::Kind::warned, text);
-    if (!m_modes.on_other_screen()) {
+    if (!m_terminal.on_other_screen()) {
         m_clients->note(text); // the note is for the user; the screen drawn by a program stays
                                // intact
     }
@@ -101,7 +102,7 @@ void Supervisor::release_idle()
 {
     const auto evidence = report_idle(IdleFinding::State::released).evidence;
     const std::string rule = fmt::format("the idle GPU rule of queue {}", m_idle->partition());
-    m_stop_asked = rule;
+    m_leaving.stop_asked = rule;
     journal(Event::Kind::stop_asked, rule, Urgency::now);
     const Termination termination{Cause::stopped,
                                   released_detail(evidence.at - evidence.idle_since)};

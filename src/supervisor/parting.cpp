@@ -26,8 +26,6 @@ constexpr auto k_leftovers_patience = 10s;
 constexpr auto k_complete_first = 3s;
 /// For a notice that is still being sent to other nodes.
 constexpr auto k_elsewhere_patience = 1s;
-/// For the last sample, which a full or slow disk may delay.
-constexpr auto k_last_sample = 300ms;
 /// Slurm kills the processes of a step one after the other, within this time.
 constexpr auto k_kill_spread = 250ms;
 
@@ -63,7 +61,7 @@ bool Supervisor::may_still_be_killed() const
     const bool died_of_kill = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
                               WTERMSIG(*m_observed.wait_status) == SIGKILL;
     const bool expected = m_observed.termination || m_observed.asked_signals.test(SIGKILL);
-    return died_of_kill && !expected && now() < m_program_ended_at + k_kill_spread;
+    return died_of_kill && !expected && now() < m_progress.program_ended_at + k_kill_spread;
 }
 
 /// The program died or exited because of TERM, and our own TERM may still arrive: then the job is
@@ -73,9 +71,9 @@ bool Supervisor::may_still_be_terminated() const
     const bool died_of_term = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
                               WTERMSIG(*m_observed.wait_status) == SIGTERM;
     const bool expected = m_observed.termination || m_observed.asked_signals.test(SIGTERM);
-    return m_term == Term::checking_stop || m_term == Term::asking_slurm ||
-           ((died_of_term || m_program_caught_term) && !expected && m_term == Term::none &&
-            now() < m_program_ended_at + k_term_spread);
+    return m_term.is_open() || ((died_of_term || m_term.program_caught_it) && !expected &&
+                                m_term.state == Term::State::none &&
+                                now() < m_progress.program_ended_at + k_term_spread);
 }
 
 /// Kills daemons and other processes left by the program: at once if they do not hold its output,
@@ -84,7 +82,8 @@ void Supervisor::clear_leftovers()
 {
     m_loop.wake_at(now() + k_leftovers_pause);
     const bool silent = !m_program || (!m_program->output()[0] && !m_program->output()[1]);
-    const bool patient = !silent && now() < m_program_ended_at + m_options.patience.leftover_output;
+    const bool patient =
+        !silent && now() < m_progress.program_ended_at + m_options.patience.leftover_output;
     if (patient) {
         return;
     }
@@ -97,8 +96,8 @@ void Supervisor::clear_leftovers()
         return;
     }
     // Processes that cannot be killed, or were never below us, may hold the pipes forever.
-    const auto last = std::max(m_program_ended_at, m_last_output_at);
-    if (now() > last + k_leftovers_patience && !m_backlog.full()) {
+    const auto last = std::max(m_progress.program_ended_at, m_output.last_at);
+    if (now() > last + k_leftovers_patience && !m_output.backlog.full()) {
         conclude_or_record();
     }
 }
@@ -110,16 +109,17 @@ bool Supervisor::knows_rank_notes()
     if (!m_program || !has_ranks(m_run->request) || m_options.sampler.empty()) {
         return true;
     }
-    const bool waits = now() <= m_program_ended_at + m_options.patience.disk && !out_of_time();
-    if (m_rank_notes_asked && waits) {
+    const bool waits =
+        now() <= m_progress.program_ended_at + m_options.patience.disk && !out_of_time();
+    if (m_ranks.asked && waits) {
         return false; // may have been read before the end: read them once more
     }
-    if (!std::exchange(m_rank_notes_last, true)) {
-        m_rank_notes.reset();
-        m_rank_notes_asked = true;
+    if (!std::exchange(m_ranks.last, true)) {
+        m_ranks.notes.reset();
+        m_ranks.asked = true;
         m_log->request_rank_notes();
     }
-    return !m_rank_notes_asked || !waits;
+    return !m_ranks.asked || !waits;
 }
 
 void Supervisor::conclude_or_record()
@@ -127,58 +127,37 @@ void Supervisor::conclude_or_record()
     if (!knows_rank_notes()) {
         return;
     }
-    if (m_rank_notes && m_rank_notes->first) {
-        m_observed.wait_status = m_rank_notes->first->wait_status;
+    if (m_ranks.notes && m_ranks.notes->first) {
+        m_observed.wait_status = m_ranks.notes->first->wait_status;
         m_observed.rank =
-            fmt::format("rank {} on {}", m_rank_notes->first->rank, m_rank_notes->first->node);
+            fmt::format("rank {} on {}", m_ranks.notes->first->rank, m_ranks.notes->first->node);
     }
-    m_sampler.stop();
     m_credentials.stop();
-    m_sampled_until = now();
-    m_to_be_noted = is_worth_a_note();
+    m_use.stop(/*noted=*/m_options.job && m_services.note && !m_progress.fenced &&
+               !m_guardian.gone && m_run && m_run->request.gpus.count > 0);
     check_memory(ReportTo::journal);
-    if (m_rank_notes && !m_rank_notes->first && m_observed.memory.ours > 0 &&
+    if (m_ranks.notes && !m_ranks.notes->first && m_observed.memory.ours > 0 &&
         is_out_of_memory_of_srun(m_observed.wait_status.value_or(0))) {
         m_observed.wait_status = 0;
     }
-    m_observed.gpu_out_of_memory = m_tail.has_gpu_out_of_memory();
+    m_observed.gpu_out_of_memory = m_output.tail.has_gpu_out_of_memory();
     m_ending = decide(m_observed, m_services.clock.now());
-    m_ending.continues = m_fenced;
+    m_ending.continues = m_progress.fenced;
     if (!m_chain) {
         return record_end();
     }
-    m_phase = Phase::settling;
+    m_progress.phase = Phase::settling;
     const bool by_itself = m_observed.wait_status && WIFEXITED(*m_observed.wait_status);
     m_chain->conclude(m_ending, by_itself);
-}
-
-bool Supervisor::is_worth_a_note() const
-{
-    return m_sampler.was_started() && m_options.job && m_services.note && !m_fenced &&
-           !m_guardian_gone && m_run->request.gpus.count > 0 &&
-           now() - m_started_at >= m_options.patience.noted_from;
 }
 
 /// Runs while the log is completed and the clients are informed.
 void Supervisor::note_use()
 {
-    (void)m_use_note.take();
-    if (!m_to_be_noted) {
-        return;
+    if (m_run) {
+        m_use.update(m_run->request,
+                     m_term.state == Term::State::known ? JobEnd::over : JobEnd::to_come);
     }
-    if (m_sampler.pid() && now() < m_sampled_until + k_last_sample) {
-        m_loop.wake_at(m_sampled_until + k_last_sample);
-        return;
-    }
-    m_to_be_noted = false;
-    const auto length =
-        std::chrono::floor<std::chrono::milliseconds>(m_sampled_until - m_started_at);
-    const std::chrono::milliseconds allocated =
-        length * m_run->request.gpus.count * m_run->request.nodes;
-    m_use_note.start({HelperWork::Kind::note,
-                      encoded(allocated, m_term == Term::known ? JobEnd::over : JobEnd::to_come)},
-                     m_options.patience.noting);
-    m_loop.wake_at(now());
 }
 
 void Supervisor::record_end()
@@ -186,7 +165,7 @@ void Supervisor::record_end()
     if (has_to_complete()) {
         // Before the end is recorded: readers take it for the end of the job, and the cause of the
         // guardian's death may kill this process too before it completes the job.
-        m_completed =
+        m_guardian.completed =
             complete_once(completion_by_exec(m_options, m_ending.status), k_complete_first);
     }
     Event ended = event(Event::Kind::ended);
@@ -199,57 +178,58 @@ void Supervisor::record_end()
     if (!m_ending.detail.empty()) {
         ended.detail = m_ending.detail;
     }
-    if (const std::string tail = m_tail.last_lines(); !tail.empty()) {
+    if (const std::string tail = m_output.tail.last_lines(); !tail.empty()) {
         ended.tail = tail;
     }
     m_log->finish(std::move(ended));
-    m_phase = Phase::recording;
-    m_phase_since = now();
+    m_progress.phase = Phase::recording;
+    m_progress.since = now();
 }
 
 /// Waits until everything is written: a client that receives Ended may read the whole log.
 void Supervisor::report_end()
 {
-    const auto disk_until = m_phase_since + m_options.patience.disk;
-    if (!m_written && now() < disk_until && !out_of_time()) {
+    const auto disk_until = m_progress.since + m_options.patience.disk;
+    if (!m_progress.written && now() < disk_until && !out_of_time()) {
         m_loop.wake_at(disk_until);
         return;
     }
-    m_clients->ended(wire::Ended{m_ending, m_backlog.end()[0], m_backlog.end()[1],
-                                 m_tail.last_lines(), m_input.read_by_program()});
+    m_clients->ended(wire::Ended{m_ending, m_output.backlog.end()[0], m_output.backlog.end()[1],
+                                 m_output.tail.last_lines(), m_input.read_by_program()});
     if (m_chain && !m_ending.continues) {
         m_chain->withdraw();
     }
-    m_phase = Phase::parting;
+    m_progress.phase = Phase::parting;
 }
 
 /// Clients that read get all the output, and then a moment to disconnect.
 void Supervisor::part()
 {
-    const bool drained_enough = now() > m_phase_since + m_options.patience.draining;
+    const bool drained_enough = now() > m_progress.since + m_options.patience.draining;
     const bool notified = m_clients->all_notified(m_options.patience.stalled) || drained_enough;
-    if (notified && !m_notified_at) {
-        m_notified_at = now();
+    if (notified && !m_progress.notified_at) {
+        m_progress.notified_at = now();
     }
-    const bool gone = m_notified_at && (m_clients->all_gone() ||
-                                        now() > *m_notified_at + m_options.patience.closing);
-    const bool synced = m_synced || now() > m_phase_since + m_options.patience.disk;
+    const bool gone =
+        m_progress.notified_at &&
+        (m_clients->all_gone() || now() > *m_progress.notified_at + m_options.patience.closing);
+    const bool synced = m_progress.synced || now() > m_progress.since + m_options.patience.disk;
     const bool withdrawn = !m_chain || !m_chain->is_withdrawing();
     // A node whose step loses its srun is closed to new jobs for seconds.
     const bool notified_elsewhere =
-        !m_elsewhere.in_progress() || now() > m_phase_since + k_elsewhere_patience;
-    const bool noted = !m_to_be_noted && !m_use_note.in_progress();
-    if ((gone && synced && withdrawn && notified_elsewhere && noted) || out_of_time()) {
-        m_phase = Phase::done;
+        !m_leaving.elsewhere.in_progress() || now() > m_progress.since + k_elsewhere_patience;
+    if ((gone && synced && withdrawn && notified_elsewhere && !m_use.is_noting()) ||
+        out_of_time()) {
+        m_progress.phase = Phase::done;
         return;
     }
-    m_loop.wake_at(now() + (m_notified_at ? 2ms : 50ms));
+    m_loop.wake_at(now() + (m_progress.notified_at ? 2ms : 50ms));
 }
 
 /// Slurm is about to kill us.
 bool Supervisor::out_of_time() const
 {
-    return m_term == Term::known && now() > m_term_at + m_kill_wait - 1s;
+    return m_term.state == Term::State::known && now() > m_term.kill_at() - 1s;
 }
 
 } // namespace gpuq::supervisor

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <malloc.h>
+#include <set>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
@@ -31,10 +32,12 @@ Descriptor taken_stream(int fd)
 
 /// For a run whose client had no terminal: almost all terminals understand it.
 constexpr const char* k_terminal_type = "xterm-256color";
+/// Messages of other processes that are recorded, each once.
+constexpr std::size_t k_most_reports = 20;
 
 } // namespace
 
-void Supervisor::open_records()
+void Supervisor::open_records(const std::optional<LinkStart>& link_start)
 {
     LogWriter::Setup setup;
     setup.job = m_options.job.value_or(JobId{});
@@ -44,17 +47,18 @@ void Supervisor::open_records()
     auto run = directory ? directory->read_run() : Result<Run>(directory.error());
     if (run) {
         m_run = *std::move(run);
-        join_chain();
+        join_chain(link_start);
         keep_idle_rule(directory->idle_rules());
         setup.exemptible = m_idle.has_value();
         directory->make("checkpoints");
         if (auto link = directory->link(m_options.link)) {
             setup.files.directory = *std::move(link);
-            m_link_directory.reset(::fcntl(setup.files.directory.get(), F_DUPFD_CLOEXEC, 3));
+            m_use.set_directory(
+                Descriptor(::fcntl(setup.files.directory.get(), F_DUPFD_CLOEXEC, 3)));
         }
         setup.files.open();
         setup.directory = *std::move(directory);
-        if (m_link_start) {
+        if (m_chain) {
             setup.next = LinkNumber{m_options.link.value + 1};
         }
         if (setup.files.used()) {
@@ -74,27 +78,36 @@ void Supervisor::open_records()
     } else {
         not_started({static_cast<int>(ExitStatus::internal), run.error().text});
     }
-    m_log =
-        std::make_unique<LogWriter>(std::move(setup), m_backlog, m_services.clock, m_loop.waker());
+    m_log = std::make_unique<LogWriter>(std::move(setup), m_output.backlog, m_services.clock,
+                                        m_loop.waker());
 }
 
-void Supervisor::start()
+void Supervisor::start(const std::optional<LinkStart>& link_start)
 {
     // One arena, because the log writer frees memory allocated by the loop.
     ::mallopt(M_ARENA_MAX, 1);
     become_subreaper();
     ::signal(SIGPIPE, SIG_IGN);
     m_memory.emplace(m_services.memory());
-    open_records();
+    open_records(link_start);
     m_clients = std::make_unique<Clients>(
-        m_loop, m_backlog, m_input, *m_log,
+        m_loop, m_output.backlog, m_input, *m_log,
         wire::Hello{wire::k_version, m_options.key.text(), m_options.link.value,
                     m_options.job.value_or(JobId{}).value, m_options.node},
-        Clients::Requests{[this](int number) { signal_program(number); },
-                          [this](const std::string& by) { stop(by); },
-                          [this](TerminalSize size, bool anew) { resize(size, anew); },
-                          [this](TerminalSize size) { return screen(size); },
-                          [this](const std::string& text) { report(text); }},
+        Clients::Requests{
+            [this](int number) { signal_program(number); },
+            [this](const std::string& by) { stop(by); },
+            [this](TerminalSize size, bool anew) {
+                if (m_program && !m_observed.wait_status) {
+                    m_terminal.resize(*m_program, size, anew);
+                }
+            },
+            [this](TerminalSize size) { return m_terminal.screen(m_output.backlog, size); },
+            [this, known = std::set<std::string>()](const std::string& text) mutable {
+                if (known.size() < k_most_reports && known.insert(text).second) {
+                    journal(Event::Kind::other_user, text);
+                }
+            }},
         m_run && m_run->request.pty ? Clients::Typing::terminals : Clients::Typing::one_owner);
     m_clients->greet_with(m_credentials.problem());
     if (m_options.first) {
@@ -118,16 +131,7 @@ void Supervisor::start()
     }
     report_link_start();
     if (m_run && !m_observed.not_started) {
-        auto ends_at = m_options.ends_at;
-        if (m_link_start) {
-            m_link_end = m_services.clock.now() + m_link_start->length;
-            ends_at = ends_at ? std::min(*ends_at, *m_link_end) : *m_link_end;
-        }
-        m_deadline.emplace(m_services.clock.now(),
-                           m_link_start
-                               ? std::chrono::floor<std::chrono::minutes>(m_link_start->length)
-                               : m_run->request.walltime,
-                           ends_at);
+        limit_time(*m_run);
         if (auto reason = start_program(*m_run)) {
             not_started(*std::move(reason));
         }
@@ -144,28 +148,34 @@ void Supervisor::start()
         m_clients->note("no client can attach to this run: " + server.error().text);
     }
     m_log->start();
-    m_kill_wait = m_services.kill_wait();
+    m_term.kill_wait = m_services.kill_wait();
     if (m_program && m_run->request.input == Input::pipe && !m_clients->had_owner()) {
         m_clients->expect_owner();
     }
 }
 
-/// Records each message once, up to a limit.
-void Supervisor::report(const std::string& text)
+void Supervisor::limit_time(const Run& run)
 {
-    constexpr std::size_t k_most = 20;
-    if (m_reports.size() < k_most && m_reports.insert(text).second) {
-        journal(Event::Kind::other_user, text);
+    const Time start = m_services.clock.now();
+    auto length = run.request.walltime;
+    auto ends_at = m_options.ends_at;
+    std::optional<Time> link_end;
+    if (m_chain) {
+        length = std::chrono::floor<std::chrono::minutes>(m_chain->link_start().length);
+        link_end = start + m_chain->link_start().length;
+        ends_at = ends_at ? std::min(*ends_at, *link_end) : *link_end;
     }
+    m_limit.emplace(Deadline(start, length, ends_at), link_end, run.request.walltime,
+                    now() + m_options.patience.first_query);
 }
 
 std::optional<NotStarted> Supervisor::start_program(const Run& run)
 {
     if (const auto stop_json = m_log->stop_request_now()) {
-        m_stop_asked = requester_of(stop_json);
+        m_leaving.stop_asked = requester_of(stop_json);
         m_observed.termination =
-            Termination{Cause::stopped, "by " + *m_stop_asked + " before it began"};
-        m_phase = Phase::leftovers;
+            Termination{Cause::stopped, "by " + *m_leaving.stop_asked + " before it began"};
+        m_progress.phase = Phase::leftovers;
         return std::nullopt;
     }
     Program::Plan plan;
@@ -195,8 +205,8 @@ std::vector<std::string> Supervisor::rank_arguments(const Run& run)
     if (m_options.sampler.empty()) { // the executable is not available
         return srun_of_ranks(program_arguments(run), run.request, {});
     }
-    if (m_link_directory) {
-        make_rank_notes(m_link_directory.get());
+    if (m_use.directory() >= 0) {
+        make_rank_notes(m_use.directory());
     }
     const Request& request = run.request;
     const std::string directory = layout::link_dir(m_options.key, m_options.link);
@@ -216,7 +226,7 @@ std::vector<std::string> Supervisor::environment(const Run& run)
     Environment variables = Environment::own();
     describe_job(variables, run);
     variables.set("GPUQ_DEADLINE",
-                  std::to_string(floor<seconds>(m_deadline->at()).time_since_epoch().count()));
+                  std::to_string(floor<seconds>(m_limit->at()).time_since_epoch().count()));
     if (!m_options.tmp.empty() && !has_ranks(run.request)) {
         variables.set("TMPDIR", m_options.tmp);
     }
@@ -234,9 +244,9 @@ std::vector<std::string> Supervisor::environment(const Run& run)
     }
     describe_run(variables, run, m_options.link, m_options.state_dir);
     describe_link_start(variables);
-    m_port = MeetingPort::hold();
+    m_ranks.port = MeetingPort::hold();
     describe_meeting(variables, run, m_options.link, m_options.job.value_or(JobId{}),
-                     m_port ? std::optional(m_port->number()) : std::nullopt);
+                     m_ranks.port ? std::optional(m_ranks.port->number()) : std::nullopt);
     return variables.texts();
 }
 
@@ -248,7 +258,7 @@ void Supervisor::not_started(NotStarted reason)
     }
     m_observed.not_started = std::move(reason);
     if (!m_program) {
-        m_phase = Phase::leftovers;
+        m_progress.phase = Phase::leftovers;
     }
 }
 

@@ -19,8 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_stop_check_patience = 2s;
-/// Slurm checks time limits twice a minute; a TERM this close to the limit is due to the limit.
-constexpr auto k_limit_tolerance = 5s;
 constexpr auto k_most_grace = 20s;
 /// Time needed to end a run, reserved from Slurm's KillWait.
 constexpr auto k_time_to_end = 2s;
@@ -49,8 +47,8 @@ void Supervisor::signal_program(int number)
 
 void Supervisor::stop(const std::string& by)
 {
-    if (!m_stop_asked) {
-        m_stop_asked = by;
+    if (!m_leaving.stop_asked) {
+        m_leaving.stop_asked = by;
         journal(Event::Kind::stop_asked, by);
         kill_for({Cause::stopped, "by " + by}, m_options.patience.stop);
     }
@@ -60,14 +58,13 @@ void Supervisor::stop(const std::string& by)
 /// replaces it.
 void Supervisor::kill_for(Termination termination, Clock::duration grace)
 {
-    if (m_phase != Phase::running || !m_program) {
+    if (m_progress.phase != Phase::running || !m_program) {
         return;
     }
     if (!m_observed.termination || termination.cause == Cause::stopped) {
         m_observed.termination = std::move(termination);
     }
-    const Clock::time_point at = now() + grace;
-    m_kill_at = m_kill_at ? std::min(*m_kill_at, at) : at;
+    m_leaving.kill_by(now() + grace);
     m_program->signal(SIGTERM);
     m_program->signal(SIGCONT);
     if (m_run->request.pty && m_run->request.pty->shell) {
@@ -77,18 +74,18 @@ void Supervisor::kill_for(Termination termination, Clock::duration grace)
 
 void Supervisor::kill_when_due()
 {
-    if (!m_kill_at || m_phase != Phase::running) {
+    if (!m_leaving.kill_at || m_progress.phase != Phase::running) {
         return;
     }
-    if (m_term_due && now() >= *m_term_due) {
-        m_term_due.reset();
+    if (m_leaving.term_at && now() >= *m_leaving.term_at) {
+        m_leaving.term_at.reset();
         m_program->signal(SIGTERM);
         m_program->signal(SIGCONT);
-    } else if (m_term_due) {
-        m_loop.wake_at(*m_term_due);
+    } else if (m_leaving.term_at) {
+        m_loop.wake_at(*m_leaving.term_at);
     }
-    if (now() < *m_kill_at) {
-        m_loop.wake_at(*m_kill_at);
+    if (now() < *m_leaving.kill_at) {
+        m_loop.wake_at(*m_leaving.kill_at);
         return;
     }
     m_program->signal(SIGKILL);
@@ -96,55 +93,41 @@ void Supervisor::kill_when_due()
     for (const pid_t pid : descendants(own_helpers())) {
         ::kill(pid, SIGKILL);
     }
-    m_kill_at = now() + 1s;
-    m_loop.wake_at(*m_kill_at);
+    m_leaving.kill_at = now() + 1s;
+    m_loop.wake_at(*m_leaving.kill_at);
 }
 
 /// Handles TERM from outside: sent by Slurm to all processes of the job, or with `scancel -s TERM`.
 void Supervisor::terminated()
 {
-    if (m_term != Term::none) {
+    if (m_term.state != Term::State::none) {
         return;
     }
     journal(Event::Kind::signalled, "TERM", Urgency::now);
-    m_term = Term::checking_stop;
-    m_term_at = now();
+    m_term.state = Term::State::checking_stop;
+    m_term.at = now();
     m_log->check_stop();
-    m_check_until = now() + k_stop_check_patience;
-    m_loop.wake_at(m_check_until);
+    m_term.check_until = now() + k_stop_check_patience;
+    m_loop.wake_at(m_term.check_until);
 }
 
-void Supervisor::take_walltime(const JobNews& news)
-{
-    m_walltime = news.walltime ? news.walltime : m_walltime;
-}
-
-void Supervisor::take_end(const JobNews& news)
-{
-    if (news.ends_at && m_deadline) {
-        m_deadline->correct(m_link_end ? std::min(*news.ends_at, *m_link_end) : *news.ends_at);
-    }
-}
-
-/// Includes the time limit only if it differs from the one the run was started with.
 Termination Supervisor::limit_reached() const
 {
-    const bool changed = m_walltime && *m_walltime != m_run->request.walltime;
-    return {Cause::time_limit, changed ? fmt::format("{} min", m_walltime->count()) : ""};
+    return m_limit ? m_limit->reached() : Termination{Cause::time_limit, ""};
 }
 
 void Supervisor::find_term_reason()
 {
-    if (m_stop_asked) {
+    if (m_leaving.stop_asked) {
         // The stop request may have been read after the program died from the same TERM.
-        conclude_term(Termination{Cause::stopped, "by " + *m_stop_asked});
+        conclude_term(Termination{Cause::stopped, "by " + *m_leaving.stop_asked});
         return;
     }
-    if (m_deadline && m_services.clock.now() >= m_deadline->at() - k_limit_tolerance) {
+    if (m_limit && m_limit->is_reached(m_services.clock.now())) {
         conclude_term(limit_reached());
         return;
     }
-    m_term = Term::asking_slurm;
+    m_term.state = Term::State::asking_slurm;
     m_slurm.drop();
     if (!ask_slurm()) {
         conclude_term(Termination{Cause::cancelled, "ended by a signal from outside"});
@@ -154,19 +137,21 @@ void Supervisor::find_term_reason()
 /// Handles the answer to the query for the reason of a TERM, or the lack of an answer.
 void Supervisor::term_explained(const std::optional<JobNews>& news)
 {
-    const auto time = std::clamp<Clock::duration>(m_kill_wait - k_time_to_end, 0ms, k_most_asking);
+    const auto time =
+        std::clamp<Clock::duration>(m_term.kill_wait - k_time_to_end, 0ms, k_most_asking);
+    if (news && m_limit) {
+        m_limit->take_walltime(*news);
+    }
     if (news && news->has_grace) {
-        take_walltime(*news);
         take_grace(*news);
-        m_term = Term::none; // the one that ends the job comes later
+        m_term.state = Term::State::none; // the one that ends the job comes later
     } else if (news) {
-        take_walltime(*news);
         auto termination = why_terminated(news->state);
         conclude_term(termination && termination->cause == Cause::time_limit
                           ? limit_reached()
                           : std::move(termination));
-    } else if (now() + k_ask_again < m_term_at + time) {
-        m_ask_again_at = now() + k_ask_again;
+    } else if (now() + k_ask_again < m_term.at + time) {
+        m_term.ask_again_at = now() + k_ask_again;
     } else {
         conclude_term(Termination{Cause::cancelled, "ended by a signal; Slurm gives no reason"});
     }
@@ -174,14 +159,14 @@ void Supervisor::term_explained(const std::optional<JobNews>& news)
 
 void Supervisor::query_again_when_due()
 {
-    if (!m_ask_again_at) {
+    if (!m_term.ask_again_at) {
         return;
     }
-    if (now() < *m_ask_again_at) {
-        m_loop.wake_at(*m_ask_again_at);
+    if (now() < *m_term.ask_again_at) {
+        m_loop.wake_at(*m_term.ask_again_at);
         return;
     }
-    m_ask_again_at.reset();
+    m_term.ask_again_at.reset();
     if (!ask_slurm()) {
         term_explained({});
     }
@@ -189,28 +174,28 @@ void Supervisor::query_again_when_due()
 
 bool Supervisor::left_before_term() const
 {
-    return m_observed.wait_status && m_program_ended_at + k_term_spread < m_term_at;
+    return m_observed.wait_status && m_progress.program_ended_at + k_term_spread < m_term.at;
 }
 
 void Supervisor::conclude_term(std::optional<Termination> termination)
 {
-    m_term = Term::known;
+    m_term.state = Term::State::known;
     if (!termination) {
         // The next TERM is evaluated anew.
-        m_term = Term::none;
+        m_term.state = Term::State::none;
         return;
     }
-    if (m_phase == Phase::running) {
+    if (m_progress.phase == Phase::running) {
         const auto grace =
-            std::clamp<Clock::duration>(m_kill_wait - k_time_to_end, 500ms, k_most_grace);
+            std::clamp<Clock::duration>(m_term.kill_wait - k_time_to_end, 500ms, k_most_grace);
         const bool may_save =
             termination->cause == Cause::preempted || termination->cause == Cause::time_limit;
         if (m_chain && may_save) {
             // Slurm ends the job: the program's status when it exits is not the cause of the end.
             m_observed.termination = m_observed.termination.value_or(*termination);
-            notice(*std::move(termination), m_term_at + grace);
+            notice(*std::move(termination), m_term.at + grace);
         } else {
-            kill_for(*std::move(termination), m_term_at + grace - now());
+            kill_for(*std::move(termination), m_term.at + grace - now());
         }
     } else if (!left_before_term() && !m_observed.termination) {
         m_observed.termination = std::move(termination);
@@ -231,16 +216,13 @@ void Supervisor::slurm_answered()
         return;
     }
     const auto news = decoded<JobNews>(*answer);
-    if (m_term == Term::asking_slurm) {
+    if (m_term.state == Term::State::asking_slurm) {
         term_explained(news);
-    } else if (news) {
-        take_walltime(*news);
-        take_end(*news);
-        m_may_get_grace = news->may_get_grace ? news->may_get_grace : m_may_get_grace;
-        if (m_may_get_grace == false) { // no need to look for preemption
-            m_query_limit_at = Clock::time_point::max();
-        }
-        if (news->has_grace && m_phase == Phase::running) {
+    } else if (news && m_limit) {
+        m_limit->take_walltime(*news);
+        m_limit->take_end(*news);
+        m_limit->take_preemption(*news);
+        if (news->has_grace && m_progress.phase == Phase::running) {
             take_grace(*news);
         }
     }
@@ -249,7 +231,7 @@ void Supervisor::slurm_answered()
 void Supervisor::check_input_owner()
 {
     const auto since = m_clients->without_owner_since();
-    if (m_phase != Phase::running || !since || m_run->request.input != Input::pipe ||
+    if (m_progress.phase != Phase::running || !since || m_run->request.input != Input::pipe ||
         m_input.ended() || m_input.closed()) {
         return;
     }
@@ -263,24 +245,38 @@ void Supervisor::check_input_owner()
              m_options.patience.stop);
 }
 
-/// Gives warnings before the time limit. Slurm is queried for the limit once at the start and again
-/// before each warning; in a chain also regularly, if the job may be preempted with a grace period.
-void Supervisor::warn()
+/// Ends a shell that no client attaches to, or comes back to.
+void Supervisor::check_abandoned()
 {
-    if (!m_deadline) {
+    if (!m_abandonment || m_progress.phase != Phase::running) {
         return;
     }
-    if (!m_query_limit_at) {
-        m_query_limit_at = m_started_at + m_options.patience.first_query;
+    const bool attached = m_clients->has_terminal();
+    if (m_abandonment->is_due(now(), attached)) {
+        const auto processes = attached ? std::vector<pid_t>{} : left_behind();
+        if (const auto why = m_abandonment->check({now(), attached, m_clients->had_terminal(),
+                                                   m_output.last_at, cpu_time_of(processes)})) {
+            kill_for({Cause::stopped, *why}, m_options.patience.stop);
+            m_abandonment.reset();
+            return;
+        }
     }
-    if (now() >= *m_query_limit_at) {
-        const bool is_known = !m_chain || m_may_get_grace;
+    m_loop.wake_at(m_abandonment->next_check());
+}
+
+/// Gives warnings before the time limit.
+void Supervisor::warn()
+{
+    if (!m_limit) {
+        return;
+    }
+    const auto period = m_chain ? std::optional(m_options.patience.next_check) : std::nullopt;
+    if (m_limit->query_is_due(now(), period)) {
+        const bool is_known = !m_chain || m_limit->knows_preemption();
         ask_slurm(is_known ? "" : m_run->request.queue);
-        const auto next = m_options.patience.next_check;
-        m_query_limit_at = m_chain ? now() + next : Clock::time_point::max();
     }
-    m_loop.wake_at(*m_query_limit_at);
-    const auto next = m_deadline->next_warning();
+    m_loop.wake_at(m_limit->next_query());
+    const auto next = m_limit->next_warning();
     if (!next) {
         return;
     }
@@ -289,15 +285,13 @@ void Supervisor::warn()
         m_loop.wake_at(now() + std::chrono::ceil<std::chrono::milliseconds>(left));
         return;
     }
-    if (!m_asked_for_warning) {
-        m_asked_for_warning = true;
+    if (m_limit->needs_query_to_warn()) {
         ask_slurm();
     }
     if (m_slurm.in_progress()) {
         return;
     }
-    m_asked_for_warning = false;
-    if (const auto text = m_deadline->warning(m_services.clock.now())) {
+    if (const auto text = m_limit->warning(m_services.clock.now())) {
         journal(Event::Kind::warned, *text);
         if (!m_run->request.pty) {
             m_clients->note(*text); // do not write into the screen drawn by a program

@@ -13,10 +13,21 @@
 #include <unistd.h>
 #include <utility>
 
-// The event loop. Each round polls all descriptors, at most until the earliest time passed to
-// m_loop.wake_at(), and handles signals, the program, the clients, the log writer and the helpers;
-// output is sent to the clients at its end. The phases only move forward: running, leftovers,
-// settling (in a chain), recording, parting, done.
+// The loop of the supervisor: a single thread, and nothing in it may block. The log writer is a
+// thread (stream/log_writer.h); the sampler and the ticket keeper are processes that live as long
+// as the program; each request to Slurm and each search of a disk is a short-lived helper process
+// (base/helper_call.h).
+//
+// A round waits until something has arrived or a time passed to m_loop.wake_at() has come. Handlers
+// then take what has arrived (watch()), and round() derives the rest from the state, always in the
+// same order. So a step must not rely on a handler having been called: it checks its own condition
+// and asks for the next round itself. Output is sent to the clients at the end of the round, before
+// the log writer is woken, because the echo of a key should not wait for a disk.
+//
+// The phases only move forward: running, leftovers, settling (in a chain), recording, parting,
+// done. Of several reasons to end the program the first is kept (m_observed.termination), except
+// that a stop by the owner replaces others. A helper's exit status belongs to its HelperCall;
+// reap() takes those of all other children.
 namespace gpuq::supervisor {
 namespace {
 
@@ -43,26 +54,23 @@ ssize_t read_more(int fd, char* bytes, std::size_t size)
 
 } // namespace
 
-Supervisor::Supervisor(Services& services, const Options& options,
-                       const std::optional<LinkStart>& link_start, int guardian)
+Supervisor::Supervisor(Services& services, const Options& options, int guardian)
     : m_services(services)
     , m_options(options)
-    , m_guardian(guardian)
     , m_loop(services.clock)
+    , m_guardian{.pipe = guardian}
+    , m_terminal(m_loop)
     , m_slurm(m_loop, options)
-    , m_link_start(link_start)
-    , m_elsewhere(m_loop, options)
-    , m_use_note(m_loop, options)
-    , m_started_at(now())
-    , m_phase_since(now())
+    , m_leaving{.elsewhere = {m_loop, options}}
+    , m_use(m_loop, options)
 {
 }
 
-int Supervisor::run()
+int Supervisor::run(const std::optional<LinkStart>& link_start)
 {
     watch();
-    start();
-    while (m_phase != Phase::done) {
+    start(link_start);
+    while (m_progress.phase != Phase::done) {
         round();
     }
     m_clients.reset();
@@ -73,20 +81,20 @@ int Supervisor::run()
 void Supervisor::watch()
 {
     const auto add = [&](auto descriptor, auto handle) {
-        m_watches.push_back(m_loop.watch([=] { return EventLoop::to_read(descriptor()); }, handle));
+        m_loop.add([=] { return EventLoop::to_read(descriptor()); }, handle);
     };
     m_loop.on_terminate([this] { terminated(); });
-    add([this] { return m_guardian_gone ? -1 : m_guardian; }, [this] { guardian_gone(); });
+    add([this] { return m_guardian.gone ? -1 : m_guardian.pipe; }, [this] { guardian_gone(); });
     add([this] { return m_program ? m_program->report() : -1; }, [this] { read_report(); });
     for (const Stream stream : {Stream::out, Stream::err}) {
         add(
             [=, this] {
-                const bool wanted = m_program && !m_backlog.full();
+                const bool wanted = m_program && !m_output.backlog.full();
                 return wanted ? m_program->output()[index_of(stream)].get() : -1;
             },
             [=, this] { read_output(stream); });
     }
-    m_watches.push_back(m_loop.watch(
+    m_loop.add(
         [this] {
             const short events = m_input.has_bytes() ? POLLOUT : 0;
             return Loop::Interest{m_program ? m_input.pipe() : -1, events};
@@ -95,7 +103,7 @@ void Supervisor::watch()
             if ((ready & (POLLERR | POLLNVAL)) != 0) {
                 m_input.give_up();
             }
-        }));
+        });
     add([this] { return m_idle ? m_idle->fd() : -1; }, [] {}); // update_idle() reads it
     add([this] { return m_credentials.news(); }, [this] { report_tickets(); });
 }
@@ -112,32 +120,34 @@ void Supervisor::round()
     query_again_when_due();
     kill_when_due();
     check_input_owner();
-    restore_size();
+    if (m_program) {
+        m_terminal.update(*m_program);
+    }
     check_abandoned();
     update_chain();
     sample_when_due();
     check_memory_when_due();
     update_idle();
     noticed_elsewhere();
-    if (m_phase == Phase::running) {
+    if (m_progress.phase == Phase::running) {
         warn();
-    } else if (m_phase == Phase::leftovers) {
+    } else if (m_progress.phase == Phase::leftovers) {
         clear_leftovers();
     }
     note_use();
-    if (m_phase == Phase::settling) {
+    if (m_progress.phase == Phase::settling) {
         conclude_when_ended();
     }
-    if (m_phase == Phase::recording) {
+    if (m_progress.phase == Phase::recording) {
         report_end();
     }
     m_clients->transmit();
     // Not before the clients have the output: waking the writer would delay the echo of a key.
-    if (std::exchange(m_to_be_logged, false)) {
+    if (std::exchange(m_output.to_be_logged, false)) {
         m_log->poke();
     }
-    m_backlog.trim(m_clients->needed(m_options.patience.stalled));
-    if (m_phase == Phase::parting) {
+    m_output.backlog.trim(m_clients->needed(m_options.patience.stalled));
+    if (m_progress.phase == Phase::parting) {
         part();
     }
 }
@@ -145,10 +155,10 @@ void Supervisor::round()
 /// While the backlog is full the program's output is not read.
 void Supervisor::make_space()
 {
-    if (m_program && m_backlog.full()) {
+    if (m_program && m_output.backlog.full()) {
         m_log->report_space();
-        m_backlog.trim(m_clients->needed(m_options.patience.stalled));
-        if (m_backlog.full()) {
+        m_output.backlog.trim(m_clients->needed(m_options.patience.stalled));
+        if (m_output.backlog.full()) {
             m_loop.wake_at(now() + k_full_pause);
         }
     }
@@ -156,7 +166,7 @@ void Supervisor::make_space()
 
 void Supervisor::guardian_gone()
 {
-    m_guardian_gone = true;
+    m_guardian.gone = true;
     kill_for({Cause::lost, "the guardian of the supervisor was killed"}, 0s);
 }
 
@@ -166,8 +176,8 @@ void Supervisor::reap()
     siginfo_t child{};
     while (::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid > 0) {
         const std::vector<pid_t> helpers = own_helpers();
-        if (m_sampler.pid() == child.si_pid) {
-            m_sampler.reaped();
+        if (m_use.sampler().pid() == child.si_pid) {
+            m_use.sampler().reaped();
         } else if (m_credentials.pid() == child.si_pid) {
             m_credentials.reaped();
         } else if (std::find(helpers.begin(), helpers.end(), child.si_pid) != helpers.end()) {
@@ -177,17 +187,18 @@ void Supervisor::reap()
             m_program && child.si_pid == m_program->pid() && !m_observed.wait_status;
         if (of_program) {
             // An interactive shell catches it and stays.
-            m_program_caught_term = !(m_run->request.pty && m_run->request.pty->shell) &&
-                                    catches(child.si_pid, SIGTERM);
+            m_term.program_caught_it = !(m_run->request.pty && m_run->request.pty->shell) &&
+                                       catches(child.si_pid, SIGTERM);
         }
         int status = 0;
         ::waitpid(child.si_pid, &status, 0);
         if (of_program) {
             m_observed.wait_status = status;
-            m_program_ended_at = now();
+            m_progress.program_ended_at = now();
             m_input.give_up();
             m_program->let_terminal_go();
-            m_phase = m_phase == Phase::running ? Phase::leftovers : m_phase;
+            m_progress.phase =
+                m_progress.phase == Phase::running ? Phase::leftovers : m_progress.phase;
         }
         child = {};
     }
@@ -206,7 +217,7 @@ void Supervisor::read_report()
     if (m_idle) {
         m_idle->began(now());
     }
-    m_sample_at = now() + m_options.patience.sampling;
+    m_use.begin();
     if (m_chain) {
         m_chain->begin();
     }
@@ -225,86 +236,64 @@ void Supervisor::read_output(Stream stream)
         return;
     }
     const std::string_view text(bytes, static_cast<std::size_t>(size));
-    m_last_output_at = now();
+    m_output.last_at = now();
     if (m_idle) {
         m_idle->printed(now());
     }
     if (m_run->request.pty) {
-        m_modes.feed(text);
+        m_terminal.feed(text);
     }
-    m_tail.add(stream, text);
-    m_backlog.append(stream, text);
-    m_to_be_logged = true;
+    m_output.tail.add(stream, text);
+    m_output.backlog.append(stream, text);
+    m_output.to_be_logged = true;
 }
 
 void Supervisor::sample_when_due()
 {
-    if (!m_sample_at || m_phase != Phase::running) {
+    if (m_progress.phase != Phase::running || !m_use.is_due()) {
         return;
     }
-    if (now() < *m_sample_at) {
-        m_loop.wake_at(*m_sample_at);
-        return;
-    }
-    m_sample_at.reset();
-    m_credentials.start(m_options, m_link_directory.get());
-    m_sampler.start({m_options.sampler, m_options.node,
-                     m_options.first ? k_gpus_of_step : k_gpus_of_job, m_run->request.gpus.count,
-                     std::exchange(m_link_directory, {}).get(), m_idle.has_value()});
+    m_credentials.start(m_options, m_use.directory());
+    Descriptor activities = m_use.start(*m_run, m_idle.has_value());
     if (m_idle) {
-        m_idle->watch(m_sampler.take_activities());
+        m_idle->watch(std::move(activities));
     }
 }
 
 /// The program may continue, or hang, after one of its processes was killed.
 void Supervisor::check_memory_when_due()
 {
-    if (m_phase != Phase::running || !m_program) {
+    if (m_progress.phase != Phase::running || !m_program) {
         return;
     }
-    if (now() >= m_next_memory) {
-        m_next_memory = now() + m_options.patience.memory;
+    if (m_memory->is_due(now(), m_options.patience.memory)) {
         check_memory(ReportTo::clients);
-        if (m_run && has_ranks(m_run->request) && !std::exchange(m_rank_notes_asked, true)) {
+        if (m_run && has_ranks(m_run->request) && !std::exchange(m_ranks.asked, true)) {
             m_log->request_rank_notes();
         }
     }
-    m_loop.wake_at(m_next_memory);
+    m_loop.wake_at(m_memory->next_check());
 }
 
-/// Checks this node, and the counts that the ranks have noted for theirs.
 void Supervisor::check_memory(ReportTo report_to)
 {
-    m_memory->add(m_services.memory());
-    report_memory(m_options.node, m_memory->all(), report_to);
     for (const auto& [node, kills] :
-         m_rank_notes ? m_rank_notes->memory : decltype(RankNotes::memory){}) {
-        report_memory(node, kills, report_to);
-    }
-}
-
-/// Records a node's new kills in the journal; several ranks may have counted on the same node.
-void Supervisor::report_memory(const std::string& node, const MemoryKills& all, ReportTo report_to)
-{
-    MemoryKills& reported = m_reported_memory[node];
-    const MemoryKills fresh{all.ours - std::min(all.ours, reported.ours),
-                            all.nearby - std::min(all.nearby, reported.nearby)};
-    for (const auto& [kind, count] : {std::pair(Event::Kind::memory_kill, fresh.ours),
-                                      std::pair(Event::Kind::memory_kill_nearby, fresh.nearby)}) {
-        if (count > 0) {
-            Event killed = event(kind);
-            killed.host = node;
-            killed.to = count;
-            m_log->record(std::move(killed));
+         m_memory->update(m_options.node, m_services.memory(), m_ranks.notes)) {
+        for (const auto& [kind, count] :
+             {std::pair(Event::Kind::memory_kill, kills.ours),
+              std::pair(Event::Kind::memory_kill_nearby, kills.nearby)}) {
+            if (count > 0) {
+                Event killed = event(kind);
+                killed.host = node;
+                killed.to = count;
+                m_log->record(std::move(killed));
+            }
+        }
+        if (report_to == ReportTo::clients) {
+            m_clients->note(fmt::format("{} ({})", to_sentence(kills), node));
         }
     }
-    reported.ours += fresh.ours;
-    reported.nearby += fresh.nearby;
-    m_observed.memory.ours += fresh.ours;
-    m_observed.memory.nearby += fresh.nearby;
-    if (report_to == ReportTo::clients && fresh != MemoryKills{}) {
-        m_clients->note(fmt::format("{} ({})", to_sentence(fresh), node));
-    }
+    m_observed.memory = m_memory->all();
 }
 
 void Supervisor::report_tickets()
@@ -342,14 +331,15 @@ void Supervisor::take_news()
         fenced();
     }
     if (news.rank_notes) {
-        m_rank_notes = std::move(news.rank_notes);
-        m_rank_notes_asked = false;
+        m_ranks.notes = std::move(news.rank_notes);
+        m_ranks.asked = false;
     }
-    if (m_term == Term::checking_stop && (news.checked || now() >= m_check_until)) {
+    if (m_term.state == Term::State::checking_stop &&
+        (news.checked || now() >= m_term.check_until)) {
         find_term_reason();
     }
-    m_written = m_written || news.written;
-    m_synced = m_synced || news.synced;
+    m_progress.written = m_progress.written || news.written;
+    m_progress.synced = m_progress.synced || news.synced;
 }
 
 Event Supervisor::event(Event::Kind kind) const
@@ -370,8 +360,8 @@ void Supervisor::journal(Event::Kind kind, const std::string& detail, Urgency ur
 void run_program(Services& services, const Options& options,
                  const std::optional<LinkStart>& link_start, int goodbye, int guardian)
 {
-    Supervisor supervisor(services, options, link_start, guardian);
-    const int status = supervisor.run();
+    Supervisor supervisor(services, options, guardian);
+    const int status = supervisor.run(link_start);
     write_all(goodbye, std::string_view(reinterpret_cast<const char*>(&status), sizeof status));
     if (supervisor.has_to_complete()) {
         complete_for_ever(completion_by_exec(options, status));

@@ -2,32 +2,31 @@
 #pragma once
 
 #include "supervisor/abandonment.h"
-#include "supervisor/base/deadline.h"
 #include "supervisor/base/ending.h"
 #include "supervisor/base/helper_call.h"
 #include "supervisor/base/link_files.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/base/memory_events.h"
 #include "supervisor/base/program.h"
 #include "supervisor/base/rank_notes.h"
 #include "supervisor/chain/chain_keeper.h"
 #include "supervisor/idle_keeper.h"
 #include "supervisor/keeper/link_credentials.h"
 #include "supervisor/meeting_port.h"
-#include "supervisor/sampler/sampler.h"
+#include "supervisor/memory_reports.h"
+#include "supervisor/program_terminal.h"
 #include "supervisor/stream/backlog.h"
 #include "supervisor/stream/clients.h"
 #include "supervisor/stream/input.h"
 #include "supervisor/stream/log_writer.h"
 #include "supervisor/stream/tail.h"
 #include "supervisor/supervise.h"
-#include "term/terminal_modes.h"
+#include "supervisor/time_limit.h"
+#include "supervisor/use_recorder.h"
 
+#include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 namespace gpuq::supervisor {
@@ -44,15 +43,15 @@ class Supervisor {
 public:
     /// The references must outlive the object; `guardian` is a descriptor that closes when the
     /// guardian dies.
-    Supervisor(Services& services, const Options& options,
-               const std::optional<LinkStart>& link_start, int guardian);
+    Supervisor(Services& services, const Options& options, int guardian);
 
     /// Runs from reading the run's record to the end of the run; returns the run's status.
-    int run();
+    /// `link_start`: of a later link of a chain.
+    int run(const std::optional<LinkStart>& link_start);
     /// True if the guardian is gone and has left an allocation that must be ended.
     bool has_to_complete() const
     {
-        return m_guardian_gone && m_options.first && m_options.job && !m_completed;
+        return m_guardian.gone && m_options.first && m_options.job && !m_guardian.completed;
     }
 
 private:
@@ -66,21 +65,71 @@ private:
         parting,   ///< the clients are being informed
         done,
     };
-    /// Progress in finding the reason of a TERM: Slurm sends it to all processes of a job, for
-    /// reasons of its own.
-    enum class Term { none, checking_stop, asking_slurm, known };
+    struct Progress {
+        Phase phase = Phase::running;
+        Clock::time_point since; ///< when the log began to be completed
+        Clock::time_point program_ended_at;
+        std::optional<Clock::time_point> notified_at; ///< when all clients had been sent the end
+        bool written = false, synced = false;         ///< the log, after its last event
+        bool fenced = false;                          ///< the next link has taken over
+    };
+    struct Guardian {
+        int pipe = -1; ///< closes when it dies
+        bool gone = false;
+        bool completed = false; ///< the allocation has been ended in its place
+    };
+    struct Output {
+        Backlog backlog;
+        Tail tail;
+        bool to_be_logged = false;
+        Clock::time_point last_at;
+    };
+    /// The search for the reason of a TERM: Slurm sends it to all processes of a job, for reasons
+    /// of its own.
+    struct Term {
+        enum class State { none, checking_stop, asking_slurm, known };
+        State state = State::none;
+        Clock::time_point at, check_until;
+        std::optional<Clock::time_point> ask_again_at;
+        std::chrono::seconds kill_wait{0}; ///< until Slurm's KILL
+        bool program_caught_it = false;    ///< and may have ended for it
+        bool is_open() const
+        {
+            return state == State::checking_stop || state == State::asking_slurm;
+        }
+        Clock::time_point kill_at() const { return at + kill_wait; }
+    };
+    /// How the program is made to leave.
+    struct Leaving {
+        HelperCall elsewhere;                  ///< the notice on the other nodes
+        std::optional<std::string> stop_asked; ///< the requester
+        std::optional<Termination> notice;     ///< why the program was notified to save and leave
+        bool has_listeners = false;            ///< at `listened_at`
+        std::optional<Clock::time_point> listened_at;
+        std::optional<Clock::time_point> saved_at; ///< after the notice
+        bool ending_saved = false;
+        std::optional<Clock::time_point> term_at, kill_at;
+        void kill_by(Clock::time_point at) { kill_at = kill_at ? std::min(*kill_at, at) : at; }
+    };
+    /// Of a run with several ranks.
+    struct Ranks {
+        std::optional<MeetingPort> port;
+        std::optional<RankNotes> notes;
+        bool asked = false; ///< for notes, and not answered yet
+        bool last = false;  ///< requested after the end of the program
+    };
 
     Clock::time_point now() const { return m_loop.now(); }
 
     // Start: starting.cpp.
-    void open_records();
-    void start();
+    void open_records(const std::optional<LinkStart>& link_start);
+    void start(const std::optional<LinkStart>& link_start);
     std::optional<NotStarted> start_program(const Run& run);
     /// The command line that starts the program as each of the run's ranks.
     std::vector<std::string> rank_arguments(const Run& run);
     std::vector<std::string> environment(const Run& run);
     void not_started(NotStarted reason);
-    void report(const std::string& text);
+    void limit_time(const Run& run);
 
     // The loop: supervisor.cpp.
     void watch();
@@ -95,7 +144,6 @@ private:
     void check_memory_when_due();
     enum class ReportTo { journal, clients };
     void check_memory(ReportTo report_to);
-    void report_memory(const std::string& node, const MemoryKills& all, ReportTo report_to);
     bool knows_rank_notes();
 
     // Ending the program: stopping.cpp.
@@ -105,8 +153,6 @@ private:
     void kill_when_due();
     void terminated();
     void find_term_reason();
-    void take_walltime(const JobNews& news);
-    void take_end(const JobNews& news);
     void take_grace(const JobNews& news);
     Termination limit_reached() const;
     void term_explained(const std::optional<JobNews>& news);
@@ -114,12 +160,13 @@ private:
     bool left_before_term() const;
     void conclude_term(std::optional<Termination> termination);
     void check_input_owner();
+    void check_abandoned();
     void warn();
     bool ask_slurm(const std::string& queues = "");
     void slurm_answered();
 
     // A chain: chaining.cpp.
-    void join_chain();
+    void join_chain(const std::optional<LinkStart>& link_start);
     void report_link_start();
     std::vector<std::string> program_arguments(const Run& run) const;
     void describe_link_start(Environment& variables) const;
@@ -146,12 +193,6 @@ private:
     void take_exemption(const std::string& text);
     void release_idle();
 
-    // The program's terminal: terminal.cpp.
-    std::string screen(TerminalSize size) const;
-    void resize(TerminalSize size, bool anew);
-    void restore_size();
-    void check_abandoned();
-
     // After it: parting.cpp.
     void clear_leftovers();
     std::vector<pid_t> left_behind() const;
@@ -161,7 +202,6 @@ private:
     void conclude_or_record();
     void record_end();
     void report_end();
-    bool is_worth_a_note() const;
     void note_use();
     void part();
     bool out_of_time() const;
@@ -171,70 +211,32 @@ private:
 
     Services& m_services;
     const Options& m_options;
-    const int m_guardian;
     Loop m_loop;
-    std::vector<Loop::Watch> m_watches;
+    Guardian m_guardian;
 
     std::optional<Run> m_run;
     std::optional<Program> m_program;
-    Backlog m_backlog;
+    Output m_output;
     InputBuffer m_input;
+    ProgramTerminal m_terminal;
+    std::optional<Abandonment> m_abandonment; ///< of a shell
     std::unique_ptr<LogWriter> m_log;
     std::unique_ptr<Clients> m_clients;
-    HelperCall m_slurm;                    ///< queries about the job
-    std::optional<LinkStart> m_link_start; ///< of a chain
+
+    HelperCall m_slurm;               ///< queries about the job
+    std::optional<TimeLimit> m_limit; ///< if the program could be started
+    Term m_term;
+    Leaving m_leaving;
     std::optional<ChainKeeper> m_chain;
-    std::optional<Termination> m_notice; ///< why the program was notified to save and leave
-    HelperCall m_elsewhere;              ///< the notice on the other nodes
-    bool m_fenced = false;               ///< the next link has taken over
-    bool m_listened = false;
-    std::optional<Clock::time_point> m_listened_at;
     std::optional<IdleKeeper> m_idle; ///< if the partition takes idle GPUs back
     LinkCredentials m_credentials;
-    std::set<std::string> m_reports; ///< already in the journal
-    Sampler m_sampler;
-    HelperCall m_use_note; ///< the note of the use of its GPUs, for accounting
-    bool m_to_be_noted = false;
-    bool m_to_be_logged = false;
-    Descriptor m_link_directory; ///< for the sampler and the ticket keeper
-    std::optional<Clock::time_point> m_sample_at;
-    Tail m_tail;
-    std::optional<MemoryWatch> m_memory;
-    std::map<std::string, MemoryKills> m_reported_memory; ///< by node
-    std::optional<MeetingPort> m_port;                    ///< for the ranks
-    std::optional<RankNotes> m_rank_notes;
-    bool m_rank_notes_asked = false; ///< and not answered yet
-    bool m_rank_notes_last = false;  ///< requested after the end of the program
-    Clock::time_point m_next_memory;
-    std::chrono::seconds m_kill_wait{0};
-    std::optional<Deadline> m_deadline;
-    std::optional<Time> m_link_end; ///< of a chain: a link may be shorter than its job
-    TerminalModes m_modes;
-    TerminalSize m_size;
-    std::optional<Abandonment> m_abandonment;
-    bool m_was_attached = false;
+    UseRecorder m_use;
+    std::optional<MemoryReports> m_memory;
+    Ranks m_ranks;
 
-    Phase m_phase = Phase::running;
+    Progress m_progress;
     Observed m_observed;
     Ending m_ending;
-    bool m_guardian_gone = false, m_completed = false;
-    std::optional<std::string> m_stop_asked;        ///< the requester
-    std::optional<std::chrono::minutes> m_walltime; ///< according to Slurm's last answer
-    Term m_term = Term::none;
-    bool m_program_caught_term = false;
-    bool m_written = false, m_synced = false;
-    bool m_asked_for_warning = false;
-    std::optional<Clock::time_point> m_query_limit_at;
-    std::optional<bool> m_may_get_grace; ///< nullopt: unknown
-
-    Clock::time_point m_started_at;
-    Clock::time_point m_check_until, m_term_at, m_program_ended_at, m_last_output_at, m_phase_since,
-        m_sampled_until;
-    std::optional<Clock::time_point> m_saved_at; ///< after the notice
-    bool m_ending_saved = false;
-    std::optional<Clock::time_point> m_term_due, m_kill_at, m_notified_at, m_ask_again_at,
-        m_restore_size_at;
-    Clock::time_point m_next_query;
 };
 
 /// The requester of a stop, from the text of a stop.json.

@@ -79,12 +79,16 @@ TEST(Abandonment, OutputIsASignOfLife)
     EXPECT_EQ(watch.ends_within(100min), 50);
 }
 
-TEST(Abandonment, IsLookedAtInTime)
+TEST(Abandonment, IsCheckedInTime)
 {
     Abandonment abandonment(k_start, k_limits);
+    EXPECT_TRUE(abandonment.is_due(k_start, false));
     abandonment.check({k_start});
-    EXPECT_EQ(abandonment.next_check(k_start), k_start + 1min);
-    EXPECT_EQ(abandonment.next_check(k_start + 9min + 30s), k_start + 10min);
+    EXPECT_EQ(abandonment.next_check(), k_start + 1min);
+    EXPECT_FALSE(abandonment.is_due(k_start + 59s, false));
+    EXPECT_TRUE(abandonment.is_due(k_start + 59s, true));
+    abandonment.check({k_start + 9min + 30s});
+    EXPECT_EQ(abandonment.next_check(), k_start + 10min);
 }
 
 } // namespace

@@ -35,23 +35,36 @@ Loop::Loop(gpuq::Clock& clock)
     , m_now(clock.steady())
     , m_next(m_now)
 {
-    m_watches[0] =
-        watch([this] { return EventLoop::to_read(m_signals.get()); }, [this] { take_signals(); });
-    m_watches[1] =
-        watch([this] { return EventLoop::to_read(m_waker.get()); }, [this] { take_wakeups(); });
+    add([this] { return EventLoop::to_read(m_signals.get()); }, [this] { take_signals(); });
+    add([this] { return EventLoop::to_read(m_waker.get()); }, [this] { take_wakeups(); });
+}
+
+std::function<void(short)> Loop::with_time(std::function<void(short)> handle)
+{
+    return [this, handle = std::move(handle)](short ready) {
+        m_now = m_clock.steady();
+        handle(ready);
+    };
 }
 
 Loop::Watch Loop::watch(std::function<Interest()> interest, std::function<void(short ready)> handle)
 {
-    return m_events.watch(std::move(interest), [this, handle = std::move(handle)](short ready) {
-        m_now = m_clock.steady();
-        handle(ready);
-    });
+    return m_events.watch(std::move(interest), with_time(std::move(handle)));
 }
 
 Loop::Watch Loop::watch(std::function<Interest()> interest, std::function<void()> handle)
 {
     return watch(std::move(interest), [handle = std::move(handle)](short) { handle(); });
+}
+
+void Loop::add(std::function<Interest()> interest, std::function<void(short ready)> handle)
+{
+    m_events.add(std::move(interest), with_time(std::move(handle)));
+}
+
+void Loop::add(std::function<Interest()> interest, std::function<void()> handle)
+{
+    add(std::move(interest), [handle = std::move(handle)](short) { handle(); });
 }
 
 void Loop::wake_at(Steady when)

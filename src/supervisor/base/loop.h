@@ -33,6 +33,8 @@ public:
     /// As in EventLoop. `handle` sees the time after the wait.
     Watch watch(std::function<Interest()> interest, std::function<void(short ready)> handle);
     Watch watch(std::function<Interest()> interest, std::function<void()> handle);
+    void add(std::function<Interest()> interest, std::function<void(short ready)> handle);
+    void add(std::function<Interest()> interest, std::function<void()> handle);
     /// `terminate`: called for each SIGTERM.
     void on_terminate(std::function<void()> terminate) { m_terminate = std::move(terminate); }
 
@@ -40,13 +42,13 @@ public:
     void run_once();
 
 private:
+    std::function<void(short)> with_time(std::function<void(short)> handle);
     void take_signals();
     void take_wakeups();
 
     gpuq::Clock& m_clock;
     EventLoop m_events;
     Descriptor m_signals, m_waker;
-    Watch m_watches[2];
     std::function<void()> m_terminate;
     Steady m_now, m_next;
 };

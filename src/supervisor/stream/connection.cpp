@@ -45,8 +45,8 @@ Connection::Connection(int id, Descriptor input, Descriptor output, Clock::time_
 
 void Connection::hold(Clock::time_point until, Clock::duration for_end)
 {
-    m_held_until = until;
-    m_held_for_end = for_end;
+    m_hold.until = until;
+    m_hold.for_end = for_end;
 }
 
 ssize_t Connection::read(char* bytes, std::size_t size)
@@ -130,14 +130,14 @@ bool Connection::write_batch(Clock::time_point now)
 
 bool Connection::holds_back(const Backlog& backlog, Clock::time_point now)
 {
-    if (m_held_until && !m_held_output && m_next < backlog.last()) {
-        m_held_output = true;
-        m_held_until = std::min(*m_held_until, now + m_held_for_end);
+    if (m_hold.until && !m_hold.has_output && m_next < backlog.last()) {
+        m_hold.has_output = true;
+        m_hold.until = std::min(*m_hold.until, now + m_hold.for_end);
     }
-    if (m_last || (m_held_until && now >= *m_held_until)) {
-        m_held_until.reset();
+    if (m_last || (m_hold.until && now >= *m_hold.until)) {
+        m_hold.until.reset();
     }
-    return m_held_until.has_value();
+    return m_hold.until.has_value();
 }
 
 void Connection::fill(const Backlog& backlog)

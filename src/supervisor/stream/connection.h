@@ -57,7 +57,7 @@ public:
     /// Holds back all frames until `until`, so that they are sent together with the first output.
     /// Once there is output, it is held for up to `for_end`, so that the end can join it.
     void hold(Clock::time_point until, Clock::duration for_end);
-    std::optional<Clock::time_point> held_until() const { return m_held_until; }
+    std::optional<Clock::time_point> held_until() const { return m_hold.until; }
     /// Writes as much as possible. False if the other end is gone.
     bool transmit(const Backlog& backlog, Clock::time_point now);
     /// True if there are bytes that the other end has not taken yet.
@@ -105,9 +105,12 @@ private:
     bool m_input_ended = false, m_left = false;
     Clock::time_point m_since, m_progress;
 
-    std::optional<Clock::time_point> m_held_until;
-    Clock::duration m_held_for_end{};
-    bool m_held_output = false;
+    struct Hold {
+        std::optional<Clock::time_point> until;
+        Clock::duration for_end{};
+        bool has_output = false; ///< waits for the end
+    };
+    Hold m_hold;
     std::string m_frames;              ///< to be sent before output
     std::optional<std::string> m_last; ///< to be sent after output
     std::string m_batch;

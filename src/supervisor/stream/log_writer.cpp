@@ -450,26 +450,26 @@ void LogWriter::check_requests()
     if (!m_setup.directory) {
         return;
     }
-    if (auto request = m_stop_seen ? std::nullopt : m_setup.directory->stop_request()) {
-        m_stop_seen = true;
+    if (auto request = m_seen.stop ? std::nullopt : m_setup.directory->stop_request()) {
+        m_seen.stop = true;
         report({.stop_request = std::move(request)});
     }
-    if (auto request = m_save_seen ? std::nullopt : m_setup.directory->save_request()) {
-        m_save_seen = true;
+    if (auto request = m_seen.save ? std::nullopt : m_setup.directory->save_request()) {
+        m_seen.save = true;
         report({.save_request = std::move(request)});
     }
     if (auto request = m_setup.next ? m_setup.directory->rehearsal_request() : std::nullopt;
-        request && *request != m_rehearsal_seen) {
-        m_rehearsal_seen = *request;
+        request && *request != m_seen.rehearsal) {
+        m_seen.rehearsal = *request;
         report({.rehearsal_request = std::move(request)});
     }
-    if (auto request = m_setup.exemptible && !m_exemption_seen ? m_setup.directory->exemption()
+    if (auto request = m_setup.exemptible && !m_seen.exemption ? m_setup.directory->exemption()
                                                                : std::nullopt) {
-        m_exemption_seen = true;
+        m_seen.exemption = true;
         report({.exemption = std::move(request)});
     }
-    if (m_setup.next && !m_fence_seen && m_setup.directory->is_claimed(*m_setup.next)) {
-        m_fence_seen = true;
+    if (m_setup.next && !m_seen.fence && m_setup.directory->is_claimed(*m_setup.next)) {
+        m_seen.fence = true;
         report({.fenced = true});
     }
 }

@@ -163,8 +163,11 @@ private:
     std::uint64_t m_order_size = 0;
     bool m_broken = false;
     bool m_reserve = false;
-    bool m_stop_seen = false, m_save_seen = false, m_fence_seen = false, m_exemption_seen = false;
-    std::string m_rehearsal_seen;
+    struct Seen {
+        bool stop = false, save = false, fence = false, exemption = false;
+        std::string rehearsal;
+    };
+    Seen m_seen; ///< requests that were reported
     std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try;
     std::optional<std::chrono::steady_clock::time_point> m_sync_due;
 };
