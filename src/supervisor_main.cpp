@@ -21,6 +21,8 @@
 #include "supervisor/sshd/ssh_server.h"
 #include "supervisor/stream/relay.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -103,6 +105,8 @@ Result<int> perform(const std::vector<std::string>& arguments)
     // arguments.
     if ((arguments.size() == 5 || arguments.size() == 6) && arguments[0] == "sample") {
         sweep_leftovers();
+        supervisor::start_log(fmt::format("/proc/self/fd/{}", supervisor::k_sample_directory),
+                              "sampler");
         const auto asked_for = whole_number(arguments[3]);
         const auto root = whole_number(arguments[4]);
         const auto cpus = whole_number(variable("SLURM_CPUS_ON_NODE").value_or(""));

@@ -66,7 +66,7 @@ std::string link_dir(const RunKey& key, LinkNumber link)
 
 std::string supervisor_log(const RunKey& key, LinkNumber link)
 {
-    return link_dir(key, link) + "/supervisor.log";
+    return fmt::format("{}/{}", link_dir(key, link), k_supervisor_log);
 }
 
 std::string slurm_log(const RunKey& key, LinkNumber link)

@@ -56,6 +56,7 @@ std::string job_json(const RunKey&, LinkNumber);
 /// program's streams.
 std::string slurm_log(const RunKey&, LinkNumber);
 /// The log of gpuq's own processes in the job.
+constexpr const char* k_supervisor_log = "supervisor.log"; ///< in the link's directory
 std::string supervisor_log(const RunKey&, LinkNumber);
 std::string claim(const RunKey&, LinkNumber);
 std::string log(const RunKey&, LinkNumber, Stream);

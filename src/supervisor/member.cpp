@@ -4,6 +4,9 @@
 #include "core/exit_status.h"
 #include "core/number.h"
 #include "io/subprocess.h"
+#include "log/log.h"
+#include "supervisor/base/context.h"
+#include "supervisor/base/ending.h"
 #include "supervisor/base/memory_events.h"
 #include "supervisor/base/rank_notes.h"
 #include "supervisor/sampler/sampler.h"
@@ -35,6 +38,8 @@ constexpr std::size_t k_own_arguments = 8; ///< member FOLDER FIRST GPUS TASKS G
 constexpr std::string_view k_no_tmp = "-";
 constexpr int k_between_queries = 5000; ///< milliseconds between two checks for kills for memory
 constexpr int k_leftover_output = 500; ///< milliseconds without output after the end of the program
+/// For the last records of the log, which a slow disk may delay.
+constexpr std::chrono::milliseconds k_last_records{200};
 /// Exit statuses with which a program requests something (man gpuq-chain).
 constexpr std::array k_asking = {85, 93};
 
@@ -199,6 +204,7 @@ private:
     void measure_memory()
     {
         if (m_memory.add(memory_counts()) != MemoryKills{}) {
+            log::warning(log::Part::supervisor, "{} ({})", to_sentence(m_memory.all()), m_node);
             note_memory(m_link, m_number, m_node, m_memory.all());
         }
     }
@@ -279,6 +285,7 @@ Result<int> become_member(const std::vector<std::string>& arguments, const std::
         sampler.start({"/proc/self/exe", node, k_gpus_of_step, plan.gpus, link.get(), false});
     }
     const auto number = whole_number(variables.value("SLURM_PROCID").value_or("0"));
+    start_log(plan.directory, fmt::format("rank-{}", number.value_or(0)));
     Rank rank(link.get(), static_cast<int>(number.value_or(0)), node, first);
     describe_rank(variables, plan);
     TRY_ASSIGN(RankOutput output,
@@ -300,10 +307,13 @@ Result<int> become_member(const std::vector<std::string>& arguments, const std::
     }
     ::signal(SIGPIPE, SIG_IGN);
     output.close_program_side();
+    log::debug(log::Part::supervisor, "process {} is the program", *program);
     const int status = rank.wait_for(*program, output);
+    log::info(log::Part::supervisor, "the program ended with wait status {:#x}", status);
     if (own_tmp) {
         own_tmp->remove(remove_tree);
     }
+    log::flush(k_last_records);
     return end_as(status);
 }
 

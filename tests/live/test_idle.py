@@ -123,6 +123,9 @@ def test_idle_gpus_are_taken_back_and_no_others(ruled, driver):
             assert b"its GPUs are released in 10 s unless it works; gpuq exempt " in err
             assert re.search(b"was released: its GPUs were unused for 3[0-3] s\n", err)
             assert (home / "saved").read_text() == "all"
+            key = shown(person, "hangs")["run"]["key"]
+            (log,) = home.rglob(f"{key}/link-1/supervisor.log")
+            assert re.search(r" warning sampler\[\d+\] samples: the GPU driver has not answered for 4 s\n", log.read_text())
             whole = shown(person, "saves")
             finding = whole["idle"]["finding"]
             assert finding["state"] == "released" and finding["unused_seconds"] >= AFTER

@@ -47,6 +47,14 @@ def test_a_level_that_is_unknown_stops_nothing(person):
     assert "GPUQ_LOG: unknown level 'loud'" in done.stderr
 
 
+def test_sampler_and_ranks_log_into_the_file_of_the_run(person):
+    done = person.gpuq("run", "-t", "2m", "--tasks-per-node", "2", "--", "sleep", "2", env={"GPUQ_LOG": "debug"})
+    assert done.returncode == 0, done.stderr
+    text = log_of(person).read_text()
+    for process in ("guardian", "supervisor", "sampler", "rank-0", "rank-1"):
+        assert f" {process}[" in text, text
+
+
 def test_the_processes_of_a_job_log_without_secrets(person):
     done = person.gpuq("run", "-t", "2m", "--env", f"HF_TOKEN={SECRET}", "sh", "-c", "echo secret output $HF_TOKEN",
                        env={"GPUQ_LOG": "trace"})

@@ -96,6 +96,8 @@ struct Options {
 /// Starts the log of this process, which records itself as `process`, in the link's file: warnings,
 /// or as GPUQ_LOG requests. Replaces that of the process which this one was forked from.
 void start_log(const Options& options, const std::string& process);
+/// The same for a process that knows only the link's directory.
+void start_log(const std::string& link_directory, const std::string& process);
 
 /// The names of the link's supervisor socket, in the order in which they are tried.
 std::vector<std::string> socket_names(const Options& options);

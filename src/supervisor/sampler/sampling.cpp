@@ -2,6 +2,7 @@
 #include "supervisor/sampler/sampling.h"
 
 #include "core/number.h"
+#include "log/log.h"
 #include "supervisor/base/descriptor.h"
 #include "supervisor/base/job_signals.h"
 #include "supervisor/sampler/run_use.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fcntl.h>
 #include <malloc.h>
 #include <mutex>
@@ -31,6 +33,8 @@ constexpr auto k_period = 1000ms;
 constexpr int k_nice = 10;
 /// Closing a file sends its bytes to the server of a network file system.
 constexpr int k_samples_per_open = 5;
+/// For the last records of the log, which a slow disk may delay.
+constexpr auto k_last_records = 200ms;
 
 /// The driver, and the only thread that may hang in it.
 class Driver {
@@ -119,10 +123,16 @@ private:
                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0600));
     }
     /// On a full disk samples are missing; a partial one is not valid.
-    void write(const Piece& piece) const
+    void write(const Piece& piece)
     {
-        [[maybe_unused]] const ssize_t written = ::pwrite(
-            m_file.get(), piece.bytes.data(), piece.bytes.size(), static_cast<off_t>(piece.offset));
+        const ssize_t written = ::pwrite(m_file.get(), piece.bytes.data(), piece.bytes.size(),
+                                         static_cast<off_t>(piece.offset));
+        const bool failed = written != static_cast<ssize_t>(piece.bytes.size());
+        if (failed && !m_failed) {
+            log::warning(log::Part::samples, "can't write {}: {}", m_name,
+                         written < 0 ? std::strerror(errno) : "the disk is full");
+        }
+        m_failed = failed;
     }
 
     std::string m_name;
@@ -130,6 +140,26 @@ private:
     SampleWriter m_writer;
     Descriptor m_file;
     int m_since_open = 0;
+    bool m_failed = false;
+};
+
+/// Logs each change between a driver that answers and one that hangs.
+class DriverLog {
+public:
+    void update(const std::vector<GpuSample>& gpus)
+    {
+        const bool hangs = !gpus.empty() && gpus.front()[GpuMetric::busy] == Reading(Unknown::hung);
+        if (hangs && !m_hangs) {
+            log::warning(log::Part::samples, "the GPU driver has not answered for {} s",
+                         std::chrono::floor<std::chrono::seconds>(k_driver_patience).count());
+        } else if (m_hangs && !hangs) {
+            log::warning(log::Part::samples, "the GPU driver answers again");
+        }
+        m_hangs = hangs;
+    }
+
+private:
+    bool m_hangs = false;
 };
 
 /// True if the run has ended.
@@ -200,6 +230,9 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, 
     RunUse use(root);
     Driver driver(open, held);
     SampleFile file({now_by_wall(), node, std::vector<GpuName>(held.count), cpus});
+    log::debug(log::Part::samples, "measuring {} GPUs and process {} on {}", held.count, root,
+               node);
+    DriverLog driver_log;
     const auto began = Clock::now();
     auto last = began;
     auto next = began;
@@ -215,6 +248,7 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, 
         sample.elapsed = std::chrono::floor<milliseconds>(now - began);
         sample.stands_for = sample.elapsed - std::chrono::floor<milliseconds>(last - began);
         sample.gpus = gpus_at(state, held.count, now);
+        driver_log.update(sample.gpus);
         sample.run = use.measure(now);
         gpu_time += gpu_time_between(sample.stands_for, sample.gpus);
         sample.gpu_time = gpu_time;
@@ -228,6 +262,7 @@ void sample(const OpenGpus& open, const JobGpus& held, const std::string& node, 
                 ::write(k_sample_activities, &sampled, sizeof sampled);
         }
     }
+    log::flush(k_last_records);
     // A thread may still hang in the driver.
     ::_exit(0);
 }
