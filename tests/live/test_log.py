@@ -51,7 +51,7 @@ def test_sampler_and_ranks_log_into_the_file_of_the_run(person):
     done = person.gpuq("run", "-t", "2m", "--tasks-per-node", "2", "--", "sleep", "2", env={"GPUQ_LOG": "debug"})
     assert done.returncode == 0, done.stderr
     text = log_of(person).read_text()
-    for process in ("guardian", "supervisor", "sampler", "rank-0", "rank-1"):
+    for process in ("supervisor", "sampler", "rank-0", "rank-1"):
         assert f" {process}[" in text, text
 
 

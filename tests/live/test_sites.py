@@ -198,6 +198,7 @@ class TestOuterAllocation:
     def test_its_variables_change_nothing(self, site, how):
         with short_folder() as one, short_folder() as two:
             clean, text = self.job_of(Person(site, one), how, {})
+            wait_for(lambda: not site.squeue(), 30, "the end of the first job")  # beside it, the next may be queued
             dirty, changed = self.job_of(Person(site, two), how, OUTER)
         clean.pop("WorkDir", None), dirty.pop("WorkDir", None)
         assert dirty == clean
