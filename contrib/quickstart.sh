@@ -27,7 +27,7 @@ if "$gpuq" cluster env >/dev/null 2>&1; then
 elif [ -c /dev/nvidia0 ]; then
     "$gpuq" cluster up
 else
-    printf '%s: no NVIDIA GPU here: four stand-ins, for trying\n' "$me" >&2
+    printf '%s: no NVIDIA GPU on this machine: the cluster gets four simulated ones\n' "$me" >&2
     "$gpuq" cluster up --gpus 4 --model k80
 fi
 

@@ -129,7 +129,7 @@ Result<NodesOfPolicy> nodes_of_policy(const std::string& text)
         count += pool.nodes.value.size();
         if (pool.gpus.value.empty()) {
             return refused(fmt::format("pool {} does not specify the GPUs of its nodes (gpus: "
-                                       "k80:4), which stand-ins need",
+                                       "k80:4), which simulated nodes need",
                                        pool.name));
         }
     }
@@ -181,8 +181,8 @@ Result<ClusterSpec> plan(const Wishes& wishes, const MachineFacts& machine,
     }
     if (machine.gpus.empty()) {
         return fail(Error::Kind::missing,
-                    "this machine has no NVIDIA GPU that the driver shows (/dev/nvidia0); "
-                    "`gpuq cluster up --gpus 4` brings up stand-ins, for trying and testing");
+                    "this machine has no NVIDIA GPU with a driver (/dev/nvidia0 is missing); "
+                    "`gpuq cluster up --gpus 4` starts a cluster with simulated GPUs");
     }
     if (wishes.model || spec.nodes > 1) {
         return refused("--model and --nodes go with --gpus: real GPUs have their own model and "
@@ -199,7 +199,7 @@ std::string describe(const ClusterSpec& spec)
         for (const NamedNode& node : spec.named) {
             all += node.gpus.size();
         }
-        return fmt::format("{} of its policy with {} (stand-ins)",
+        return fmt::format("{} of its policy with {} (simulated)",
                            counted(spec.named.size(), "node"), counted(all, "GPU"));
     }
     const std::size_t gpus = spec.gpus.size();
@@ -208,7 +208,7 @@ std::string describe(const ClusterSpec& spec)
     text += spec.nodes == 1 ? "" : " each";
     std::string notes = gpus == 0 || spec.gpus.front().model.empty() ? "" : spec.gpus.front().model;
     if (spec.stand_ins && gpus > 0) {
-        notes += notes.empty() ? "stand-ins" : ", stand-ins";
+        notes += notes.empty() ? "simulated" : ", simulated";
     }
     return notes.empty() ? text : fmt::format("{} ({})", text, notes);
 }

@@ -60,7 +60,7 @@ void use_pools(ClusterSpec& spec, const NodesOfPolicy& nodes,
 Result<ClusterSpec> plan(const Wishes& wishes, const MachineFacts& machine,
                          const std::vector<GpuDevice>& stand_ins);
 
-/// `2 nodes with 4 GPUs each (k80, stand-ins)`.
+/// `2 nodes with 4 GPUs each (k80, simulated)`.
 std::string describe(const ClusterSpec& spec);
 
 } // namespace gpuq::embedded

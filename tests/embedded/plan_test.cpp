@@ -54,9 +54,9 @@ TEST(NodesOfPolicy, HaveTheNamesAndGpusOfItsPools)
     EXPECT_EQ(spec.gpus_on("g2"), 3U);
     EXPECT_GE(spec.cpus, 12);
     EXPECT_GE(spec.memory_mib, 3U * 8 * 1024);
-    EXPECT_EQ(describe(spec), "3 nodes of its policy with 7 GPUs (stand-ins)");
+    EXPECT_EQ(describe(spec), "3 nodes of its policy with 7 GPUs (simulated)");
     spec.named = {{"g1", {three[0]}}};
-    EXPECT_EQ(describe(spec), "1 node of its policy with 1 GPU (stand-ins)");
+    EXPECT_EQ(describe(spec), "1 node of its policy with 1 GPU (simulated)");
 }
 
 TEST(NodesOfPolicy, HaveToBeKnownUnlessTheyAreAllNodes)
@@ -86,7 +86,7 @@ TEST(Plan, GivesAStandInNodeEnoughForAllItsGpusAtOnce)
     EXPECT_GT(spec->cpus, 64); // one CPU per GPU, and some without a GPU
     EXPECT_GE(spec->memory_mib, 64U * 1024U);
     EXPECT_TRUE(spec->stand_ins);
-    EXPECT_EQ(describe(*spec), "4 nodes with 64 GPUs each (k80, stand-ins)");
+    EXPECT_EQ(describe(*spec), "4 nodes with 64 GPUs each (k80, simulated)");
 }
 
 TEST(Plan, OfRealGpusIsTheMachineAsItIs)

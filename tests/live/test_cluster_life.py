@@ -29,7 +29,7 @@ def test_is_ready_in_under_ten_seconds(folder):
         begin = time.monotonic()
         done = folder.up(gpus=4, nodes=2)
         took = time.monotonic() - begin
-        assert "2 nodes with 4 GPUs each (k80, stand-ins)" in done.stderr
+        assert "2 nodes with 4 GPUs each (k80, simulated)" in done.stderr
         assert folder.slurm("srun", "-N2", "hostname").split()  # commands work at once
         if took < 10:
             return

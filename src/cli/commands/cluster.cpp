@@ -35,7 +35,7 @@ using embedded::Wishes;
 
 constexpr std::array k_options = {
     Option{0, "dir", "DIR", "directory of the cluster"},
-    Option{0, "gpus", "N", "up: simulated GPUs (stand-ins) on each node; default: real GPUs"},
+    Option{0, "gpus", "N", "up: number of simulated GPUs on each node; default: real GPUs"},
     Option{0, "model", "MODEL", "up: model of the simulated GPUs, e.g. k80"},
     Option{0, "nodes", "N", "up: number of nodes on this machine"},
     Option{0, "name", "NAME", "up: name of the cluster; default: local"},

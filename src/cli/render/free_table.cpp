@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/free_table.h"
 
+#include "core/number.h"
 #include "core/walltime.h"
 #include "ports/nodes.h"
 #include "report/ending_text.h"
@@ -35,7 +36,8 @@ std::string names_text(const std::vector<std::string>& names)
 
 std::string yes_text(const GpuPool& pool, const std::vector<Partition>& partitions)
 {
-    std::string text = fmt::format("{} {}", *pool.free, model_text(pool.model));
+    std::string text = pool.model.empty() ? counted(static_cast<std::uint64_t>(*pool.free), "GPU")
+                                          : fmt::format("{} {}", *pool.free, pool.model);
     if (const auto queue = best_queue(pool, partitions)) {
         text += fmt::format(" in queue {}", queue->name);
         text += queue->max_time ? fmt::format(" (up to {})", to_text(*queue->max_time)) : "";

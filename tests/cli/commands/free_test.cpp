@@ -92,6 +92,13 @@ k80    long,short      8     5     3     0        0
     EXPECT_THAT(m_services.slurm.requests, ElementsAre("inventory"));
 }
 
+TEST_F(Free, CountsGpusWithoutAModel)
+{
+    m_services.slurm.machines.clear();
+    add_node("n0", "", 4, 1);
+    EXPECT_THAT(free().out, testing::StartsWith("yes: 3 GPUs in queue short (up to 2 h)\n"));
+}
+
 TEST_F(Free, SaysWhichIsNext)
 {
     run_on("n0", 7, 4);
