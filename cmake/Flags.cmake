@@ -29,7 +29,9 @@ if(GPUQ_COVERAGE)
   # Absolute paths, since gcovr looks for the sources from the build directory. Threads may lose counts, but not all of a
   # line: atomic counters would double the time of the tests.
   target_compile_options(gpuq_flags INTERFACE -fprofile-arcs -ftest-coverage -fprofile-abs-path)
-  target_link_options(gpuq_flags INTERFACE --coverage)
+  add_library(gpuq_coverage_exit STATIC ${PROJECT_SOURCE_DIR}/cmake/coverage_exit.c)
+  target_link_libraries(gpuq_flags INTERFACE gpuq_coverage_exit)
+  target_link_options(gpuq_flags INTERFACE --coverage -Wl,--wrap=_exit)
 endif()
 
 if(GPUQ_SANITIZE)

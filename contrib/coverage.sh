@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Runs the unit and contract tests with the address and undefined-behaviour sanitizers (preset coverage) and prints the
 # part of each module's lines that they execute; fails below the floors of contrib/coverage.py.
-# usage: contrib/coverage.sh [--live [PYTEST-OPTION...]]     --live: adds the live suite, run by the programs of this build
+# usage: contrib/coverage.sh [--build | --live [PYTEST-OPTION...]]
+# --build: only builds. --live: adds the live suite, run by the programs of this build.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
@@ -12,6 +13,9 @@ built=build/coverage
 step "building (preset coverage)"
 cmake --preset coverage >/dev/null
 cmake --build --preset coverage --parallel "$jobs"
+if [ "${1-}" = --build ]; then
+    exit
+fi
 find $built -name '*.gcda' -delete
 
 failed=()

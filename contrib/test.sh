@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The complete check for a change: installs packages, builds preset dev and runs all tests. These are unit and
-# contract tests, then the examples and the live suite on real Slurm clusters started for them. In parallel, at idle
-# priority, it checks style and runs the fuzz targets for a minute each.
-# Tests with full durations and counts are in contrib/soak.sh.
+# The complete check for a change: installs packages, builds the programs (preset dev) and runs the examples and the live
+# suite on real Slurm clusters started for them. In the time that these leave idle it builds the unit and contract tests
+# with sanitizers and line counters (preset coverage), checks style and runs the fuzz targets for a minute each; the unit
+# and contract tests run afterwards, by contrib/coverage.sh. Tests with full durations and counts are in contrib/soak.sh.
 # usage: contrib/test.sh [--no-style] [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
-# --no-style: skip the style check and fuzzing, which need the tools of Debian 12.
-# GPUQ_CMAKE: an additional argument for cmake.
+# --no-style: without sanitizers, counters, style and fuzzing, which need the tools of Debian 12: unit and contract tests
+# are of preset dev and run before the live suite.
+# GPUQ_CMAKE: an additional argument for cmake with preset dev.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
@@ -20,21 +21,34 @@ fi
 step "looking for the Debian packages it needs"
 contrib/install-packages.sh --tests
 
+failed=()
 step "building (preset dev: every warning an error)"
 cmake --preset dev ${GPUQ_CMAKE:+"$GPUQ_CMAKE"} >/dev/null
-cmake --build --preset dev --parallel "$jobs"
+if [ $style = yes ]; then
+    cmake --build --preset dev --parallel "$jobs" --target live_programs
+else
+    cmake --build --preset dev --parallel "$jobs"
+    step "running unit and contract tests"
+    # The tests spend half of their time waiting.
+    ctest --preset dev --label-exclude live --parallel "$((2 * jobs))" || failed+=("unit")
+fi
 
-failed=()
-step "running unit and contract tests"
-# The tests spend half of their time waiting.
-ctest --preset dev --label-exclude live --parallel "$((2 * jobs))" || failed+=("unit")
+# Runs a command at idle priority, once the process `after` has ended, with its output in build/NAME.log.
+in_idle_time() {
+    local name=$1 after=$2
+    shift 2
+    while kill -0 "$after" 2>/dev/null; do sleep 1; done
+    exec chrt --idle 0 "$@" >"build/$name.log" 2>&1
+}
 
 step "running the live suite on real clusters"
 if [ $style = yes ]; then
-    step "and, in the time that it leaves idle, checking style and fuzzing"
-    chrt --idle 0 contrib/lint.sh >build/lint.log 2>&1 &
+    step "and, in the time that it leaves idle: building with sanitizers, checking style, fuzzing"
+    chrt --idle 0 contrib/coverage.sh --build >build/coverage.log 2>&1 &
+    build=$!
+    in_idle_time lint $build contrib/lint.sh &
     lint=$!
-    (while kill -0 $lint 2>/dev/null; do sleep 1; done && exec chrt --idle 0 contrib/fuzz.sh 60) >build/fuzz.log 2>&1 &
+    in_idle_time fuzz $lint contrib/fuzz.sh 60 &
     fuzz=$!
 fi
 tests=(tests/live tests/examples)
@@ -53,6 +67,12 @@ if ! live -n "$((jobs + 1))" --dist loadfile --durations 5 "$@"; then
 fi
 
 if [ $style = yes ]; then
+    if wait "$build"; then
+        contrib/coverage.sh || failed+=("unit")
+    else
+        failed+=("build with sanitizers")
+        tail -n 50 build/coverage.log
+    fi
     step "waiting for the style check and the fuzz targets"
     wait "$lint" || failed+=("lint")
     cat build/lint.log
