@@ -78,10 +78,10 @@ LogText::Row& LogText::row()
 
 void LogText::feed(std::string_view bytes)
 {
-    m_stale = m_stale || !bytes.empty();
     for (const char byte : bytes) {
         take(byte);
     }
+    copy_open_lines();
 }
 
 void LogText::take(char byte)
@@ -304,23 +304,13 @@ Line LogText::compact(const Row& row)
     return line;
 }
 
-const std::deque<Line>& LogText::lines()
+void LogText::copy_open_lines()
 {
-    if (std::exchange(m_stale, false)) {
-        const std::size_t first = m_lines.size() - std::min(m_lines.size(), m_open.size());
-        const std::size_t hidden = m_open.size() - (m_lines.size() - first);
-        for (std::size_t i = first; i < m_lines.size(); ++i) {
-            m_lines[i] = compact(m_open[hidden + i - first]);
-        }
+    const std::size_t first = m_lines.size() - std::min(m_lines.size(), m_open.size());
+    const std::size_t hidden = m_open.size() - (m_lines.size() - first);
+    for (std::size_t i = first; i < m_lines.size(); ++i) {
+        m_lines[i] = compact(m_open[hidden + i - first]);
     }
-    return m_lines;
-}
-
-Line styled(std::string_view text)
-{
-    LogText reader;
-    reader.feed(text);
-    return reader.lines().back();
 }
 
 } // namespace gpuq::tui

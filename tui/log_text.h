@@ -23,7 +23,7 @@ public:
     /// The number of lines dropped at the beginning.
     std::size_t gone() const { return m_gone; }
     /// All lines, the last one unfinished. Never empty.
-    const std::deque<Line>& lines();
+    const std::deque<Line>& lines() const { return m_lines; }
 
 private:
     struct Glyph {
@@ -41,6 +41,7 @@ private:
     void new_line();
     Row& row();
     static Line compact(const Row& row);
+    void copy_open_lines();
 
     enum class State { text, escape, sequence, string, string_escape } m_state = State::text;
     std::string m_sequence;  ///< after ESC [
@@ -51,10 +52,6 @@ private:
     std::size_t m_column = 0;
     std::deque<Line> m_lines{1}; ///< the finished lines, then the open ones
     std::size_t m_gone = 0;
-    bool m_stale = false; ///< m_lines is not up to date with m_open
 };
-
-/// Text with colours, from report::to_text or gpuq itself, as one line for the canvas.
-Line styled(std::string_view text);
 
 } // namespace gpuq::tui

@@ -4,6 +4,7 @@
 #include "core/split_arguments.h"
 #include "tui/keys.h"
 #include "tui/typed_line.h"
+#include "tui/view.h"
 
 #include <fmt/format.h>
 
@@ -643,7 +644,9 @@ bool is_in(std::string_view text, std::string_view sought)
 
 std::vector<Effect> update(Model& model, Message message)
 {
-    return Update(model).take(std::move(message));
+    std::vector<Effect> effects = Update(model).take(std::move(message));
+    model.first_row = first_row_shown(model);
+    return effects;
 }
 
 } // namespace gpuq::tui

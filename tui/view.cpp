@@ -24,8 +24,10 @@ constexpr int k_least_runs = 4;
 constexpr int k_rows_for_runs = 5;
 constexpr int k_narrowest_curve = 30;
 constexpr int k_tall = 32;
+/// Rows above the table of GPUs.
+constexpr int k_head = 2;
 
-constexpr std::uint8_t k_red = 1;
+constexpr std::uint8_t k_red = 1, k_green = 2, k_yellow = 3;
 
 Style bold()
 {
@@ -55,20 +57,38 @@ Style marked()
     return style;
 }
 
-/// The lines of a table, its header first, with colours: input for `styled`.
-std::vector<std::string> lines_of(const report::Table& table, int columns)
+Style style_of(report::Cell::Tone tone)
+{
+    using Tone = report::Cell::Tone;
+    switch (tone) {
+    case Tone::good:
+        return coloured(k_green);
+    case Tone::warning:
+        return coloured(k_yellow);
+    case Tone::bad:
+        return coloured(k_red);
+    case Tone::dim:
+        return dim();
+    case Tone::title:
+        return bold();
+    case Tone::plain:
+        break;
+    }
+    return {};
+}
+
+/// The lines of a table, its header first.
+std::vector<Line> lines_of(const report::Table& table, int columns)
 {
     report::TableStyle table_style;
-    table_style.color = true;
     table_style.width = static_cast<std::size_t>(columns);
     const auto shown = report::only(table, "");
-    const std::string text = report::to_text(shown ? *shown : table, table_style);
-    std::vector<std::string> lines;
-    std::string_view rest = text;
-    while (!rest.empty()) {
-        const std::size_t end = std::min(rest.find('\n'), rest.size());
-        lines.emplace_back(rest.substr(0, end));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
+    std::vector<Line> lines;
+    for (const report::TableLine& parts : report::lines_of(shown ? *shown : table, table_style)) {
+        Line& line = lines.emplace_back();
+        for (const report::Cell& part : parts) {
+            line.push_back({part.text, style_of(part.tone)});
+        }
     }
     return lines;
 }
@@ -115,11 +135,125 @@ std::vector<std::string> broken(std::string_view text, std::size_t columns)
     return lines;
 }
 
-/// Draws one frame of one model. An object only so that its parts need not pass both around.
-class View {
+/// The rows and lines that the parts of one frame of a model get.
+class Layout {
 public:
-    explicit View(Model& model)
+    /// The list of runs, its header included.
+    struct Runs {
+        int top = 0, height = 0;
+    };
+
+    explicit Layout(const Model& model)
         : m_model(model)
+    {
+    }
+
+    int rows() const { return std::max(m_model.size.rows, 1); }
+    int columns() const { return std::max(m_model.size.columns, 1); }
+    bool is_small() const { return rows() < k_smallest_rows || columns() < k_smallest_columns; }
+
+    /// Lines of the table of GPUs, its header included, that are shown at most.
+    int most_gpus() const { return m_model.printed ? rows() : std::max(2, rows() / 4); }
+
+    Runs runs() const
+    {
+        if (is_small()) {
+            return {1, rows() < k_rows_for_runs ? 0 : rows() - 2};
+        }
+        const int gpus = static_cast<int>(m_model.picture->gpus.rows.size()) + 1;
+        const int row =
+            k_head + std::min(gpus, most_gpus() + 1); // one states how many are not shown
+        const int last = last_row();
+        const int share = m_model.printed ? rows() : (last - row) / 2 + 1;
+        const int wanted = std::max(3, std::min(share, run_lines() + 1));
+        const int height = std::clamp(last - row - 1 - detail_lines(), least_runs(wanted), wanted);
+        return {row + 1, std::min(height, last - row)};
+    }
+
+    std::size_t first_row() const
+    {
+        const auto& all = m_model.picture->rows;
+        const auto shown = static_cast<std::size_t>(std::max(runs().height - 1, 1));
+        const RunRow* run = selected_run(m_model);
+        const std::size_t at = run == nullptr ? 0 : static_cast<std::size_t>(run - all.data());
+        const std::size_t last_first = all.size() > shown ? all.size() - shown : 0;
+        return std::max(std::min({m_model.first_row, last_first, at}),
+                        at + 1 > shown ? at + 1 - shown : 0);
+    }
+
+    int last_row() const { return rows() - 2; }
+
+    const Detail* detail() const
+    {
+        const RunRow* run = selected_run(m_model);
+        return run != nullptr && m_model.detail && m_model.detail->key == run->key
+                   ? &*m_model.detail
+                   : nullptr;
+    }
+
+    /// The details, which change most, directly follow the first fact.
+    std::vector<std::string> facts_of(const RunRow& run) const
+    {
+        std::vector<std::string> facts = run.facts;
+        if (const Detail* more = detail()) {
+            facts.insert(facts.begin() + (facts.empty() ? 0 : 1), more->facts.begin(),
+                         more->facts.end());
+        }
+        return facts;
+    }
+
+    int rows_for_curves() const
+    {
+        return detail() == nullptr || detail()->curves.empty() ? 0
+               : rows() >= k_tall                              ? k_curve_rows
+                                                               : k_least_curve_rows;
+    }
+
+    std::vector<std::string> folded_facts(const std::vector<std::string>& facts) const
+    {
+        std::vector<std::string> lines;
+        for (const std::string& fact : facts) {
+            const auto parts = broken(sanitised(fact), static_cast<std::size_t>(columns()));
+            lines.insert(lines.end(), parts.begin(), parts.end());
+        }
+        return lines;
+    }
+
+protected:
+    const Model& m_model;
+
+private:
+    /// Runs that have ended make space for the details of one that is active.
+    int least_runs(int wanted) const
+    {
+        const RunRow* run = selected_run(m_model);
+        if (run == nullptr || !run->active) {
+            return wanted;
+        }
+        const auto& runs = m_model.picture->rows;
+        const auto alive =
+            std::count_if(runs.begin(), runs.end(), [](const RunRow& one) { return one.active; });
+        return std::min(wanted, std::max(k_least_runs, static_cast<int>(alive) + 1));
+    }
+
+    /// The number of lines that the details need.
+    int detail_lines() const
+    {
+        const RunRow* run = selected_run(m_model);
+        return run == nullptr
+                   ? 0
+                   : 1 + (run->part ? 1 : 0) +
+                         static_cast<int>(folded_facts(facts_of(*run)).size()) + rows_for_curves();
+    }
+
+    int run_lines() const { return static_cast<int>(m_model.picture->rows.size()) + 1; }
+};
+
+/// Draws one frame of one model. An object only so that its parts need not pass both around.
+class View : private Layout {
+public:
+    explicit View(const Model& model)
+        : Layout(model)
         , m_canvas(model.size.rows, model.size.columns)
     {
     }
@@ -142,10 +276,6 @@ public:
     }
 
 private:
-    int rows() const { return m_canvas.rows(); }
-    int columns() const { return m_canvas.columns(); }
-    bool is_small() const { return rows() < k_smallest_rows || columns() < k_smallest_columns; }
-
     void put(int row, std::string_view text, const Style& style = {})
     {
         m_canvas.put(row, 0, clipped(sanitised(text), static_cast<std::size_t>(columns())), style);
@@ -180,106 +310,47 @@ private:
         if (!m_model.picture) {
             return;
         }
-        int row = 2;
-        const int last = rows() - 2;
-        const std::vector<std::string> gpus = lines_of(m_model.picture->gpus, columns());
-        const int most = m_model.printed ? rows() : std::max(2, rows() / 4);
-        for (int i = 0; i < std::min(most, static_cast<int>(gpus.size())); ++i, ++row) {
-            Line line = styled(gpus[static_cast<std::size_t>(i)]);
-            if (i == 0) {
-                line = Line{{text_of(line), bold()}};
-            }
-            m_canvas.put(row, 0, line, columns());
+        const std::vector<Line> gpus = lines_of(m_model.picture->gpus, columns());
+        const int count = static_cast<int>(gpus.size());
+        for (int i = 0; i < std::min(most_gpus(), count); ++i) {
+            m_canvas.put(k_head + i, 0, gpus[static_cast<std::size_t>(i)], columns());
         }
-        if (static_cast<int>(gpus.size()) > most) {
-            put(row++, fmt::format("{} more: gpuq free", static_cast<int>(gpus.size()) - most),
+        if (count > most_gpus()) {
+            put(k_head + most_gpus(), fmt::format("{} more: gpuq free", count - most_gpus()),
                 dim());
         }
-        const int share = m_model.printed ? rows() : (last - row) / 2 + 1;
-        const int wanted = std::max(3, std::min(share, run_lines() + 1));
-        const int for_runs =
-            std::clamp(last - row - 1 - detail_lines(), least_runs(wanted), wanted);
-        draw_runs(row + 1, std::min(for_runs, last - row));
-        draw_details(row + for_runs + 2, last);
+        draw_runs(runs());
+        draw_details(runs().top + runs().height + 1, last_row());
     }
 
-    /// Runs that have ended make space for the details of one that is active.
-    int least_runs(int wanted) const
+    void draw_runs(const Runs& area)
     {
-        const RunRow* run = selected_run(m_model);
-        if (run == nullptr || !run->active) {
-            return wanted;
-        }
-        const auto& runs = m_model.picture->rows;
-        const auto alive =
-            std::count_if(runs.begin(), runs.end(), [](const RunRow& one) { return one.active; });
-        return std::min(wanted, std::max(k_least_runs, static_cast<int>(alive) + 1));
-    }
-
-    const Detail* detail() const
-    {
-        const RunRow* run = selected_run(m_model);
-        return run != nullptr && m_model.detail && m_model.detail->key == run->key
-                   ? &*m_model.detail
-                   : nullptr;
-    }
-
-    /// The details, which change most, directly follow the first fact.
-    std::vector<std::string> facts_of(const RunRow& run) const
-    {
-        std::vector<std::string> facts = run.facts;
-        if (const Detail* more = detail()) {
-            facts.insert(facts.begin() + (facts.empty() ? 0 : 1), more->facts.begin(),
-                         more->facts.end());
-        }
-        return facts;
-    }
-
-    int rows_for_curves() const
-    {
-        return detail() == nullptr || detail()->curves.empty() ? 0
-               : rows() >= k_tall                              ? k_curve_rows
-                                                               : k_least_curve_rows;
-    }
-
-    /// The number of lines that the details need.
-    int detail_lines() const
-    {
-        const RunRow* run = selected_run(m_model);
-        return run == nullptr
-                   ? 0
-                   : 1 + (run->part ? 1 : 0) +
-                         static_cast<int>(folded_facts(facts_of(*run)).size()) + rows_for_curves();
-    }
-
-    int run_lines() const { return static_cast<int>(m_model.picture->rows.size()) + 1; }
-
-    void draw_runs(int top, int height)
-    {
-        const auto& runs = m_model.picture->rows;
-        if (height < 1) {
+        if (area.height < 1) {
             return;
         }
-        if (runs.empty()) {
-            put(top, m_model.filter.empty() ? "no runs, and none ended within a day; + starts one"
-                                            : fmt::format("no run has '{}' in its line; Esc: all",
-                                                          sanitised(m_model.filter)));
+        const auto& all = m_model.picture->rows;
+        if (all.empty()) {
+            const std::string_view key = m_model.printed ? "" : "; + starts one";
+            put(area.top, m_model.filter.empty()
+                              ? fmt::format("no runs, and none ended within a day{}", key)
+                              : fmt::format("no run has '{}' in its line; Esc: all",
+                                            sanitised(m_model.filter)));
             return;
         }
-        const std::vector<std::string> lines = lines_of(m_model.picture->runs, columns());
-        m_canvas.put(top, 0, Line{{text_of(styled(lines.front())), bold()}}, columns());
-        const auto shown = static_cast<std::size_t>(std::max(height - 1, 1));
-        keep_selected_in(shown);
-        if (shown < runs.size() || !m_model.filter.empty()) {
-            show_position(top, cells(text_of(styled(lines.front()))), shown);
+        const std::vector<Line> lines = lines_of(m_model.picture->runs, columns());
+        m_canvas.put(area.top, 0, lines.front(), columns());
+        const auto shown = static_cast<std::size_t>(std::max(area.height - 1, 1));
+        const std::size_t first = first_row();
+        if (shown < all.size() || !m_model.filter.empty()) {
+            show_position(area.top, cells(text_of(lines.front())), first, shown);
         }
-        for (std::size_t i = 0; i < shown && m_model.first_row + i < runs.size(); ++i) {
-            draw_run(top + 1 + static_cast<int>(i), lines, m_model.first_row + i);
+        for (std::size_t i = 0; i < shown && first + i < all.size(); ++i) {
+            draw_run(area.top + 1 + static_cast<int>(i), lines, first + i);
         }
     }
 
     /// Texts, from long to short, for a list that continues or is filtered.
-    std::vector<std::string> parts_of_list(std::size_t shown) const
+    std::vector<std::string> parts_of_list(std::size_t first, std::size_t shown) const
     {
         const std::size_t count = m_model.picture->rows.size();
         if (!m_model.filter.empty()) {
@@ -287,15 +358,14 @@ private:
             return {fmt::format("{} with '{}'; Esc: all", part, sanitised(m_model.filter)),
                     part + "; Esc: all", " filter"};
         }
-        return {fmt::format(" {}-{} of {}", m_model.first_row + 1,
-                            std::min(m_model.first_row + shown, count), count),
+        return {fmt::format(" {}-{} of {}", first + 1, std::min(first + shown, count), count),
                 fmt::format(" +{}", count - shown)};
     }
 
     /// At the right of the list's header.
-    void show_position(int row, std::size_t used, std::size_t shown)
+    void show_position(int row, std::size_t used, std::size_t first, std::size_t shown)
     {
-        const std::vector<std::string> parts = parts_of_list(shown);
+        const std::vector<std::string> parts = parts_of_list(first, shown);
         auto part = parts.begin();
         while (std::next(part) != parts.end() &&
                used + cells(*part) > static_cast<std::size_t>(columns())) {
@@ -310,26 +380,15 @@ private:
         m_canvas.put(row, begin, *part, bold());
     }
 
-    void draw_run(int row, const std::vector<std::string>& lines, std::size_t index)
+    void draw_run(int row, const std::vector<Line>& lines, std::size_t index)
     {
         const bool is_selected = m_model.picture->rows[index].key == m_model.selected;
         if (index + 1 < lines.size()) {
-            m_canvas.put(row, 0, styled(lines[index + 1]), columns());
+            m_canvas.put(row, 0, lines[index + 1], columns());
         }
         if (is_selected) {
             m_canvas.tint(row, marked());
         }
-    }
-
-    void keep_selected_in(std::size_t shown)
-    {
-        const auto& runs = m_model.picture->rows;
-        const RunRow* run = selected_run(m_model);
-        const std::size_t at = run == nullptr ? 0 : static_cast<std::size_t>(run - runs.data());
-        const std::size_t last_first = runs.size() > shown ? runs.size() - shown : 0;
-        m_model.first_row = std::min(m_model.first_row, last_first);
-        m_model.first_row = std::min(m_model.first_row, at);
-        m_model.first_row = std::max(m_model.first_row, at + 1 > shown ? at + 1 - shown : 0);
     }
 
     std::string bar(double part, int width) const
@@ -360,16 +419,6 @@ private:
         if (detail() != nullptr) {
             draw_curves(detail()->curves, row, last);
         }
-    }
-
-    std::vector<std::string> folded_facts(const std::vector<std::string>& facts) const
-    {
-        std::vector<std::string> lines;
-        for (const std::string& fact : facts) {
-            const auto parts = broken(sanitised(fact), static_cast<std::size_t>(columns()));
-            lines.insert(lines.end(), parts.begin(), parts.end());
-        }
-        return lines;
     }
 
     /// Complete if all of them fit, else the beginning of each; if there are more, the last line
@@ -439,7 +488,7 @@ private:
                               ? ""
                               : fmt::format("{}: {}", run->id, run->facts.front()));
         }
-        draw_runs(1, rows() - 2);
+        draw_runs(runs());
     }
 
     /// Whether output precedes the part that can be scrolled to.
@@ -469,7 +518,7 @@ private:
         return height > 2 && count - (ends_empty ? 1 : 0) != height;
     }
 
-    void draw_log(OpenedLog& log)
+    void draw_log(const OpenedLog& log)
     {
         put(0, log_title(log), bold());
         int top = 1;
@@ -644,15 +693,19 @@ private:
         m_canvas.put(row, 0, line, columns());
     }
 
-    Model& m_model;
     Canvas m_canvas;
 };
 
 } // namespace
 
-Canvas view(Model& model)
+Canvas view(const Model& model)
 {
     return View(model).draw();
+}
+
+std::size_t first_row_shown(const Model& model)
+{
+    return model.picture ? Layout(model).first_row() : 0;
 }
 
 } // namespace gpuq::tui

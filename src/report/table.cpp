@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "report/table.h"
 
+#include "core/strings.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -125,6 +126,8 @@ std::string_view escape_of(Cell::Tone tone, bool light)
         return "\033[31m";
     case Cell::Tone::dim:
         return "\033[2m";
+    case Cell::Tone::title:
+        return "\033[1m";
     case Cell::Tone::plain:
         break;
     }
@@ -136,64 +139,28 @@ std::string painted(const std::string& text, std::string_view escape)
     return escape.empty() ? text : fmt::format("{}{}\033[0m", escape, text);
 }
 
-/// The cells of a row, side by side; `escapes` has the colour of each, or is empty.
-std::string line(const Table& table, const Widths& widths, const std::vector<std::string>& texts,
-                 const std::vector<std::string_view>& escapes)
+TableLine aligned(const Table& table, const Widths& widths, const std::vector<Cell>& row)
 {
-    std::string line;
+    TableLine line;
     std::size_t owed = 0; // blanks, written only if text follows
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-        const std::string text = clipped(texts[i], widths[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+        const std::string text = clipped(row[i].text, widths[i]);
         const std::size_t blanks = widths[i] - cells(text);
         const bool right = table.columns[i].align == Column::Align::right;
         owed += right ? blanks : 0;
         if (!text.empty()) {
-            line += std::string(owed, ' ') + painted(text, escapes[i]);
+            line.emplace_back(std::string(owed, ' '));
+            line.emplace_back(text, row[i].tone);
             owed = 0;
         }
         owed += (right ? 0 : blanks) + k_gap;
     }
-    return line + "\n";
+    return line;
 }
 
-std::string header_line(const Table& table, const Widths& widths, const TableStyle& style)
+std::vector<std::string_view> always_shown(const Table& table)
 {
-    std::vector<std::string> titles;
-    for (const Column& column : table.columns) {
-        titles.push_back(column.title);
-    }
-    return line(table, widths, titles,
-                std::vector<std::string_view>(titles.size(), style.color ? "\033[1m" : ""));
-}
-
-std::string row_line(const Table& table, const std::vector<Cell>& row, const Widths& widths,
-                     const TableStyle& style)
-{
-    std::vector<std::string> texts;
-    std::vector<std::string_view> escapes;
-    for (const Cell& cell : row) {
-        texts.push_back(cell.text);
-        escapes.push_back(style.color ? escape_of(cell.tone, style.light) : std::string_view{});
-    }
-    return line(table, widths, texts, escapes);
-}
-
-std::vector<std::string> split(std::string_view names)
-{
-    std::vector<std::string> parts;
-    while (true) {
-        const std::size_t comma = names.find(',');
-        parts.emplace_back(names.substr(0, comma));
-        if (comma == std::string_view::npos) {
-            return parts;
-        }
-        names.remove_prefix(comma + 1);
-    }
-}
-
-std::vector<std::string> always_shown(const Table& table)
-{
-    std::vector<std::string> names;
+    std::vector<std::string_view> names;
     for (const Column& column : table.columns) {
         if (column.show == Column::Show::always) {
             names.push_back(column.name);
@@ -202,7 +169,7 @@ std::vector<std::string> always_shown(const Table& table)
     return names;
 }
 
-Error no_such_column(const Table& table, const std::string& name)
+Error no_such_column(const Table& table, std::string_view name)
 {
     std::string known;
     for (const Column& column : table.columns) {
@@ -212,7 +179,7 @@ Error no_such_column(const Table& table, const std::string& name)
                 fmt::format("--columns: no column '{}'; there are: {}", name, known));
 }
 
-Result<std::size_t> index_of(const Table& table, const std::string& name)
+Result<std::size_t> index_of(const Table& table, std::string_view name)
 {
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
         if (table.columns[i].name == name) {
@@ -234,7 +201,7 @@ Result<Table> only(const Table& table, std::string_view names)
 {
     Table chosen;
     chosen.rows.resize(table.rows.size());
-    for (const std::string& name : names.empty() ? always_shown(table) : split(names)) {
+    for (const std::string_view name : names.empty() ? always_shown(table) : split(names, ",")) {
         TRY_ASSIGN(const std::size_t index, index_of(table, name));
         chosen.columns.push_back(table.columns[index]);
         chosen.columns.back().drop = names.empty() ? table.columns[index].drop : 0;
@@ -245,13 +212,32 @@ Result<Table> only(const Table& table, std::string_view names)
     return chosen;
 }
 
-std::string to_text(const Table& table, const TableStyle& style)
+std::vector<TableLine> lines_of(const Table& table, const TableStyle& style)
 {
     const Table clean = fit_columns(with_clean_texts(table), style);
     const Widths widths = fitted(clean, natural_widths(clean, style), style);
-    std::string text = style.header ? header_line(clean, widths, style) : "";
+    std::vector<TableLine> lines;
+    if (style.header) {
+        std::vector<Cell> titles;
+        for (const Column& column : clean.columns) {
+            titles.emplace_back(column.title, Cell::Tone::title);
+        }
+        lines.push_back(aligned(clean, widths, titles));
+    }
     for (const auto& row : clean.rows) {
-        text += row_line(clean, row, widths, style);
+        lines.push_back(aligned(clean, widths, row));
+    }
+    return lines;
+}
+
+std::string to_text(const Table& table, const TableStyle& style)
+{
+    std::string text;
+    for (const TableLine& line : lines_of(table, style)) {
+        for (const Cell& part : line) {
+            text += painted(part.text, style.color ? escape_of(part.tone, style.light) : "");
+        }
+        text += '\n';
     }
     return text;
 }

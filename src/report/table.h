@@ -27,7 +27,7 @@ struct Column {
 
 /// A cell: any text (sanitised when drawn), and a meaning that a colour may show.
 struct Cell {
-    enum class Tone { plain, good, warning, bad, dim };
+    enum class Tone { plain, good, warning, bad, dim, title };
     std::string text;
     Tone tone = Tone::plain;
 
@@ -65,9 +65,15 @@ bool is_light(std::string_view colorfgbg);
 /// those that exist.
 Result<Table> only(const Table& table, std::string_view names);
 
-/// Lines of aligned columns, two blanks between them, none at their ends. If they are too wide for
-/// the screen, columns that may shrink are cut, first those marked `first`, then the widest; if
-/// that is not enough, those that may be dropped are; the others never are.
+/// A line of a table, sanitised, in parts with a tone each: cells, and the blanks between them.
+using TableLine = std::vector<Cell>;
+
+/// Lines of aligned columns, the header first, two blanks between columns, none at their ends. If
+/// they are too wide for the screen, columns that may shrink are cut, first those marked `first`,
+/// then the widest; if that is not enough, those that may be dropped are; the others never are.
+std::vector<TableLine> lines_of(const Table& table, const TableStyle& style);
+
+/// The same as text, a line end after each, with escape sequences if `style` has colours.
 std::string to_text(const Table& table, const TableStyle& style);
 
 } // namespace gpuq::report

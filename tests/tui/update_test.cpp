@@ -79,7 +79,7 @@ std::vector<Strings> commands(const std::vector<Effect>& effects)
     return found;
 }
 
-std::string screen(Model& model)
+std::string screen(const Model& model)
 {
     return view(model).text();
 }
@@ -99,6 +99,21 @@ TEST(Update, SelectionIsHeldByTheRunAndNotByItsRow)
     EXPECT_EQ(m.selected, "key1");
     press(m, "G");
     EXPECT_EQ(m.selected, "key3");
+}
+
+TEST(Update, ScrollsTheListOnlyAsFarAsTheSelectionNeeds)
+{
+    Model m = model(60);
+    press(m, std::string(30, 'j'));
+    const std::size_t first = m.first_row;
+    EXPECT_GT(first, 0U);
+    press(m, "k");
+    EXPECT_EQ(m.selected, "key29");
+    EXPECT_EQ(m.first_row, first);
+    update(m, Resized{12, 80});
+    EXPECT_THAT(screen(m), HasSubstr("run29"));
+    press(m, std::string(29, 'k'));
+    EXPECT_EQ(m.first_row, 0U);
 }
 
 TEST(Update, StopsARunOnlyAfterNamingItAndAsking)

@@ -227,6 +227,8 @@ TEST(Once, PrintsAllRunsAndNoKeys)
     EXPECT_THAT(text, HasSubstr("4759"));
     EXPECT_THAT(text, testing::Not(HasSubstr("q quit")));
     EXPECT_EQ(text.substr(text.size() - 2).front() == '\n', false);
+    EXPECT_THAT(once(picture(0), Time(std::chrono::seconds(1'795'000'012)), 80),
+                testing::EndsWith("\nno runs, and none ended within a day\n"));
 }
 
 TEST(Once, IsAsWideAsNeedBeWhereThereIsNoTerminal)
