@@ -3,6 +3,9 @@
 # policy differs from `cmake --install`.
 set(usr ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
 set(doc ${usr}/share/doc/${CPACK_PACKAGE_NAME})
+if(NOT CPACK_PACKAGE_NAME STREQUAL gpuq)
+  file(RENAME ${usr}/share/doc/gpuq ${doc})
+endif()
 find_program(GZIP gzip REQUIRED)
 find_program(STRIP strip REQUIRED)
 
@@ -35,4 +38,6 @@ foreach(program ${programs})
 endforeach()
 
 file(MAKE_DIRECTORY ${usr}/share/lintian/overrides)
-file(COPY_FILE ${CPACK_GPUQ_PACKAGING}/lintian-overrides ${usr}/share/lintian/overrides/${CPACK_PACKAGE_NAME})
+file(READ ${CPACK_GPUQ_PACKAGING}/lintian-overrides overrides)
+string(REPLACE "gpuq: " "${CPACK_PACKAGE_NAME}: " overrides "${overrides}")
+file(WRITE ${usr}/share/lintian/overrides/${CPACK_PACKAGE_NAME} "${overrides}")

@@ -32,11 +32,6 @@ if(NOT TARGET ${yaml_cpp}) # before 0.8
 endif()
 gpuq_library(yaml_cpp SHARED ${yaml_cpp} ARCHIVES libyaml-cpp.a)
 
-# Slurm's plugin on Debian uses 5.1; our scripts support 5.1 to 5.4.
-find_package(Lua 5.1 REQUIRED)
-gpuq_library(lua INCLUDES ${LUA_INCLUDE_DIR} SHARED ${LUA_LIBRARIES}
-             ARCHIVES liblua${LUA_VERSION_MAJOR}.${LUA_VERSION_MINOR}.a|liblua.a NEEDS m ${CMAKE_DL_LIBS})
-
 # For users' regular expressions, in linear time. Older releases have no CMake file; newer ones require Abseil.
 find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
 find_library(RE2_LIBRARY re2 REQUIRED)
@@ -49,6 +44,15 @@ gpuq_library(z INCLUDES ${ZLIB_INCLUDE_DIRS} SHARED ZLIB::ZLIB ARCHIVES libz.a)
 set(CURSES_NEED_WIDE TRUE)
 find_package(Curses REQUIRED)
 gpuq_library(curses INCLUDES ${CURSES_INCLUDE_DIRS} SHARED ${CURSES_LIBRARIES} ARCHIVES libncursesw.a libtinfo.a)
+
+if(GPUQ_CLIENT)
+  return()
+endif()
+
+# Slurm's plugin on Debian uses 5.1; our scripts support 5.1 to 5.4.
+find_package(Lua 5.1 REQUIRED)
+gpuq_library(lua INCLUDES ${LUA_INCLUDE_DIR} SHARED ${LUA_LIBRARIES}
+             ARCHIVES liblua${LUA_VERSION_MAJOR}.${LUA_VERSION_MINOR}.a|liblua.a NEEDS m ${CMAKE_DL_LIBS})
 
 # Slurm has no package file, only headers and a library, perhaps under SLURM_ROOT. Always linked to the site's shared library.
 if(SLURM_ROOT)

@@ -42,12 +42,15 @@ function(gpuq_module name)
   target_link_libraries(gpuq_${name} ${scope} ${ARG_LINKS})
 endfunction()
 
+# Not installed without DESTINATION.
 function(gpuq_program name)
-  cmake_parse_arguments(ARG "" "SOURCE;DESTINATION" "LINKS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCE})
+  cmake_parse_arguments(ARG "" "DESTINATION" "SOURCES;LINKS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name} PRIVATE gpuq_flags ${ARG_LINKS} Threads::Threads)
-  install(TARGETS ${name} DESTINATION ${ARG_DESTINATION})
+  if(ARG_DESTINATION)
+    install(TARGETS ${name} DESTINATION ${ARG_DESTINATION})
+  endif()
 endfunction()
 
 # Installs the output of `gpuq completion SHELL` at PLACE below share/.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# `cpack -G DEB` in a build directory builds the Debian package. cmake/DebianLayout.cmake adapts it to Debian's
+# `cpack -G DEB` in a build directory builds the Debian package: gpuq, or gpuq-client (preset client). cmake/DebianLayout.cmake adapts it to Debian's
 # policy; contrib/package/lintian-overrides lists and justifies the remaining lintian findings.
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_PACKAGE_NAME gpuq)
@@ -18,13 +18,25 @@ set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
-# Required by `run` on a cluster; then packages for `cluster up`, `connect` and the examples.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "slurm-client")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS
+if(GPUQ_CLIENT)
+  set(CPACK_PACKAGE_NAME gpuq-client)
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "openssh-client")
+  set(CPACK_DEBIAN_PACKAGE_CONFLICTS "gpuq")
+  set(CPACK_DEBIAN_PACKAGE_REPLACES "gpuq")
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run programs on the GPUs of a Slurm cluster, from a laptop")
+  set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"gpuq starts a program on a GPU of a Slurm cluster, shows its output here and
+exits with its status. This package is for a machine outside the cluster: every
+command runs on a login host that has the package gpuq, over ssh connections
+that may break. It needs no Slurm.")
+else()
+  # Required by `run` on a cluster; then packages for `cluster up`, `connect` and the examples.
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "slurm-client")
+  set(CPACK_DEBIAN_PACKAGE_SUGGESTS
     "munge, slurmctld, slurmd, slurmdbd, slurm-wlm-mysql-plugin, mariadb-server-core, mariadb-client-core, \
 openssh-server, python3-numpy, python3-sklearn")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run programs on the GPUs of a Slurm cluster, from a terminal")
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run programs on the GPUs of a Slurm cluster, from a terminal")
+  set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "gpuq starts a program on a GPU of a Slurm cluster, shows its output here and
 exits with its status. The run does not need the terminal: it continues when
 that is closed or the network fails, and can be attached to again from any
@@ -33,4 +45,5 @@ login host.
 There is no daemon of its own: Slurm does scheduling, authentication and
 accounting. On a machine without Slurm, `gpuq cluster up` starts a real one,
 for one user or for all users of it.")
+endif()
 include(CPack)

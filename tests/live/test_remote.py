@@ -15,7 +15,7 @@ import time
 import pytest
 
 import peers
-from clusters import short_folder, wait_for
+from clusters import BIN, short_folder, wait_for
 from logins import login_host
 from runs import Terminal, nothing_left, the_run
 
@@ -56,6 +56,23 @@ def test_a_run_is_there_what_it_is_here(login):
     assert "\noops\n" in "\n" + done.stderr
     assert done.stderr.startswith("gpuq: on login: current directory ~; paths refer to that host\n")
     assert login.person.gpuq("ls", "--all", "--json").stdout == login.gpuq("ls", "--all", "--json").stdout.decode()
+
+
+def test_the_client_for_a_machine_without_slurm(login):
+    client = BIN / "gpuq-client"
+    assert "libslurm" not in subprocess.run(["ldd", client], capture_output=True, text=True, check=True).stdout
+
+    def run(*words):
+        return subprocess.run([client, *words], env=login.env, capture_output=True, stdin=subprocess.DEVNULL,
+                              text=True, timeout=60, check=False)
+
+    done = run("--host", "login", "-Q", "run", "sh", "-c", "echo hello; exit 5")
+    assert (done.returncode, done.stdout, done.stderr) == (5, "hello\n", "")
+    assert run("--host", "login", "logs", "last").stdout == "hello\n"
+    done = run("free")
+    assert done.returncode != 0 and "without Slurm: name a login host with --host" in done.stderr
+    assert run("run", "true").returncode == done.returncode
+    assert run("help", "run").returncode == 0
 
 
 def test_a_folder_and_errors_of_the_verb(login):
