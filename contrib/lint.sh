@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 mapfile -t sources < <(git ls-files '*.cpp' '*.h')
-mapfile -t units < <(git ls-files 'src/*.cpp' 'tui/*.cpp')
+mapfile -t units < <(git ls-files 'src/*.cpp' 'tui/*.cpp' 'tests/*.cpp')
 mapfile -t scripts < <(git ls-files '*.sh' .ci/run contrib/gpuq-node-probe)
 
 missing=$(git ls-files '*.cpp' '*.h' '*.sh' '*.py' '*.cmake' CMakeLists.txt .ci/run |

@@ -11,10 +11,11 @@
 #include <vector>
 
 namespace gpuq::core_test {
-namespace {
 
 using namespace std::chrono_literals;
 
+// Not in an unnamed namespace: the conversions of codec::AnyMember to types without linkage would
+// have to be defined.
 enum class Colour { red, green, blue };
 constexpr Colour last_of(Colour)
 {
@@ -61,6 +62,8 @@ struct Outer {
     Rest rest;
     bool operator==(const Outer&) const = default;
 };
+
+namespace {
 
 Outer sample()
 {

@@ -8,8 +8,6 @@ namespace gpuq {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 TEST(SecretName, IsToldByItsParts)
 {

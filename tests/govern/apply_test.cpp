@@ -19,7 +19,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using Kind = SlurmObject::Kind;
 
 const std::string k_now = "2026-11-22T16:00";

@@ -130,7 +130,7 @@ TEST(Run, EndsWhenTheOutputIsEnough)
 {
     Subprocess plan = shell("echo ready; exec sleep 600");
     const Finished finished = result_of(
-        plan, {.enough = [](const std::string& out, const std::string&) { return out != ""; }});
+        plan, {.enough = [](const std::string& out, const std::string&) { return !out.empty(); }});
     EXPECT_TRUE(finished.in_time);
     EXPECT_EQ(finished.out, "ready\n");
 }

@@ -20,7 +20,6 @@ namespace gpuq::remote {
 namespace {
 
 namespace frames = wire::remote;
-using testing::HasSubstr;
 
 constexpr uid_t k_daemon = 1;
 constexpr int k_of_daemon = 0; ///< numbers of destinations
@@ -47,7 +46,7 @@ public:
                 (void)!::setuid(user);
                 socket.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
             }
-            ::bind(socket.get(), raw, size);
+            (void)::bind(socket.get(), raw, size);
             ::listen(socket.get(), 8);
             ::getsockname(socket.get(), raw, &size);
             const std::uint16_t port = ntohs(address.sin_port);

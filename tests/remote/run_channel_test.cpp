@@ -81,7 +81,7 @@ TEST_F(RunChannelTest, TellsWhyItIsShutInTheWordsThatSayIt)
     RunChannel run_channel(program(), start());
     ASSERT_TRUE(run_channel.open({k_key, 8, 1, 0, 0}));
     ::poll(nullptr, 0, 200);
-    EXPECT_FALSE(std::string(run_channel.channel()->read_some().value_or("")).size());
+    EXPECT_EQ(run_channel.channel()->read_some().value_or(""), "");
     int status = 0;
     for (pid_t pid = 0; (pid = ::wait(&status)) > 0;) {
         run_channel.on_child(pid);

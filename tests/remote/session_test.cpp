@@ -2,6 +2,7 @@
 #include "remote/client.h"
 #include "remote/serve.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -202,8 +202,7 @@ struct Process {
 class Schedule : public Meanwhile {
 public:
     explicit Schedule(unsigned seed)
-        : m_seed(seed)
-        , m_dice(seed)
+        : m_dice(seed)
         , m_slurm(m_dice, m_clock)
     {
         m_disk.meanwhile = this;
@@ -987,7 +986,6 @@ private:
         stops_too
     };
 
-    unsigned m_seed;
     Dice m_dice;
     fakes::FakeClock m_clock;
     Disk m_disk;

@@ -10,9 +10,7 @@ namespace gpuq::slurm {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using Kind = SlurmObject::Kind;
 
 TEST(AdminText, APartitionHasWhatIsNotByDefault)

@@ -16,6 +16,7 @@
 #include "supervisor/supervise.h"
 #include "wire/frame.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -255,7 +255,7 @@ public:
     }
     std::optional<StepProcess> first;
 
-    void start(User user, Body body)
+    void start(User user, const Body& body)
     {
         open_streams(user);
         std::fflush(nullptr); // otherwise the child would print it again

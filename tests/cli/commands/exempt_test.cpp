@@ -17,7 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using fakes::RunOnDisk;
 using testing::HasSubstr;
-using testing::Not;
 
 /// A run `train`, pending as job 7, under an idle GPU rule.
 class Exempt : public testing::Test {

@@ -17,7 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using fakes::RunOnDisk;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 
 class Ls : public testing::Test {

@@ -41,7 +41,7 @@ protected:
     void TearDown() override { fs::remove_all(m_dir); }
 
     std::string trace() const { return m_dir / "<b>&.csv"; }
-    Use policy(std::vector<std::string> arguments, Globals globals = {})
+    Use policy(const std::vector<std::string>& arguments, Globals globals = {})
     {
         return use(k_policy_verb, m_services, arguments, std::move(globals));
     }

@@ -7,6 +7,7 @@
 #include "runs/run_on_disk.h"
 #include "telemetry/event_bytes.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

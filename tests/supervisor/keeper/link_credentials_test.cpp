@@ -40,7 +40,7 @@ TEST(LinkCredentials, AreInTheDirectoryThatIsOwn)
     std::filesystem::remove_all(paths[1]);
 }
 
-External::Ended ended(External::Plan plan)
+External::Ended ended(const External::Plan& plan)
 {
     auto external = External::start(plan);
     while (external) {
