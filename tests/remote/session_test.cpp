@@ -837,45 +837,70 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
     }
 }
 
+/// A process that serves, and its client, which sends `bytes`.
+class Served {
+public:
+    Served(const ServeOptions& options, std::string bytes)
+        : m_bytes(std::move(bytes))
+    {
+        Pair pair = socket_pair();
+        m_child = ::fork();
+        if (m_child == 0) {
+            ServeOptions own = options;
+            own.in = ::fcntl(pair.other.get(), F_DUPFD, 50);
+            own.out = ::fcntl(pair.other.get(), F_DUPFD, 50);
+            pair.one.reset();
+            pair.other.reset();
+            ::_exit(serve(own).has_value() ? 0 : 1);
+        }
+        m_client = std::move(pair.one);
+        set_nonblocking(m_client.get());
+    }
+    ~Served()
+    {
+        m_client.reset();
+        ::waitpid(m_child, nullptr, 0);
+    }
+    Served(const Served&) = delete;
+    Served& operator=(const Served&) = delete;
+
+    /// All of the response up to `until` or the end of the connection.
+    const std::string& response(const std::string& until)
+    {
+        std::array<char, 65536> buffer;
+        for (int i = 0; i < 1000 && m_response.find(until) == std::string::npos; ++i) {
+            const bool sends = m_sent < m_bytes.size();
+            pollfd wait{m_client.get(), static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0};
+            if (::poll(&wait, 1, 20) <= 0) {
+                continue;
+            }
+            if ((wait.revents & POLLOUT) != 0 && sends) {
+                const ssize_t count = ::send(m_client.get(), m_bytes.data() + m_sent,
+                                             m_bytes.size() - m_sent, MSG_NOSIGNAL);
+                m_sent = count < 0 ? m_bytes.size() : m_sent + static_cast<std::size_t>(count);
+            }
+            const ssize_t count = ::read(m_client.get(), buffer.data(), buffer.size());
+            if (count > 0) {
+                m_response.append(buffer.data(), static_cast<std::size_t>(count));
+            } else if (count == 0 || errno != EAGAIN) {
+                break;
+            }
+        }
+        return m_response;
+    }
+
+private:
+    std::string m_bytes;
+    std::size_t m_sent = 0;
+    pid_t m_child = -1;
+    Descriptor m_client;
+    std::string m_response;
+};
+
 /// Sends `bytes` to serve and returns its response up to `until` or the end of the connection.
 std::string answer(const ServeOptions& options, const std::string& bytes, const std::string& until)
 {
-    Pair pair = socket_pair();
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ServeOptions own = options;
-        own.in = ::fcntl(pair.other.get(), F_DUPFD, 50);
-        own.out = ::fcntl(pair.other.get(), F_DUPFD, 50);
-        pair.one.reset();
-        pair.other.reset();
-        ::_exit(serve(own).has_value() ? 0 : 1);
-    }
-    pair.other.reset();
-    set_nonblocking(pair.one.get());
-    std::string messages;
-    std::size_t sent = 0;
-    std::array<char, 65536> buffer;
-    for (int i = 0; i < 1000 && messages.find(until) == std::string::npos; ++i) {
-        pollfd wait{pair.one.get(),
-                    static_cast<short>(sent < bytes.size() ? POLLIN | POLLOUT : POLLIN), 0};
-        if (::poll(&wait, 1, 20) <= 0) {
-            continue;
-        }
-        if ((wait.revents & POLLOUT) != 0 && sent < bytes.size()) {
-            const ssize_t count =
-                ::send(pair.one.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-            sent = count < 0 ? bytes.size() : sent + static_cast<std::size_t>(count);
-        }
-        const ssize_t count = ::read(pair.one.get(), buffer.data(), buffer.size());
-        if (count > 0) {
-            messages.append(buffer.data(), static_cast<std::size_t>(count));
-        } else if (count == 0 || errno != EAGAIN) {
-            break;
-        }
-    }
-    pair.one.reset();
-    ::waitpid(child, nullptr, 0);
-    return messages;
+    return Served(options, bytes).response(until);
 }
 
 TEST_F(SessionTest, AClientThatSpeaksNonsenseIsLeftAndNothingStays)
@@ -921,18 +946,13 @@ TEST_F(SessionTest, AConnectionThatComesLateLeavesTheNewerOneAlone)
     frames::Start start;
     start.arguments = {"-c", "echo begun; while [ ! -e enough ]; do sleep 0.01; done; echo newer"};
     start.directory = m_directory;
-    std::string newer;
-    std::thread client(
-        [&] { newer = answer(options(), frames::encode(open) + frames::encode(start), "newer"); });
-    while (!has_socket()) {
-        std::this_thread::sleep_for(10ms);
-    }
+    Served newer(options(), frames::encode(open) + frames::encode(start));
+    EXPECT_THAT(newer.response("begun"), HasSubstr("begun"));
     frames::Open late = open;
     late.connection = 1;
     EXPECT_THAT(answer(options(), frames::encode(late), "no such text"), frames::k_marker);
     std::ofstream(path("enough")) << "x";
-    client.join();
-    EXPECT_THAT(newer, HasSubstr("newer"));
+    EXPECT_THAT(newer.response("newer"), HasSubstr("newer"));
 }
 
 TEST_F(SessionTest, ABriefVerbWhoseClientHasGoneIsHungUp)
