@@ -534,7 +534,12 @@ public:
             far.reset();
         }
     }
-    LoginState login_state() override { return {key}; }
+    LoginState login_state() override
+    {
+        const LoginState state{key};
+        ++states_read;
+        return state;
+    }
     Verdict classify(const SshEnd&) const override
     {
         return {is_open   ? Verdict::What::broken
@@ -549,6 +554,7 @@ public:
     int questions_of_each = 1;
     std::atomic<bool> lets_in{false};
     std::atomic<std::uint64_t> key{0};
+    std::atomic<int> states_read{0};
 
 private:
     Descriptor far;
@@ -568,7 +574,9 @@ TEST_F(SessionTest, WithoutATerminalAHostThatAsksIsWaitedForUntilAKeyLetsIn)
 {
     AskingTransport transport(options(), cut_once());
     std::thread key([&] {
-        std::this_thread::sleep_for(500ms);
+        while (transport.states_read == 0) { // by then it has been refused
+            std::this_thread::sleep_for(1ms);
+        }
         transport.lets_in = true;
         transport.key = 7;
     });

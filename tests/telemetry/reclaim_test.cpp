@@ -311,14 +311,15 @@ std::vector<Kind> busy_kinds()
 /// Traces that must lead to a release, from the time given by their label.
 std::vector<Kind> idle_kinds()
 {
-    const auto after = [](
-                           auto what, const Change& ever_after = [](Second&) {}) {
+    const auto after = [](auto what, const Change& ever_after = Change()) {
         return [what, ever_after](Random& random) {
             Trace trace = unused(random);
             const auto until = static_cast<std::size_t>(between(random, 1, 1500));
             what(trace, random, until);
             trace.idle_from = std::chrono::seconds(until);
-            during(trace, until, trace.seconds.size(), ever_after);
+            if (ever_after) {
+                during(trace, until, trace.seconds.size(), ever_after);
+            }
             return trace;
         };
     };

@@ -10,7 +10,6 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Each;
 using testing::IsEmpty;
 using testing::SizeIs;
 
