@@ -45,6 +45,10 @@ set(CURSES_NEED_WIDE TRUE)
 find_package(Curses REQUIRED)
 gpuq_library(curses INCLUDES ${CURSES_INCLUDE_DIRS} SHARED ${CURSES_LIBRARIES} ARCHIVES libncursesw.a libtinfo.a)
 
+# Headers only: `--host` loads the library itself.
+find_path(LIBSSH_INCLUDE_DIR libssh/libssh.h REQUIRED)
+gpuq_library(ssh INCLUDES ${LIBSSH_INCLUDE_DIR})
+
 if(GPUQ_CLIENT)
   return()
 endif()

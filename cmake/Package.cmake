@@ -20,7 +20,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 if(GPUQ_CLIENT)
   set(CPACK_PACKAGE_NAME gpuq-client)
-  set(CPACK_DEBIAN_PACKAGE_DEPENDS "openssh-client")
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "openssh-client, libssh-4") # libssh is loaded when needed
   set(CPACK_DEBIAN_PACKAGE_CONFLICTS "gpuq")
   set(CPACK_DEBIAN_PACKAGE_REPLACES "gpuq")
   set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run programs on the GPUs of a Slurm cluster, from a laptop")
@@ -30,8 +30,8 @@ exits with its status. This package is for a machine outside the cluster: every
 command runs on a login host that has the package gpuq, over ssh connections
 that may break. It needs no Slurm.")
 else()
-  # Required by `run` on a cluster; then packages for `cluster up`, `connect` and the examples.
-  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "slurm-client")
+  # Required by `run` on a cluster, and by `--host`; then packages for `cluster up`, `connect` and the examples.
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "slurm-client, openssh-client, libssh-4")
   set(CPACK_DEBIAN_PACKAGE_SUGGESTS
     "munge, slurmctld, slurmd, slurmdbd, slurm-wlm-mysql-plugin, mariadb-server-core, mariadb-client-core, \
 openssh-server, python3-numpy, python3-sklearn")

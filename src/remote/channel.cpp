@@ -7,11 +7,37 @@
 #include <chrono>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <utility>
 
 namespace gpuq::remote {
+namespace {
+
+class DescriptorLink : public Link {
+public:
+    DescriptorLink(Descriptor in, Descriptor out)
+        : m_in(std::move(in))
+        , m_out(std::move(out))
+    {
+        set_nonblocking(m_in.get());
+        set_nonblocking(m_out.get());
+    }
+    int input() const override { return m_in.get(); }
+    int output() const override { return m_out.get(); }
+    ssize_t read(std::span<char> buffer) override
+    {
+        return ::read(m_in.get(), buffer.data(), buffer.size());
+    }
+    ssize_t write(std::span<const iovec> parts) override
+    {
+        return ::writev(m_out.get(), parts.data(), static_cast<int>(parts.size()));
+    }
+
+private:
+    Descriptor m_in, m_out;
+};
+
+} // namespace
 
 void set_nonblocking(int descriptor)
 {
@@ -21,13 +47,16 @@ void set_nonblocking(int descriptor)
     }
 }
 
-Channel::Channel(Descriptor in, Descriptor out)
-    : m_in(std::move(in))
-    , m_out(std::move(out))
+std::shared_ptr<Link> link_of(Descriptor in, Descriptor out)
 {
-    set_nonblocking(m_in.get());
-    set_nonblocking(m_out.get());
+    return std::make_shared<DescriptorLink>(std::move(in), std::move(out));
 }
+
+Channel::Channel(std::shared_ptr<Link> link)
+    : m_link(std::move(link))
+{
+}
+
 
 void Channel::send_bytes(std::string_view header, std::string_view bytes)
 {
@@ -53,12 +82,12 @@ void Channel::add(std::string_view bytes)
 
 bool Channel::write_some()
 {
-    while (waiting() > 0) {
+    while (wants_to_write()) {
         // writev() does not modify the data.
         const std::array<iovec, 2> parts{
             {{m_outgoing.data() + m_written, m_outgoing.size() - m_written},
              {const_cast<char*>(m_borrowed.data()), m_borrowed.size()}}};
-        const ssize_t count = ::writev(m_out.get(), parts.data(), parts.size());
+        const ssize_t count = m_link->write(parts);
         if (count > 0) {
             const auto sent = static_cast<std::size_t>(count);
             const std::size_t own = std::min(sent, m_outgoing.size() - m_written);
@@ -67,7 +96,7 @@ bool Channel::write_some()
         } else if (count < 0 && errno == EINTR) {
             continue;
         } else {
-            return count < 0 && errno == EAGAIN;
+            return count < 0 ? errno == EAGAIN : waiting() == 0;
         }
     }
     return true;
@@ -76,10 +105,10 @@ bool Channel::write_some()
 void Channel::flush(int milliseconds)
 {
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-    while (write_some() && waiting() > 0) {
+    while (write_some() && wants_to_write()) {
         const auto left =
             std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-        pollfd room{m_out.get(), POLLOUT, 0};
+        pollfd room{output(), POLLOUT, 0};
         if (left.count() <= 0 || ::poll(&room, 1, static_cast<int>(left.count())) <= 0) {
             return;
         }
@@ -88,7 +117,7 @@ void Channel::flush(int milliseconds)
 
 std::optional<std::string_view> Channel::read_some()
 {
-    const ssize_t count = ::read(m_in.get(), m_incoming.data(), m_incoming.size());
+    const ssize_t count = m_link->read(m_incoming);
     if (count > 0) {
         return std::string_view(m_incoming.data(), static_cast<std::size_t>(count));
     }

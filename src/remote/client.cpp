@@ -140,7 +140,7 @@ void Client::watch_all()
     watch(
         [this] {
             const auto& channel = m_connection.channel;
-            return channel ? EventLoop::to_write(channel->output(), channel->waiting() > 0)
+            return channel ? EventLoop::to_write(channel->output(), channel->wants_to_write())
                            : EventLoop::Interest{};
         },
         &Client::send_input);
@@ -271,8 +271,8 @@ void Client::connect()
 {
     state_changed();
     m_connection = {};
-    log::info(log::Part::remote, "starting ssh{}",
-              m_alone ? ", without a shared connection (ControlMaster)" : "");
+    log::info(log::Part::remote, "connecting{}",
+              m_alone ? " without a shared connection (ControlMaster)" : "");
     const Attempt attempt = !m_was_live          ? Attempt::first
                             : m_reconnect.asks() ? Attempt::asked
                                                  : Attempt::again;
@@ -282,8 +282,7 @@ void Client::connect()
         return stop(std::move(streams).error());
     }
     m_ssh.begin(std::move(streams->errors));
-    Channel& channel =
-        m_connection.channel.emplace(std::move(streams->in), std::move(streams->out));
+    Channel& channel = m_connection.channel.emplace(std::move(streams->link));
     channel.send_bytes(first, {});
     (void)channel.write_some();
 }
@@ -338,7 +337,7 @@ void Client::end_of_connection()
     const int status = m_transport.end(k_end_of_ssh_ms);
     m_ssh.read();
     m_ssh.close();
-    log::info(log::Part::remote, "ssh ended with status {}: {}", status,
+    log::info(log::Part::remote, "the connection ended with status {}: {}", status,
               last_message(m_ssh.text()));
     if (m_ending.exit) { // everything was received; no need to reconnect
         return;
@@ -346,6 +345,8 @@ void Client::end_of_connection()
     Verdict verdict = m_transport.classify({status, m_ssh.text(), m_connection.greeting.text()});
     if (had_answered) {
         verdict.what = Verdict::What::broken;
+    } else if (verdict.what == Verdict::What::other_way) {
+        return connect();
     } else if (verdict.what == Verdict::What::stop && m_was_live && std::exchange(m_alone, false)) {
         verdict.what = Verdict::What::broken; // retry with the user's own configuration
     }

@@ -69,7 +69,7 @@ std::string offending(std::string_view errors)
     const std::size_t in = line.find(" in ");
     return in == std::string_view::npos
                ? std::string()
-               : fmt::format(" (in {})", sanitised(last_message(line.substr(in + 4))));
+               : sanitised(last_message(line.substr(in + 4)));
 }
 
 Verdict stop(Error::Kind kind, std::string text)
@@ -82,10 +82,7 @@ Verdict classify_key(std::string_view errors, const SshCommand& command)
     const std::string host = sanitised(command.host);
     if (has(errors, "IDENTIFICATION HAS CHANGED") || has(errors, "host key has changed") ||
         has(errors, "host key for") || has(errors, "REVOKED HOST KEY")) {
-        return stop(Error::Kind::denied,
-                    fmt::format("the host key of {} has changed{}: another machine may be "
-                                "answering. gpuq stops; ask the site before you remove the old key",
-                                host, offending(errors)));
+        return {Verdict::What::stop, host_key_changed(command.host, offending(errors))};
     }
     const bool asked =
         command.interactive && command.attempt == Attempt::first && !command.facts.batch;
@@ -144,6 +141,30 @@ std::string own_way_by(const SshCommand& command)
 }
 
 } // namespace
+
+Error host_key_changed(std::string_view host, std::string_view where)
+{
+    return fail(Error::Kind::denied,
+                fmt::format("the host key of {} has changed{}: another machine may be answering. "
+                            "gpuq stops; ask the site before you remove the old key",
+                            sanitised(host), where.empty() ? "" : fmt::format(" (in {})", where)));
+}
+
+Error login_refused(std::string_view host, std::string_view reason, bool could_ask)
+{
+    return fail(Error::Kind::denied,
+                fmt::format("{0} refused the login ({1}){2}: see whether ssh {0} works",
+                            sanitised(host), reason,
+                            could_ask ? "" : ", and ssh can't ask without a terminal"));
+}
+
+Error login_wanted(std::string_view host, std::string_view reason)
+{
+    return fail(
+        Error::Kind::denied,
+        fmt::format("{} wants a password, a second factor or a key's passphrase again ({})",
+                    sanitised(host), reason));
+}
 
 Result<Place> place_from(std::string_view text)
 {
@@ -296,19 +317,10 @@ Verdict classify_ssh(const SshEnd& end, const SshCommand& command)
         return classify_key(errors, command);
     }
     if (status == k_ssh_itself && command.attempt != Attempt::first && is_refusal(errors)) {
-        return {Verdict::What::needs_user,
-                fail(Error::Kind::denied,
-                     fmt::format(
-                         "{} wants a password, a second factor or a key's passphrase again ({})",
-                         host, output))};
+        return {Verdict::What::needs_user, login_wanted(command.host, output)};
     }
     if (status == k_ssh_itself && has(errors, "Permission denied (")) {
-        return stop(Error::Kind::denied,
-                    fmt::format("{} refused the login ({}){}: see whether ssh "
-                                "{} works",
-                                host, output,
-                                command.interactive ? "" : ", and ssh can't ask without a terminal",
-                                host));
+        return {Verdict::What::stop, login_refused(command.host, output, command.interactive)};
     }
     if (status == k_ssh_itself &&
         (has(errors, "Bad configuration option") || has(errors, "bad configuration options") ||

@@ -57,10 +57,17 @@ struct Verdict {
     enum class What {
         broken,     ///< retry
         needs_user, ///< the host requires an interactive login; retrying would do harm
+        other_way,  ///< the transport will connect in another way: retry at once
         stop,       ///< retrying is useless or would do harm
     } what = What::broken;
     Error error;
 };
+/// Errors of a login, in the same words for every transport. `host` is the user's name for it;
+/// `reason` and `where` may include output of the peer, cleaned by peer_text.
+Error host_key_changed(std::string_view host, std::string_view where);
+Error login_refused(std::string_view host, std::string_view reason, bool could_ask);
+Error login_wanted(std::string_view host, std::string_view reason);
+
 /// How an ssh process has ended.
 struct SshEnd {
     int status = 0;

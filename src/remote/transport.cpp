@@ -95,15 +95,15 @@ SshTransport::~SshTransport()
     end(0);
 }
 
-/// Reads ssh's configuration, once per session.
-Result<void> SshTransport::learn()
+Result<std::string> SshTransport::configuration()
 {
-    if (std::exchange(m_learned, true)) {
-        return {};
+    if (m_configuration) {
+        return *m_configuration;
     }
-    m_command.facts = ssh_facts_from(printed_by(ssh_question(m_command, false)));
+    m_configuration = printed_by(ssh_question(m_command, false));
+    m_command.facts = ssh_facts_from(*m_configuration);
     if (m_command.facts.without_streams.empty()) {
-        return {};
+        return *m_configuration;
     }
     const SshFacts ours = ssh_facts_from(printed_by(ssh_question(m_command, true)));
     if (!ours.without_streams.empty()) { // set by an option in GPUQ_SSH
@@ -112,14 +112,14 @@ Result<void> SshTransport::learn()
                                 "the option (-n, -N or -f)",
                                 ours.without_streams));
     }
-    return {};
+    return *m_configuration;
 }
 
 Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone,
                                                  std::string_view first)
 {
     end(0);
-    TRY(learn());
+    TRY(configuration());
     m_command.attempt = attempt;
     m_command.alone = alone;
     m_command.early = wire::remote::escape_argument(first);
@@ -150,7 +150,7 @@ Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone,
                   ? Probe::none
                   : Probe::check;
     m_probe_at = std::chrono::steady_clock::now() + k_patience;
-    return Streams{std::move(from.read), std::move(to.write), std::move(errors.read)};
+    return Streams{link_of(std::move(from.read), std::move(to.write)), std::move(errors.read)};
 }
 
 void SshTransport::begin_probe(Probe probe, Moment now)
@@ -242,7 +242,7 @@ void SshTransport::answer(std::string_view text)
 LoginState SshTransport::login_state()
 {
     if (!m_means) {
-        m_means = login_means_from(printed_by(ssh_question(m_command, false)));
+        m_means = login_means_from(m_configuration.value_or(""));
     }
     return state_of(*m_means);
 }

@@ -4,11 +4,13 @@
 #include "core/result.h"
 #include "io/descriptor.h"
 #include "remote/askpass.h"
+#include "remote/channel.h"
 #include "remote/login_means.h"
 #include "remote/reconnect_policy.h"
 #include "remote/ssh_arguments.h"
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <poll.h>
 #include <string>
@@ -22,9 +24,8 @@ class Transport {
 public:
     virtual ~Transport() = default;
     struct Streams {
-        Descriptor in; ///< output of serve
-        Descriptor out;
-        Descriptor errors;
+        std::shared_ptr<Link> link; ///< to serve, possibly not connected yet
+        Descriptor errors;          ///< messages: of ssh, and of the host before gpuq has started
     };
     /// `first`: the bytes that will be sent first, for a transport that can deliver them earlier.
     virtual Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) = 0;
@@ -48,7 +49,7 @@ public:
     virtual void answer(std::string_view) {}
     /// State of everything that may allow a login without questions.
     virtual LoginState login_state() { return {}; }
-    /// Interprets the end of ssh.
+    /// Interprets the end of a connection.
     virtual Verdict classify(const SshEnd& end) const = 0;
 };
 
@@ -77,6 +78,11 @@ public:
     int end(int milliseconds) override;
     Verdict classify(const SshEnd& end) const override;
 
+    const SshCommand& command() const { return m_command; }
+    /// The output of `ssh -G`, read once; empty if there is none. `usage` for options of ssh with
+    /// which it has no standard streams.
+    Result<std::string> configuration();
+
     /// A shared connection is checked after this much silence,
     static constexpr Span k_patience = std::chrono::seconds{2};
     /// must respond within this time, and is checked again after it.
@@ -84,12 +90,11 @@ public:
 
 private:
     enum class Probe { none, check, knock };
-    Result<void> learn();
     void begin_probe(Probe probe, Moment now);
     void end_probe();
 
     SshCommand m_command;
-    bool m_learned = false;
+    std::optional<std::string> m_configuration; ///< output of `ssh -G`
     std::string m_gpuq;
     std::optional<AskPass> m_askpass; ///< exists while ssh may ask
     std::optional<LoginMeans> m_means;

@@ -133,7 +133,7 @@ class Login:
         self.there |= there or {}
         for name in ("host_key", "other_key", "user_key"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)], check=True)
-        with socket.create_server((self.address, 0)) as free:
+        with socket.create_server((self.address, 0), family=socket.AF_INET6 if ":" in self.address else socket.AF_INET) as free:
             self.port = free.getsockname()[1]
         self.server = None
         self.start()

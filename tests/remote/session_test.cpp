@@ -142,7 +142,8 @@ public:
         m_cutter = std::make_unique<Cutter>(std::move(client.other), std::move(server.one),
                                             m_next(), silently);
         Descriptor second = copy_of(client.one);
-        return Streams{std::move(client.one), std::move(second), std::move(errors.one)};
+        return Streams{link_of(std::move(client.one), std::move(second)),
+                       std::move(errors.one)};
     }
     int end(int milliseconds) override
     {
@@ -507,7 +508,7 @@ public:
             (void)!::write(bell.write.get(), "x", 1);
         }
         Descriptor second = copy_of(pair.one);
-        return Streams{std::move(pair.one), std::move(second), std::move(errors.one)};
+        return Streams{link_of(std::move(pair.one), std::move(second)), std::move(errors.one)};
     }
     int end(int milliseconds) override
     {
@@ -615,6 +616,34 @@ TEST_F(SessionTest, AFirstConnectionThatNobodyAnswersHasAnEnd)
     EXPECT_EQ(status.error().kind, Error::Kind::unreachable);
     EXPECT_THAT(status.error().text, HasSubstr("login1: no answer within"));
     EXPECT_LT(std::chrono::steady_clock::now() - begun, 10s);
+}
+
+TEST_F(SessionTest, AnotherWayIsTakenAtOnceIfTheFirstOneFails)
+{
+    struct TwoWays : CutTransport {
+        using CutTransport::CutTransport;
+        Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) override
+        {
+            attempts.push_back(attempt);
+            if (attempts.size() > 1) {
+                return CutTransport::connect(attempt, alone, first);
+            }
+            Pair pair = socket_pair();
+            Descriptor second = copy_of(pair.one);
+            return Streams{link_of(std::move(pair.one), std::move(second)), socket_pair().one};
+        }
+        Verdict classify(const SshEnd&) const override
+        {
+            return {Verdict::What::other_way, fail(Error::Kind::denied, "refused")};
+        }
+        std::vector<Attempt> attempts;
+    };
+    TwoWays transport(options(), never());
+    const auto status = run(transport, "echo once >> runs; exit 4");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 4);
+    EXPECT_EQ(transport.attempts, (std::vector{Attempt::first, Attempt::first}));
+    EXPECT_EQ(content("runs"), "once\n");
 }
 
 TEST_F(SessionTest, AVerbThatHasEndedKeepsItsOutputForWhoComesBack)
@@ -799,7 +828,7 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
             EXPECT_GT(::write(pair.other.get(), bytes.data(), bytes.size()), 0);
             far = std::move(pair.other);
             Descriptor second = copy_of(pair.one);
-            return Streams{std::move(pair.one), std::move(second), socket_pair().one};
+            return Streams{link_of(std::move(pair.one), std::move(second)), socket_pair().one};
         }
         int end(int) override { return 0; }
         Verdict classify(const SshEnd&) const override { return {}; }

@@ -11,8 +11,8 @@ namespace gpuq::cli {
 namespace {
 
 const std::vector<std::string> k_names = {
-    "state_dir",       "cluster", "container",     "keep", "detach_key", "direct",
-    "credentials_dir", "aklog",   "token_command", "host", "remote",     "host_patience"};
+    "state_dir", "cluster",       "container", "keep",   "detach_key",    "direct",   "credentials_dir",
+    "aklog",     "token_command", "host",      "remote", "host_patience", "transport"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -99,6 +99,26 @@ Result<std::optional<std::chrono::seconds>> time_in(const yaml::Node& root, cons
     return std::optional<std::chrono::seconds>{*time};
 }
 
+Result<std::string> transport_from(const std::string& text)
+{
+    if (text != "auto" && text != "libssh" && text != "openssh") {
+        return fail(Error::Kind::usage,
+                    fmt::format("transport: '{}' is not auto, libssh or openssh", text));
+    }
+    return text;
+}
+
+Result<std::optional<std::string>> transport_in(const yaml::Node& root)
+{
+    TRY_ASSIGN(auto text, text_in(root, "transport"));
+    if (text) {
+        if (const auto known = transport_from(*text); !known) {
+            return yaml::error_at(*root.find("transport"), known.error().text);
+        }
+    }
+    return text;
+}
+
 /// The value of a variable; nothing if it is unset or empty.
 std::optional<std::string> variable(const SettingSources& sources, const std::string& name)
 {
@@ -146,6 +166,9 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
             return fail(Error::Kind::usage, "GPUQ_HOST_PATIENCE: " + time.error().text);
         }
         settings.host_patience = *time;
+    }
+    if (const auto text = variable(sources, "GPUQ_TRANSPORT")) {
+        TRY_ASSIGN(settings.transport, transport_from(*text));
     }
     if (const auto text = variable(sources, "GPUQ_DETACH_KEY")) {
         TRY_ASSIGN(settings.detach_key, detach_key_from(*text));
@@ -195,6 +218,7 @@ Settings over(Settings upper, const Settings& lower)
     upper.host = upper.host ? upper.host : lower.host;
     upper.remote_program = upper.remote_program ? upper.remote_program : lower.remote_program;
     upper.host_patience = upper.host_patience ? upper.host_patience : lower.host_patience;
+    upper.transport = upper.transport ? upper.transport : lower.transport;
     return upper;
 }
 
@@ -217,6 +241,7 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.host, text_in(root, "host"));
     TRY_ASSIGN(settings.remote_program, text_in(root, "remote"));
     TRY_ASSIGN(settings.host_patience, time_in(root, "host_patience"));
+    TRY_ASSIGN(settings.transport, transport_in(root));
     return settings;
 }
 

@@ -13,6 +13,7 @@
 #include "io/descriptor.h"
 #include "remote/client.h"
 #include "remote/forward.h"
+#include "remote/libssh/transport.h"
 #include "remote/peer_data.h"
 #include "remote/verb_process.h"
 #include "term/raw_terminal.h"
@@ -391,6 +392,14 @@ Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
     return {};
 }
 
+remote::TransportChoice transport_of(const Settings& settings)
+{
+    const std::string choice = settings.transport.value_or("auto");
+    return choice == "libssh"    ? remote::TransportChoice::libssh
+           : choice == "openssh" ? remote::TransportChoice::openssh
+                                 : remote::TransportChoice::automatic;
+}
+
 } // namespace
 
 Result<int> run_on_host(const HostCall& call, Services& services)
@@ -467,8 +476,11 @@ Result<int> run_on_host(const HostCall& call, Services& services)
                                      place.directory.empty() ? "~" : sanitised(place.directory)));
     }
     TRY_ASSIGN(std::string gpuq, services.program());
-    remote::SshTransport transport(ssh, std::move(gpuq));
+    remote::HostTransport transport(transport_of(settings), ssh, std::move(gpuq));
     auto status = remote::Client(std::move(options), transport, ui).run();
+    if (call.verb == "doctor") {
+        ui.print_message(fmt::format("connected to {} by {}", place.host, transport.description()));
+    }
     if (call.ssh_config && status && *status == 0) {
         if (!target) {
             return fail(Error::Kind::internal,

@@ -56,12 +56,22 @@ TEST(Settings, SayWhichLoginHostIsMeant)
     EXPECT_FALSE(load_settings(from({{"GPUQ_HOST_PATIENCE", "long"}}, files)));
 }
 
+TEST(Settings, ChooseATransport)
+{
+    const Texts files = {{k_site_config, "transport: openssh\n"}};
+    EXPECT_EQ(load_settings(from({}, files))->transport, "openssh");
+    EXPECT_EQ(load_settings(from({{"GPUQ_TRANSPORT", "libssh"}}, files))->transport, "libssh");
+    EXPECT_FALSE(load_settings(from({{"GPUQ_TRANSPORT", "ssh"}}, files)));
+    EXPECT_EQ(settings_in("transport: mosh\n", "c.yaml").error().text,
+              "c.yaml:1:12: transport: 'mosh' is not auto, libssh or openssh");
+}
+
 TEST(Settings, NameTheNearestOneForAMistake)
 {
     EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
               "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
               "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, aklog, "
-              "token_command, host, remote, host_patience");
+              "token_command, host, remote, host_patience, transport");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container must be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "remote/libssh/library.h"
+#include "remote/libssh/plan.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace gpuq::remote {
+
+/// What known_hosts contains about one host.
+struct KnownHost {
+    struct Key {
+        SshKey key;
+        std::string file;
+        std::size_t line = 0;
+    };
+    std::vector<Key> keys;
+    /// A line with @cert-authority or @revoked is about the host, which libssh cannot evaluate.
+    bool has_markers = false;
+};
+/// Reads plan.known_hosts; libssh itself would read only one file of each kind and does not report
+/// lines. Files that cannot be read are skipped, as by ssh. If the first of plan.known_as has no
+/// key, the next one counts.
+KnownHost known_host(const Libssh& ssh, const SshPlan& plan);
+
+/// plan.host_keys with the algorithms of the known keys first, so that the host shows a key that
+/// can be compared.
+std::string preferred_host_keys(const Libssh& ssh, const SshPlan& plan, const KnownHost& known);
+
+struct HostKeyCheck {
+    enum class Is { known, changed, unknown } is = Is::unknown;
+    std::string where; ///< `FILE:LINE` of the other key of the same type, if `changed`
+};
+HostKeyCheck check_host_key(const Libssh& ssh, const KnownHost& known, const SshKey& key);
+
+} // namespace gpuq::remote

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "io/descriptor.h"
+#include "remote/libssh/library.h"
+#include "remote/libssh/plan.h"
+#include "remote/libssh/questions.h"
+#include "remote/ssh_arguments.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace gpuq::remote {
+
+/// A session on which the user is logged in, with a channel on which nothing was requested yet. The
+/// session owns the channel.
+struct LoggedIn {
+    SshSession session;
+    ssh_channel channel = nullptr;
+};
+struct LoginFailure {
+    Verdict verdict;
+    /// Why OpenSSH may succeed, or must deal with the user: to follow "OpenSSH, since". Empty: it
+    /// would fail as well.
+    std::string openssh_because;
+};
+
+/// A connection to a host and a login on it, by the means in its plan. For a single use, by a
+/// thread of its own: name services, Kerberos, a key agent and the user may take any time.
+class SshLogin {
+public:
+    /// `socket`: connected to the host's ssh server by a ProxyCommand; none: connects over TCP.
+    /// `messages`: receives what the host says before and during the login; nothing blocks on it.
+    /// `asker`: null if no questions may be asked. A login that OpenSSH can complete without
+    /// questions asks none.
+    struct Request {
+        SshCommand command; ///< host, attempt, interactive
+        SshPlan plan;
+        Descriptor socket;
+        Descriptor messages;
+        std::unique_ptr<Asker> asker;
+        bool may_use_openssh = false; ///< if this login fails
+    };
+    SshLogin(const Libssh& ssh, Request request);
+
+    /// Blocks.
+    std::variant<LoggedIn, LoginFailure> run();
+    /// Makes run() fail soon, unless it waits for a name server, a KDC or a key agent. Any thread.
+    void cancel();
+    Asker* asker() { return m_request.asker.get(); }
+
+private:
+    using Failed = std::optional<LoginFailure>;
+
+    Failed connect();
+    Failed connect_over_tcp();
+    bool connect_to(const struct addrinfo& address, std::string& why_not);
+    Failed begin_session();
+    bool set(ssh_options_e option, const void* value);
+    Failed set_options();
+    Failed check_host();
+    Failed log_in();
+    Failed denied();
+    Failed broken(std::string_view reason);
+    Failed needs_openssh(std::string reason, Error error);
+
+    int try_method(const std::string& method);
+    int try_keys();
+    int try_key_files();
+    int try_encrypted_key_files();
+    int try_encrypted(const std::string& file);
+    int try_agent();
+    int use(SshKey key, const std::string& certificate);
+    int ask_interactively();
+    int answer_round();
+    int try_password();
+    std::optional<std::string> ask(const std::string& text, bool echo);
+    void show(std::string_view text);
+    std::string error_text() const;
+
+    const Libssh& m_ssh;
+    Request m_request;
+    const SshPlan& m_plan;
+    SshSession m_session;
+    std::size_t m_next_file = 0; ///< of plan.identities
+    std::vector<std::string> m_encrypted;
+    bool m_agent_tried = false;
+    bool m_refused_to_answer = false;
+    bool m_has_answered = false;
+    int m_questions = 0;
+    std::string m_only_openssh; ///< a means of login that libssh has left out
+
+    std::mutex m_mutex;     ///< for:
+    Descriptor m_to_cancel; ///< the socket
+    std::atomic<bool> m_cancelled{false};
+    Descriptor m_cancel_event;
+};
+
+} // namespace gpuq::remote
