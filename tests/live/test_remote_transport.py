@@ -189,7 +189,9 @@ def test_names_in_known_hosts(person, transport):
         works(login)
         known.write_text(f"other {kind} {text}\n{name} {kind} {other}\n")
         refused(login, f"has changed (in {known}:2)", "another machine may be answering")
-        for lines in ([f"{name},!{name} {kind} {text}"], [f"other {kind} {text}"], [f"[127.0.0.1]:1 {kind} {text}"], []):
+        known.write_text(f"{name},!{name} {kind} {text}\n")
+        refused(login, "!NAME" if transport == "libssh" else "is not known on this machine")
+        for lines in ([f"other {kind} {text}"], [f"[127.0.0.1]:1 {kind} {text}"], []):
             known.write_text("\n".join(lines) + "\n")
             refused(login, "is not known on this machine")
         second = login.folder / "second"
@@ -329,7 +331,7 @@ def test_auto_goes_to_openssh_where_libssh_fails(person):
             known = (login.folder / "known_hosts").read_text()
             kind, text, *_ = (folder / "ca.pub").read_text().split()
             (login.folder / "known_hosts").write_text(f"@cert-authority * {kind} {text}\n{known}")
-            assert chosen(login) == "OpenSSH, since known_hosts has @cert-authority or @revoked for the host"
+            assert chosen(login) == "OpenSSH, since known_hosts has @cert-authority, @revoked or !NAME for the host"
             login.env["GPUQ_TRANSPORT"] = "libssh"
             refused(login, "which libssh can't evaluate")
             (login.folder / "known_hosts").write_text(known)

@@ -41,8 +41,11 @@ void read_file(const Libssh& ssh, const std::string& file, const std::string& ho
         }
         if (text.front() == '@') {
             const std::string rest(trimmed(cut(text, ' ').second));
-            found.has_markers = found.has_markers || key_in(ssh, rest, host).has_value();
+            found.is_special = found.is_special || key_in(ssh, rest, host).has_value();
         } else if (auto key = key_in(ssh, std::string(text), host); key && *key) {
+            const std::string_view names = cut(text, ' ').first;
+            found.is_special =
+                found.is_special || names.find('!') != std::string_view::npos;
             found.keys.push_back({*std::move(key), file, number});
         }
     }

@@ -18,8 +18,9 @@ struct KnownHost {
         std::size_t line = 0;
     };
     std::vector<Key> keys;
-    /// A line with @cert-authority or @revoked is about the host, which libssh cannot evaluate.
-    bool has_markers = false;
+    /// A line with @cert-authority, @revoked or a negated name (`!NAME`) may be about the host, which
+    /// libssh cannot evaluate.
+    bool is_special = false;
 };
 /// Reads plan.known_hosts; libssh itself would read only one file of each kind and does not report
 /// lines. Files that cannot be read are skipped, as by ssh. If the first of plan.known_as has no

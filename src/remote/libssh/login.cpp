@@ -317,11 +317,11 @@ SshLogin::Failed SshLogin::check_host()
     const SshKey key(shown);
     const KnownHost known = known_host(m_ssh, m_plan);
     const HostKeyCheck check = check_host_key(m_ssh, known, key);
-    if (known.has_markers) {
-        return needs_openssh("known_hosts has @cert-authority or @revoked for the host",
+    if (known.is_special) {
+        return needs_openssh("known_hosts has @cert-authority, @revoked or !NAME for the host",
                              fail(Error::Kind::denied,
-                                  fmt::format("known_hosts has @cert-authority or @revoked for {}, "
-                                              "which libssh can't evaluate",
+                                  fmt::format("known_hosts has @cert-authority, @revoked or !NAME "
+                                              "for {}, which libssh can't evaluate",
                                               sanitised(host))));
     }
     if (check.is == HostKeyCheck::Is::changed) {

@@ -93,12 +93,18 @@ TEST_F(KnownHosts, AreSearchedForTheBestName)
     EXPECT_EQ(check(k_one).is, HostKeyCheck::Is::changed);
 }
 
-TEST_F(KnownHosts, ReportMarkersForTheHostOnly)
+TEST_F(KnownHosts, ReportForTheHostWhatLibsshCannotEvaluate)
 {
     add_file("@cert-authority *.example.org " + k_one + "\n");
-    EXPECT_FALSE(known_host(*ssh, plan).has_markers);
+    EXPECT_FALSE(known_host(*ssh, plan).is_special);
+    add_file("a,!a " + k_other + "\n");
+    EXPECT_FALSE(known_host(*ssh, plan).is_special);
+    add_file("*,!login " + k_other + "\n");
+    EXPECT_TRUE(known_host(*ssh, plan).is_special);
+    plan.known_hosts.pop_back();
+    EXPECT_FALSE(known_host(*ssh, plan).is_special);
     add_file("@revoked login " + k_other + "\n");
-    EXPECT_TRUE(known_host(*ssh, plan).has_markers);
+    EXPECT_TRUE(known_host(*ssh, plan).is_special);
 }
 
 TEST_F(KnownHosts, DecideWhichKeyTheHostShallShow)
