@@ -79,16 +79,15 @@ Subprocess child_plan(std::vector<std::string> arguments, std::vector<int> strea
 
 constexpr int k_null = Subprocess::k_null;
 
-/// Output of a command, until it ends or `k_question` has passed.
-std::string printed_by(std::vector<std::string> arguments)
+} // namespace
+
+std::string printed_by_ssh(std::vector<std::string> arguments)
 {
     const auto finished =
         run(child_plan(std::move(arguments), {k_null, k_null, k_null}, {}),
             {.streams = Capture::Streams::output, .most = k_most_facts, .limit = k_question});
     return finished ? finished->out : "";
 }
-
-} // namespace
 
 SshTransport::~SshTransport()
 {
@@ -100,12 +99,12 @@ Result<std::string> SshTransport::configuration()
     if (m_configuration) {
         return *m_configuration;
     }
-    m_configuration = printed_by(ssh_question(m_command, false));
+    m_configuration = printed_by_ssh(ssh_question(m_command, false));
     m_command.facts = ssh_facts_from(*m_configuration);
     if (m_command.facts.without_streams.empty()) {
         return *m_configuration;
     }
-    const SshFacts ours = ssh_facts_from(printed_by(ssh_question(m_command, true)));
+    const SshFacts ours = ssh_facts_from(printed_by_ssh(ssh_question(m_command, true)));
     if (!ours.without_streams.empty()) { // set by an option in GPUQ_SSH
         return fail(Error::Kind::usage,
                     fmt::format("GPUQ_SSH sets '{}', but gpuq needs ssh's standard streams: remove "

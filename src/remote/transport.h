@@ -53,6 +53,10 @@ public:
     virtual Verdict classify(const SshEnd& end) const = 0;
 };
 
+/// Output of an ssh that asks no questions, `ssh -G` for example, until it ends or 3 seconds have
+/// passed; empty if it can't be started.
+std::string printed_by_ssh(std::vector<std::string> arguments);
+
 /// OpenSSH's client as a child process: it uses ~/.ssh/config and asks the user itself.
 class SshTransport : public Transport {
 public:

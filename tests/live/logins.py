@@ -148,7 +148,8 @@ class Login:
         # A laptop: no cluster, no state directory.
         self.env = {name: value for name, value in plain_environment().items() if name != "LC_ALL"}
         self.env |= {"HOME": str(self.folder), "GPUQ_SSH": f"ssh -F {self.folder}/ssh_config",
-                     "GPUQ_REMOTE": str(person.cluster.binary)}
+                     "GPUQ_REMOTE": str(person.cluster.binary),
+                     "GPUQ_TRANSPORT": os.environ.get("GPUQ_TRANSPORT", "auto")}  # the soak test chooses each
 
     def start(self, host_key="host_key"):
         settings = " ".join(shlex.quote(f"{name}={value}") for name, value in self.there.items())

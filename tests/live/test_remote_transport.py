@@ -237,6 +237,50 @@ def test_a_proxy_command(person, transport):
         refused(login, "login: ", code=120)
 
 
+def jumps_to(login, name, jump):
+    """An alias for a jump host in the laptop's configuration."""
+    with (login.folder / "ssh_config").open("a") as config:
+        config.write(f"Host {name}\n HostName 127.0.0.1\n Port {jump.proxy.port}\n IdentityFile {jump.folder}/user_key\n"
+                     f" IdentitiesOnly yes\n UserKnownHostsFile {jump.folder}/known_hosts\n HostKeyAlias login\n")
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_jump_hosts(person, transport):
+    with short_folder() as one, short_folder() as two, login_host(person, one) as near, login_host(person, two) as far, \
+            reachable(person, transport) as login:
+        jumps_to(login, "near", near)
+        jumps_to(login, "far", far)
+        plain = (login.folder / "ssh_config").read_text()
+        user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
+        for jump, connections in (("far", (0, 1)), (f"{user}@near,far", (1, 1)), (f"near:{near.proxy.port}", (1, 0))):
+            (login.folder / "ssh_config").write_text(plain)
+            configured(login, f"ProxyJump {jump}")
+            before = [len(each.proxy.pairs) for each in (near, far)]
+            works(login)
+            after = [len(each.proxy.pairs) for each in (near, far)]
+            assert tuple(b - a for a, b in zip(before, after)) == connections, jump
+        (login.folder / "ssh_config").write_text(plain)
+        configured(login, "ProxyJump near,far")
+        data = os.urandom(5 << 20)
+        done = login.gpuq("run", "cat", input=data)
+        assert done.returncode == 0 and done.stdout == data, done.stderr
+        with login.begin("run", "sh", "-c", "echo begun; read x; read y; read z; exit 6", stdin=subprocess.PIPE) as child:
+            assert child.stdout.readline() == b"begun\n"
+            for each in (near, far, login):
+                each.cut()
+                child.stdin.write(b"x\n")
+            assert child.wait(60) == 6, child.stderr.read()
+        far.trust("other_key")
+        refused(login, f"the host key of {'far' if transport == 'libssh' else 'login'} has changed (in {far.folder}/known_hosts:1)")
+        far.trust("host_key")
+        (near.folder / "user_key").rename(near.folder / "away")
+        refused(login, "refused the login" if transport == "libssh" else "login")
+        (near.folder / "away").rename(near.folder / "user_key")
+        login.stop()
+        refused(login, "login", code=120)
+        login.start()
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_ipv6_and_a_family_without_an_address(person, transport):
     with reachable(person, transport, address="::1") as login:

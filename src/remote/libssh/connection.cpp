@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/libssh/connection.h"
 
+#include "remote/libssh/thread.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -54,23 +54,11 @@ Result<std::shared_ptr<LibsshConnection>> LibsshConnection::begin(const Libssh& 
                                                                   Descriptor errors)
 {
     auto task = std::make_shared<Task>(ssh, std::move(request));
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before); // signals are for the main thread
-    std::optional<Error> error;
-    try {
-        std::thread([task] {
-            task->result = task->login.run();
-            const std::uint64_t one = 1;
-            (void)!::write(task->done.get(), &one, sizeof one);
-        }).detach();
-    } catch (const std::system_error& failure) {
-        error = fail(Error::Kind::io, std::string("can't start a thread: ") + failure.what());
-    }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (error) {
-        return *std::move(error);
-    }
+    TRY(start_thread([task] {
+        task->result = task->login.run();
+        const std::uint64_t one = 1;
+        (void)!::write(task->done.get(), &one, sizeof one);
+    }));
     return std::shared_ptr<LibsshConnection>(new LibsshConnection(
         ssh, std::move(task), std::move(command), std::move(errors)));
 }
@@ -305,6 +293,7 @@ void LibsshConnection::close()
     m_ssh.disconnect(m_session.get());
     m_session.reset();
     m_channel = nullptr;
+    m_task->login.wait_for_relays(k_to_cancel_ms);
 }
 
 } // namespace gpuq::remote

@@ -77,6 +77,7 @@ const char* load_functions(void* library, Libssh& found)
     from.take("ssh_channel_new", found.channel_new);
     from.take("ssh_channel_free", found.channel_free);
     from.take("ssh_channel_open_session", found.channel_open_session);
+    from.take("ssh_channel_open_forward", found.channel_open_forward);
     from.take("ssh_channel_request_exec", found.channel_request_exec);
     from.take("ssh_channel_is_closed", found.channel_is_closed);
     from.take("ssh_channel_window_size", found.channel_window_size);

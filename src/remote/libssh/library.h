@@ -58,6 +58,7 @@ struct Libssh {
     decltype(&::ssh_channel_new) channel_new;
     decltype(&::ssh_channel_free) channel_free;
     decltype(&::ssh_channel_open_session) channel_open_session;
+    decltype(&::ssh_channel_open_forward) channel_open_forward;
     decltype(&::ssh_channel_request_exec) channel_request_exec;
     decltype(&::ssh_channel_is_closed) channel_is_closed;
     decltype(&::ssh_channel_window_size) channel_window_size;

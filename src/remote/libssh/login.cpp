@@ -114,27 +114,52 @@ SshLogin::SshLogin(const Libssh& ssh, Request request)
 
 std::variant<LoggedIn, LoginFailure> SshLogin::run()
 {
+    ssh_channel channel = nullptr;
+    Failed failed;
     for (const auto step : {&SshLogin::connect, &SshLogin::begin_session, &SshLogin::check_host,
                             &SshLogin::log_in}) {
-        if (Failed failed = (this->*step)()) {
-            const std::lock_guard lock(m_mutex);
-            m_to_cancel.reset();
-            m_session.reset();
-            return *std::move(failed);
-        }
+        failed = failed ? std::move(failed) : (this->*step)();
     }
-    const ssh_channel channel = m_ssh.channel_new(m_session.get());
-    if (channel == nullptr || m_ssh.channel_open_session(channel) != SSH_OK) {
-        LoginFailure failure = *broken(error_text());
+    failed = failed ? std::move(failed) : open_channel(channel);
+    if (failed) {
         m_session.reset();
-        return failure;
+        return *std::move(failed);
     }
     return LoggedIn{std::move(m_session), channel};
+}
+
+SshLogin::Failed SshLogin::open_channel(ssh_channel& channel)
+{
+    channel = m_ssh.channel_new(m_session.get());
+    if (channel == nullptr) {
+        return broken("out of memory");
+    }
+    if (const auto& to = m_request.forwards_to) {
+        if (m_ssh.channel_open_forward(channel, to->host.c_str(), to->port, "127.0.0.1", 0) !=
+            SSH_OK) {
+            return broken(fmt::format("can't connect to {} port {}: {}", sanitised(to->host),
+                                      to->port, error_text()));
+        }
+        return std::nullopt;
+    }
+    return m_ssh.channel_open_session(channel) == SSH_OK ? std::nullopt : broken(error_text());
+}
+
+void SshLogin::wait_for_relays(int milliseconds) const
+{
+    if (m_relay_done) {
+        pollfd wait{m_relay_done->get(), POLLIN, 0};
+        (void)::poll(&wait, 1, milliseconds);
+        m_request.jump->wait_for_relays(milliseconds);
+    }
 }
 
 void SshLogin::cancel()
 {
     m_cancelled = true;
+    if (m_request.jump) {
+        m_request.jump->cancel();
+    }
     if (m_request.asker) {
         m_request.asker->cancel();
     }
@@ -175,13 +200,29 @@ void SshLogin::show(std::string_view text)
 SshLogin::Failed SshLogin::connect()
 {
     if (!m_request.socket) {
-        if (Failed failed = connect_over_tcp()) {
+        if (Failed failed = m_request.jump ? connect_by_jump() : connect_over_tcp()) {
             return failed;
         }
     }
     const std::lock_guard lock(m_mutex);
     m_to_cancel.reset(::fcntl(m_request.socket.get(), F_DUPFD_CLOEXEC, 0));
     return m_cancelled || !m_to_cancel ? broken("cancelled") : std::nullopt;
+}
+
+SshLogin::Failed SshLogin::connect_by_jump()
+{
+    auto result = m_request.jump->run();
+    if (auto* const failure = std::get_if<LoginFailure>(&result)) {
+        return std::move(*failure);
+    }
+    auto relayed = relay(m_ssh, std::move(std::get<LoggedIn>(result)));
+    if (!relayed) {
+        return broken(relayed.error().text);
+    }
+    m_request.socket = std::move(relayed->socket);
+    m_relay_done = std::move(relayed->done);
+    set_nonblocking(m_request.socket.get());
+    return std::nullopt;
 }
 
 SshLogin::Failed SshLogin::connect_over_tcp()

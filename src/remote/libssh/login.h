@@ -5,23 +5,19 @@
 #include "remote/libssh/library.h"
 #include "remote/libssh/plan.h"
 #include "remote/libssh/questions.h"
+#include "remote/libssh/relay.h"
 #include "remote/ssh_arguments.h"
 
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 
 namespace gpuq::remote {
 
-/// A session on which the user is logged in, with a channel on which nothing was requested yet. The
-/// session owns the channel.
-struct LoggedIn {
-    SshSession session;
-    ssh_channel channel = nullptr;
-};
 struct LoginFailure {
     Verdict verdict;
     /// Why OpenSSH may succeed, or must deal with the user: to follow "OpenSSH, since". Empty: it
@@ -33,16 +29,24 @@ struct LoginFailure {
 /// thread of its own: name services, Kerberos, a key agent and the user may take any time.
 class SshLogin {
 public:
-    /// `socket`: connected to the host's ssh server by a ProxyCommand; none: connects over TCP.
+    /// `jump`: a login on a jump host that forwards to this one; null: none. `socket`: connected to
+    /// the host's ssh server by a ProxyCommand; none: connects over TCP. `forwards_to`: set if this
+    /// is a jump host.
     /// `messages`: receives what the host says before and during the login; nothing blocks on it.
     /// `asker`: null if no questions may be asked. A login that OpenSSH can complete without
     /// questions asks none.
     struct Request {
         SshCommand command; ///< host, attempt, interactive
         SshPlan plan;
+        std::unique_ptr<SshLogin> jump;
         Descriptor socket;
+        struct Target {
+            std::string host;
+            std::uint16_t port = 0;
+        };
+        std::optional<Target> forwards_to;
         Descriptor messages;
-        std::unique_ptr<Asker> asker;
+        std::shared_ptr<Asker> asker;
         bool may_use_openssh = false; ///< if this login fails
     };
     SshLogin(const Libssh& ssh, Request request);
@@ -52,11 +56,14 @@ public:
     /// Makes run() fail soon, unless it waits for a name server, a KDC or a key agent. Any thread.
     void cancel();
     Asker* asker() { return m_request.asker.get(); }
+    /// When its session is closed: waits at most this long for the threads of jump hosts.
+    void wait_for_relays(int milliseconds) const;
 
 private:
     using Failed = std::optional<LoginFailure>;
 
     Failed connect();
+    Failed connect_by_jump();
     Failed connect_over_tcp();
     bool connect_to(const struct addrinfo& address, std::string& why_not);
     Failed begin_session();
@@ -64,6 +71,7 @@ private:
     Failed set_options();
     Failed check_host();
     Failed log_in();
+    Failed open_channel(ssh_channel& channel);
     Failed denied();
     Failed broken(std::string_view reason);
     Failed needs_openssh(std::string reason, Error error);
@@ -86,6 +94,7 @@ private:
     Request m_request;
     const SshPlan& m_plan;
     SshSession m_session;
+    std::shared_ptr<Descriptor> m_relay_done; ///< of the jump host
     std::size_t m_next_file = 0; ///< of plan.identities
     std::vector<std::string> m_encrypted;
     bool m_agent_tried = false;

@@ -76,7 +76,6 @@ struct Unsupported {
 constexpr std::array k_unsupported = {
     Unsupported{"controlmaster", "ControlMaster"},
     Unsupported{"pkcs11provider", "PKCS11Provider"},
-    Unsupported{"proxyjump", "ProxyJump"},
     Unsupported{"proxyusefdpass", "ProxyUseFdpass"},
     Unsupported{"knownhostscommand", "KnownHostsCommand"},
     Unsupported{"revokedhostkeys", "RevokedHostKeys"},
@@ -255,6 +254,7 @@ Result<void> read_destination(SshPlan& plan, const Configuration& configuration,
         }
         TRY_ASSIGN(plan.proxy_command, expanded_command(command, plan, sources));
     }
+    plan.proxy_jump = configuration.value("proxyjump");
     plan.control_path = configuration.value("controlpath");
     return {};
 }
@@ -298,6 +298,38 @@ Result<void> read_login(SshPlan& plan, const Configuration& configuration,
 }
 
 } // namespace
+
+Result<std::vector<Hop>> hops_in(std::string_view proxy_jump)
+{
+    std::vector<Hop> hops;
+    for (const std::string_view text : split(proxy_jump, ",")) {
+        const std::size_t at = text.rfind('@');
+        Hop hop;
+        std::string_view place = text;
+        if (at != std::string_view::npos) {
+            hop.user = text.substr(0, at);
+            place = text.substr(at + 1);
+        }
+        const std::size_t bracket = place.find(']');
+        const std::size_t colon =
+            place.find(':', place.starts_with('[') && bracket < place.size() ? bracket : 0);
+        if (colon != std::string_view::npos) {
+            hop.port = place.substr(colon + 1);
+            place = place.substr(0, colon);
+        }
+        hop.host = place.starts_with('[') && place.ends_with(']')
+                       ? place.substr(1, place.size() - 2)
+                       : place;
+        const bool is_number = std::all_of(hop.port.begin(), hop.port.end(),
+                                           [](char c) { return c >= '0' && c <= '9'; });
+        if (!is_plain_name(hop.host) || !is_number || (at == 0) ||
+            (!hop.user.empty() && !is_plain_name(hop.user))) {
+            return needs_openssh(fmt::format("the ProxyJump {}", sanitised(text)));
+        }
+        hops.push_back(std::move(hop));
+    }
+    return hops;
+}
 
 Result<SshPlan> plan_from(std::string_view text, const PlanSources& sources)
 {

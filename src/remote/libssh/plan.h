@@ -19,7 +19,8 @@ struct SshPlan {
     std::uint16_t port = 22;
     enum class Family { any, ipv4, ipv6 } family = Family::any;
     std::chrono::seconds connect_timeout{10};
-    std::string proxy_command; ///< for a shell; empty: a connection over TCP
+    std::string proxy_command; ///< for a shell; empty: none
+    std::string proxy_jump;    ///< for hops_in(); empty: none
     std::string control_path;  ///< socket of a shared connection that may exist; empty: none
 
     std::vector<std::string> known_as;    ///< the host's names in known_hosts, the best first
@@ -39,6 +40,14 @@ struct SshPlan {
     int tries = 3;                                     ///< per password or passphrase
     bool operator==(const SshPlan&) const = default;
 };
+
+/// A jump host as the user names it: to be configured by `ssh -G` itself.
+struct Hop {
+    std::string user, host, port; ///< user and port may be empty
+    bool operator==(const Hop&) const = default;
+};
+/// The jump hosts of ProxyJump, the nearest one first. `missing` for what only OpenSSH can read.
+Result<std::vector<Hop>> hops_in(std::string_view proxy_jump);
 
 /// What the configuration does not contain.
 struct PlanSources {

@@ -82,7 +82,45 @@ std::string HostTransport::description() const
     return "OpenSSH, since " + m_why_not_libssh;
 }
 
-Result<SshPlan> HostTransport::plan(Attempt attempt, bool alone)
+/// Adds the jump hosts that lead to a host, before that host itself. As with OpenSSH, the first of
+/// them may need jump hosts of its own.
+Result<void> HostTransport::add_hops(const std::string& proxy_jump, Way& way)
+{
+    constexpr std::size_t k_most_hops = 8;
+    const std::vector<std::string>& ssh = m_openssh.command().ssh;
+    const bool is_plain = ssh.size() == 1 || (ssh.size() == 3 && ssh[1] == "-F");
+    if (!is_plain) { // which options are for the host, and which for every hop?
+        return fail(Error::Kind::missing, "GPUQ_SSH has options, and a jump host is needed");
+    }
+    TRY_ASSIGN(const std::vector<Hop> hops, hops_in(proxy_jump));
+    for (std::size_t i = 0; i < hops.size(); ++i) {
+        const Hop& hop = hops[i];
+        std::vector<std::string> question = ssh;
+        question.emplace_back("-G");
+        if (!hop.user.empty()) {
+            question.insert(question.end(), {"-l", hop.user});
+        }
+        if (!hop.port.empty()) {
+            question.insert(question.end(), {"-p", hop.port});
+        }
+        question.insert(question.end(), {"--", hop.host});
+        TRY_ASSIGN(SshPlan plan, plan_from(printed_by_ssh(std::move(question)),
+                                           {home_of_user(), variable("SSH_AUTH_SOCK"), hop.host}));
+        if (i == 0 && !plan.proxy_jump.empty() && way.size() < k_most_hops) {
+            TRY(add_hops(plan.proxy_jump, way));
+        }
+        if (i > 0) {
+            plan.proxy_command.clear();
+        }
+        if (way.size() >= k_most_hops) {
+            return fail(Error::Kind::missing, "there are too many jump hosts");
+        }
+        way.push_back({hop.host, std::move(plan)});
+    }
+    return {};
+}
+
+Result<HostTransport::Way> HostTransport::plan(Attempt attempt, bool alone)
 {
     if (!m_openssh_because.empty()) {
         return fail(Error::Kind::missing, m_openssh_because);
@@ -95,13 +133,20 @@ Result<SshPlan> HostTransport::plan(Attempt attempt, bool alone)
     const std::string& host = m_openssh.command().host;
     TRY_ASSIGN(SshPlan plan, plan_from(configuration, {home_of_user(), variable("SSH_AUTH_SOCK"),
                                                        host.substr(host.rfind('@') + 1)}));
-    if (!alone && is_live(plan.control_path)) {
-        return fail(Error::Kind::missing, "a shared connection (ControlPath) exists");
+    Way way;
+    if (!plan.proxy_jump.empty()) {
+        TRY(add_hops(plan.proxy_jump, way));
     }
-    if (attempt == Attempt::asked) {
-        plan.tries = 1; // one answer per Enter, so that no account gets locked
+    way.push_back({host, std::move(plan)});
+    for (Stop& each : way) {
+        if (!alone && is_live(each.plan.control_path)) {
+            return fail(Error::Kind::missing, "a shared connection (ControlPath) exists");
+        }
+        if (attempt == Attempt::asked) {
+            each.plan.tries = 1; // one answer per Enter, so that no account gets locked
+        }
     }
-    return plan;
+    return way;
 }
 
 Result<Transport::Streams> HostTransport::connect(Attempt attempt, bool alone,
@@ -129,27 +174,39 @@ Result<Transport::Streams> HostTransport::connect(Attempt attempt, bool alone,
     return m_openssh.connect(attempt, alone, first);
 }
 
-Result<Transport::Streams> HostTransport::connect_by_libssh(SshPlan plan, Attempt attempt,
+Result<Transport::Streams> HostTransport::connect_by_libssh(Way way, Attempt attempt,
                                                             std::string_view first)
 {
     TRY_ASSIGN(const Libssh* const ssh, libssh());
     TRY_ASSIGN(Pipe errors, make_pipe());
     set_nonblocking(errors.write.get());
-    SshLogin::Request request;
-    if (!plan.proxy_command.empty()) {
-        TRY_ASSIGN(request.socket, start_proxy(plan, attempt, errors.write.get()));
-    }
-    request.command = m_openssh.command();
-    request.command.attempt = attempt;
+    std::shared_ptr<Asker> asker;
     if (attempt == Attempt::asked) {
-        request.asker = std::make_unique<QuestionBox>();
-    } else if (attempt == Attempt::first && request.command.interactive && !plan.batch) {
-        request.asker = std::make_unique<TerminalAsker>();
+        asker = std::make_shared<QuestionBox>();
+    } else if (attempt == Attempt::first && m_openssh.command().interactive) {
+        asker = std::make_shared<TerminalAsker>();
     }
-    request.may_use_openssh =
-        m_choice == TransportChoice::automatic && attempt == Attempt::first;
-    request.messages.reset(::fcntl(errors.write.get(), F_DUPFD_CLOEXEC, 0));
-    request.plan = std::move(plan);
+    SshLogin::Request request;
+    std::unique_ptr<SshLogin> jump;
+    for (std::size_t i = 0; i < way.size(); ++i) {
+        request = SshLogin::Request();
+        request.jump = std::move(jump);
+        request.plan = std::move(way[i].plan);
+        if (!request.plan.proxy_command.empty()) {
+            TRY_ASSIGN(request.socket, start_proxy(request.plan, attempt, errors.write.get()));
+        }
+        request.command = m_openssh.command();
+        request.command.host = way[i].name;
+        request.command.attempt = attempt;
+        request.asker = request.plan.batch ? nullptr : asker;
+        request.may_use_openssh =
+            m_choice == TransportChoice::automatic && attempt == Attempt::first;
+        request.messages.reset(::fcntl(errors.write.get(), F_DUPFD_CLOEXEC, 0));
+        if (i + 1 < way.size()) {
+            request.forwards_to = {way[i + 1].plan.host, way[i + 1].plan.port};
+            jump = std::make_unique<SshLogin>(*ssh, std::move(request));
+        }
+    }
     std::string command = request.command.program + " serve";
     if (const std::string early = wire::remote::escape_argument(first);
         !early.empty() && early.size() <= wire::remote::k_longest_argument) {

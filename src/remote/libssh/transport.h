@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 namespace gpuq::remote {
 
@@ -40,9 +41,16 @@ public:
     std::string description() const;
 
 private:
-    /// Data of a connection by libssh, or why it is not possible.
-    Result<SshPlan> plan(Attempt attempt, bool alone);
-    Result<Streams> connect_by_libssh(SshPlan plan, Attempt attempt, std::string_view first);
+    /// The hosts of a connection by libssh: jump hosts, the nearest one first, and the host itself.
+    struct Stop {
+        std::string name; ///< for messages
+        SshPlan plan;
+    };
+    using Way = std::vector<Stop>;
+    /// `missing`: why libssh is not possible.
+    Result<Way> plan(Attempt attempt, bool alone);
+    Result<void> add_hops(const std::string& proxy_jump, Way& way);
+    Result<Streams> connect_by_libssh(Way way, Attempt attempt, std::string_view first);
     Result<Descriptor> start_proxy(const SshPlan& plan, Attempt attempt, int errors);
     QuestionBox* questions_of_libssh() const;
 

@@ -110,7 +110,7 @@ TEST(SshPlan, ExpandsAProxyCommand)
 TEST(SshPlan, LeavesToOpensshWhatOnlyThatCanDo)
 {
     for (const std::string line :
-         {"controlmaster auto", "pkcs11provider /usr/lib/p.so", "proxyjump bastion",
+         {"controlmaster auto", "pkcs11provider /usr/lib/p.so",
           "knownhostscommand /usr/bin/keys", "revokedhostkeys /etc/ssh/revoked",
           "verifyhostkeydns yes", "checkhostip yes", "gssapikeyexchange yes",
           "gssapitrustdns yes", "hostbasedauthentication yes", "forwardagent yes",
@@ -123,7 +123,23 @@ TEST(SshPlan, LeavesToOpensshWhatOnlyThatCanDo)
         EXPECT_EQ(plan.error().kind, Error::Kind::missing);
         EXPECT_NE(plan.error().text, "");
     }
-    EXPECT_THAT(with("proxyjump bastion").error().text, HasSubstr("ProxyJump"));
+    EXPECT_THAT(with("forwardagent yes").error().text, HasSubstr("ForwardAgent"));
+}
+
+TEST(SshPlan, ReadsJumpHosts)
+{
+    EXPECT_EQ(with("proxyjump bastion")->proxy_jump, "bastion");
+    EXPECT_EQ(with("proxyjump none")->proxy_jump, "");
+    EXPECT_EQ(*hops_in("bastion"), (std::vector<Hop>{{"", "bastion", ""}}));
+    EXPECT_EQ(*hops_in("ada@a.example:2222,b,bob@[fe80::1]:22,[::1]"),
+              (std::vector<Hop>{{"ada", "a.example", "2222"},
+                                {"", "b", ""},
+                                {"bob", "fe80::1", "22"},
+                                {"", "::1", ""}}));
+    for (const std::string text : {"", ",", "a,", "ssh://ada@a:22", "a:b", "@a", "ada@", "-oX=y",
+                                   "a b", "$(id)", "-l@a", "a;b"}) {
+        EXPECT_FALSE(hops_in(text)) << text;
+    }
 }
 
 TEST(SshPlan, NeedsADestination)
