@@ -56,10 +56,16 @@ for word in "$@"; do
     case $word in tests/*) tests=() ;; esac # run these instead
 done
 live() {
-    timeout 45m /usr/bin/python3 -m pytest "${tests[@]}" --timeout 600 -q -o cache_dir="$PWD/build/pytest" "$@"
+    # Interrupted, pytest reports what has failed so far.
+    timeout --signal INT --kill-after 60 45m \
+        /usr/bin/python3 -m pytest "${tests[@]}" --timeout 600 -q -o cache_dir="$PWD/build/pytest" "$@"
 }
 # Live tests mostly wait, so use one worker more than there are cores.
-if ! live -n "$((jobs + 1))" --dist loadfile --durations 5 "$@"; then
+outcome=0
+live -n "$((jobs + 1))" --dist loadfile --durations 20 "$@" || outcome=$?
+if [ $outcome = 124 ]; then
+    failed+=("live: not finished after 45 minutes")
+elif [ $outcome != 0 ]; then
     # Three clusters on two cores can starve each other: only tests that also fail alone count, the others are reported below.
     step "once more, one after the other, what has failed"
     flaky="passed only when tried again alone, see above"

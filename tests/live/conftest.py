@@ -25,6 +25,26 @@ for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and config.option.verbose <= 0:
+        config.pluginmanager.register(FailuresAtOnce(reporter))
+
+
+class FailuresAtOnce:
+    """Names a failed test when it fails: a suite that is killed prints no summary."""
+
+    def __init__(self, reporter):
+        self.reporter = reporter
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.reporter.ensure_newline()
+            self.reporter.write_line(f"failed: {report.nodeid} ({report.duration:.0f} s)")
+
+
 @pytest.fixture(scope="module")
 def cluster(request):
     """The module's cluster; see CLUSTER above."""
