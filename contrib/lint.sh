@@ -42,8 +42,8 @@ printf '%s\0' "${units[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy -p build/li
 # Slurm 24.11 and 26.05. An archive without these suites is no fault of the sources.
 contrib/check-slurm-headers.sh trixie forky || [ $? = 3 ]
 # As a site builds it: some warnings need the optimiser, which preset dev does not use.
-quietly cmake --preset release -B build/optimised -DGPUQ_WERROR=ON -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG"
-quietly cmake --build build/optimised --parallel "$(nproc)"
+quietly cmake --preset optimised
+quietly cmake --build --preset optimised --parallel "$(nproc)"
 # Everything else is linked as an archive: each shared library would be loaded at every start and needed on the node.
 loaded=$(readelf -d build/optimised/bin/gpuq | sed -n 's/.*(NEEDED).*\[\(.*\)\.so.*/\1/p' |
     grep -vxE 'lib(c|m|slurm)|ld-linux.*' || true)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The complete check for a change: installs packages, builds the programs (preset dev) and runs the examples and the live
-# suite on real Slurm clusters started for them. In the time that these leave idle it builds the unit and contract tests
+# The complete check for a change: installs packages, builds the programs as a site does (preset optimised) and runs the
+# examples and the live suite on real Slurm clusters started for them. In the time that these leave idle it builds the unit and contract tests
 # with sanitizers and line counters (preset coverage), checks style and runs the fuzz targets for a minute each; the unit
 # and contract tests run afterwards, by contrib/coverage.sh. Tests with full durations and counts are in contrib/soak.sh.
 # usage: contrib/test.sh [--no-style] [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
-# --no-style: without sanitizers, counters, style and fuzzing, which need the tools of Debian 12: unit and contract tests
-# are of preset dev and run before the live suite.
-# GPUQ_CMAKE: an additional argument for cmake with preset dev.
+# --no-style: without sanitizers, counters, style and fuzzing, which need the tools of Debian 12: everything is of preset
+# dev, and unit and contract tests run before the live suite.
+# GPUQ_CMAKE: an additional argument for cmake.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . contrib/common.sh
@@ -22,12 +22,11 @@ step "looking for the Debian packages it needs"
 contrib/install-packages.sh --tests
 
 failed=()
-step "building (preset dev: every warning an error)"
-cmake --preset dev ${GPUQ_CMAKE:+"$GPUQ_CMAKE"} >/dev/null
-if [ $style = yes ]; then
-    cmake --build --preset dev --parallel "$jobs" --target live_programs
-else
-    cmake --build --preset dev --parallel "$jobs"
+preset=$([ $style = yes ] && echo optimised || echo dev)
+step "building (preset $preset: every warning an error)"
+cmake --preset "$preset" ${GPUQ_CMAKE:+"$GPUQ_CMAKE"} >/dev/null
+cmake --build --preset "$preset" --parallel "$jobs"
+if [ $style = no ]; then
     step "running unit and contract tests"
     # The tests spend half of their time waiting.
     ctest --preset dev --label-exclude live --parallel "$((2 * jobs))" || failed+=("unit")
@@ -57,7 +56,7 @@ for word in "$@"; do
 done
 live() {
     # Interrupted, pytest reports what has failed so far.
-    timeout --signal INT --kill-after 60 45m \
+    GPUQ_BIN=$PWD/build/$preset/bin timeout --signal INT --kill-after 60 45m \
         /usr/bin/python3 -m pytest "${tests[@]}" --timeout 600 -q -o cache_dir="$PWD/build/pytest" "$@"
 }
 # Live tests mostly wait, so use one worker more than there are cores.
