@@ -117,10 +117,11 @@ public:
                           port, path("user_key"), path("known_hosts"), user_name()));
         const Descriptor log(
             ::open(path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-        const auto started = spawn({.argv = {"/usr/sbin/sshd", "-D", "-e", "-f", path("sshd_config")},
-                                    .descriptors = {-1, log.get(), log.get()},
-                                    .group = Subprocess::Group::own,
-                                    .death_signal = SIGKILL});
+        const auto started =
+            spawn({.argv = {"/usr/sbin/sshd", "-D", "-e", "-f", path("sshd_config")},
+                   .descriptors = {-1, log.get(), log.get()},
+                   .group = Subprocess::Group::own,
+                   .death_signal = SIGKILL});
         ASSERT_TRUE(started) << started.error().text;
         pid = started->pid;
         for (int i = 0; i < 500; ++i) {
