@@ -35,7 +35,7 @@ struct State {
 
 /// Reads up to eight bytes, little-endian.
 template <typename Bytes>
-std::uint64_t escape_argument(const Bytes& bytes, std::size_t at, std::size_t end)
+std::uint64_t little_endian(const Bytes& bytes, std::size_t at, std::size_t end)
 {
     std::uint64_t word = 0;
     for (std::size_t i = at; i < end; ++i) {
@@ -48,15 +48,15 @@ std::uint64_t escape_argument(const Bytes& bytes, std::size_t at, std::size_t en
 
 std::uint64_t siphash(const SipKey& key, std::string_view text)
 {
-    const std::uint64_t k0 = escape_argument(key, 0, 8);
-    const std::uint64_t k1 = escape_argument(key, 8, 16);
+    const std::uint64_t k0 = little_endian(key, 0, 8);
+    const std::uint64_t k1 = little_endian(key, 8, 16);
     State state{k0 ^ 0x736f6d6570736575U, k1 ^ 0x646f72616e646f6dU, k0 ^ 0x6c7967656e657261U,
                 k1 ^ 0x7465646279746573U};
     std::size_t at = 0;
     for (; at + 8 <= text.size(); at += 8) {
-        state.compress(escape_argument(text, at, at + 8));
+        state.compress(little_endian(text, at, at + 8));
     }
-    state.compress(escape_argument(text, at, text.size()) | std::uint64_t{text.size()} << 56);
+    state.compress(little_endian(text, at, text.size()) | std::uint64_t{text.size()} << 56);
     state.v2 ^= 0xff;
     for (int i = 0; i < 4; ++i) {
         state.round();

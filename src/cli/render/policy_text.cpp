@@ -33,7 +33,7 @@ std::size_t count_of(const std::vector<Finding>& findings, Finding::Weight weigh
                       [&](const Finding& finding) { return finding.weight == weight; }));
 }
 
-std::string_view escape_argument(Finding::Weight weight)
+std::string_view word(Finding::Weight weight)
 {
     constexpr std::array<std::string_view, 3> k_keywords{"error", "warning", "note"};
     return k_keywords.at(static_cast<std::size_t>(weight));
@@ -193,7 +193,7 @@ Json::Elements texts(const std::vector<std::string>& messages)
     return elements;
 }
 
-std::string_view escape_argument(Verdict::Outcome outcome)
+std::string_view word(Verdict::Outcome outcome)
 {
     constexpr std::array<std::string_view, 3> k_keywords{"accepted", "refused", "outside"};
     return k_keywords.at(static_cast<std::size_t>(outcome));
@@ -232,7 +232,7 @@ Json::Members check_document(const std::vector<Finding>& findings, const std::st
 {
     Json::Elements rows;
     for (const Finding& finding : findings) {
-        rows.push_back(Json::object({{"level", escape_argument(finding.weight)},
+        rows.push_back(Json::object({{"level", word(finding.weight)},
                                      {"code", finding.code},
                                      {"line", finding.line > 0 ? Json(finding.line) : Json()},
                                      {"column", finding.column > 0 ? Json(finding.column) : Json()},
@@ -327,7 +327,7 @@ Json::Members explain_document(const Rules& rules, const Explanation& explanatio
 {
     const Verdict& verdict = explanation.verdict;
     Json::Members members{
-        {"outcome", escape_argument(verdict.outcome)},
+        {"outcome", word(verdict.outcome)},
         {"queue", verdict.queue.empty() ? Json() : Json(verdict.queue)},
         {"partitions", Json::array(texts(verdict.partitions))},
         {"course", verdict.reservation.empty() ? Json() : Json(verdict.reservation)},

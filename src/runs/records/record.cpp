@@ -245,7 +245,7 @@ Result<json> parse(std::string_view text, const char* where)
 constexpr std::pair<Input, std::string_view> k_inputs[] = {
     {Input::none, "none"}, {Input::pipe, "pipe"}, {Input::terminal, "terminal"}};
 
-std::string escape_argument(Input input)
+std::string word(Input input)
 {
     for (const auto& [value, word] : k_inputs) {
         if (value == input) {
@@ -325,7 +325,7 @@ json json_of(const Request& request)
             {"account", or_null(request.account)},
             {"qos", or_null(request.qos)},
             {"after", request.after ? json(request.after->value) : json(nullptr)},
-            {"input", escape_argument(request.input)},
+            {"input", word(request.input)},
             {"pty", json_of(request.pty)},
             {"chain", json_of(request.chain)},
             {"env", env},
