@@ -57,7 +57,6 @@ Channel::Channel(std::shared_ptr<Link> link)
 {
 }
 
-
 void Channel::send_bytes(std::string_view header, std::string_view bytes)
 {
     const bool at_once = waiting() == 0;

@@ -67,9 +67,8 @@ std::string offending(std::string_view errors)
     }
     std::string_view line = errors.substr(begin, errors.find('\n', begin) - begin);
     const std::size_t in = line.find(" in ");
-    return in == std::string_view::npos
-               ? std::string()
-               : sanitised(last_message(line.substr(in + 4)));
+    return in == std::string_view::npos ? std::string()
+                                        : sanitised(last_message(line.substr(in + 4)));
 }
 
 Verdict stop(Error::Kind kind, std::string text)
@@ -160,10 +159,9 @@ Error login_refused(std::string_view host, std::string_view reason, bool could_a
 
 Error login_wanted(std::string_view host, std::string_view reason)
 {
-    return fail(
-        Error::Kind::denied,
-        fmt::format("{} wants a password, a second factor or a key's passphrase again ({})",
-                    sanitised(host), reason));
+    return fail(Error::Kind::denied,
+                fmt::format("{} wants a password, a second factor or a key's passphrase again ({})",
+                            sanitised(host), reason));
 }
 
 Result<Place> place_from(std::string_view text)

@@ -22,7 +22,7 @@ void check(bool holds)
 
 } // namespace
 
-/// The output of `ssh -G`, which contains what the user has written.
+/// The output of `ssh -G`, which contains the user's own text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
     const std::string_view text(reinterpret_cast<const char*>(data), size);

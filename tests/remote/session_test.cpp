@@ -142,8 +142,7 @@ public:
         m_cutter = std::make_unique<Cutter>(std::move(client.other), std::move(server.one),
                                             m_next(), silently);
         Descriptor second = copy_of(client.one);
-        return Streams{link_of(std::move(client.one), std::move(second)),
-                       std::move(errors.one)};
+        return Streams{link_of(std::move(client.one), std::move(second)), std::move(errors.one)};
     }
     int end(int milliseconds) override
     {

@@ -59,8 +59,8 @@ Result<std::shared_ptr<LibsshConnection>> LibsshConnection::begin(const Libssh& 
         const std::uint64_t one = 1;
         (void)!::write(task->done.get(), &one, sizeof one);
     }));
-    return std::shared_ptr<LibsshConnection>(new LibsshConnection(
-        ssh, std::move(task), std::move(command), std::move(errors)));
+    return std::shared_ptr<LibsshConnection>(
+        new LibsshConnection(ssh, std::move(task), std::move(command), std::move(errors)));
 }
 
 LibsshConnection::LibsshConnection(const Libssh& ssh, std::shared_ptr<Task> task,
@@ -151,7 +151,7 @@ void LibsshConnection::request_command()
     }
 }
 
-/// Processes what has arrived, and sends what is unsent, without blocking.
+/// Processes the bytes that have arrived, and sends the unsent ones, without blocking.
 void LibsshConnection::pump()
 {
     const int result = m_ssh.event_dopoll(m_event, 0);
@@ -168,8 +168,7 @@ int LibsshConnection::input() const
 
 int LibsshConnection::output() const
 {
-    const bool may_write =
-        is_open() && (has_unsent() || m_ssh.channel_window_size(m_channel) > 0);
+    const bool may_write = is_open() && (has_unsent() || m_ssh.channel_window_size(m_channel) > 0);
     return may_write ? m_ssh.get_fd(m_session.get()) : -1;
 }
 
@@ -206,8 +205,8 @@ ssize_t LibsshConnection::read(std::span<char> buffer)
 /// Returns the number of bytes that libssh has taken.
 std::size_t LibsshConnection::write_part(const char* bytes, std::size_t size)
 {
-    const std::size_t most = std::min<std::size_t>(
-        {size, m_ssh.channel_window_size(m_channel), k_most_at_once});
+    const std::size_t most =
+        std::min<std::size_t>({size, m_ssh.channel_window_size(m_channel), k_most_at_once});
     if (most == 0) {
         return 0;
     }

@@ -30,7 +30,7 @@ public:
 
     /// The asker of the login's request; null when the login is over.
     Asker* asker() const;
-    /// Ends the connection: sends what is unsent and waits for the command's end, for this long.
+    /// Ends the connection: sends the unsent bytes and waits for the command's end, for this long.
     void end(int milliseconds);
     /// Why the login has failed; null if it has not.
     const LoginFailure* failure() const { return m_failure ? &*m_failure : nullptr; }
@@ -65,7 +65,7 @@ private:
     ssh_event m_event = nullptr;
     ssh_channel_callbacks_struct m_callbacks{};
     bool m_is_requested = false; ///< the command, without a response so far
-    std::string m_incoming; ///< the first m_read bytes have been read
+    std::string m_incoming;      ///< the first m_read bytes have been read
     std::size_t m_read = 0;
     bool m_ended = false; ///< no more data will arrive
     std::optional<int> m_exit_status;

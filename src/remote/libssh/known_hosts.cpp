@@ -4,6 +4,7 @@
 #include "core/strings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
@@ -44,8 +45,7 @@ void read_file(const Libssh& ssh, const std::string& file, const std::string& ho
             found.is_special = found.is_special || key_in(ssh, rest, host).has_value();
         } else if (auto key = key_in(ssh, std::string(text), host); key && *key) {
             const std::string_view names = cut(text, ' ').first;
-            found.is_special =
-                found.is_special || names.find('!') != std::string_view::npos;
+            found.is_special = found.is_special || names.find('!') != std::string_view::npos;
             found.keys.push_back({*std::move(key), file, number});
         }
     }
@@ -79,10 +79,9 @@ std::string preferred_host_keys(const Libssh& ssh, const SshPlan& plan, const Kn
 {
     std::vector<std::string_view> algorithms = split(plan.host_keys, ",");
     std::stable_partition(algorithms.begin(), algorithms.end(), [&](std::string_view algorithm) {
-        return std::any_of(
-            known.keys.begin(), known.keys.end(), [&](const KnownHost::Key& each) {
-                return is_for(algorithm, ssh.key_type_to_char(ssh.key_type(each.key.get())));
-            });
+        return std::any_of(known.keys.begin(), known.keys.end(), [&](const KnownHost::Key& each) {
+            return is_for(algorithm, ssh.key_type_to_char(ssh.key_type(each.key.get())));
+        });
     });
     return fmt::format("{}", fmt::join(algorithms, ","));
 }

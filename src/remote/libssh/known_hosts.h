@@ -10,7 +10,7 @@
 
 namespace gpuq::remote {
 
-/// What known_hosts contains about one host.
+/// The entries of known_hosts for one host.
 struct KnownHost {
     struct Key {
         SshKey key;
@@ -18,8 +18,8 @@ struct KnownHost {
         std::size_t line = 0;
     };
     std::vector<Key> keys;
-    /// A line with @cert-authority, @revoked or a negated name (`!NAME`) may be about the host, which
-    /// libssh cannot evaluate.
+    /// A line with @cert-authority, @revoked or a negated name (`!NAME`) may be about the host,
+    /// which libssh cannot evaluate.
     bool is_special = false;
 };
 /// Reads plan.known_hosts; libssh itself would read only one file of each kind and does not report

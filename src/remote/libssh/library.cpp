@@ -2,6 +2,7 @@
 #include "remote/libssh/library.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -119,9 +120,8 @@ Result<Libssh> load()
     const std::string_view text = version == nullptr ? "" : version(0);
     found.release = text.substr(0, text.find('/'));
     if (numbers_in(text) < k_oldest) {
-        return fail(Error::Kind::missing,
-                    fmt::format("libssh {} is too old, {} is required", found.release,
-                                fmt::join(k_oldest, ".")));
+        return fail(Error::Kind::missing, fmt::format("libssh {} is too old, {} is required",
+                                                      found.release, fmt::join(k_oldest, ".")));
     }
     return found;
 }

@@ -9,6 +9,7 @@
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -26,10 +27,10 @@
 #include <unistd.h>
 #include <utility>
 
-/// Methods of authentication are tried in the order of the user's configuration, as long as the host
-/// offers them. Within `publickey`: files of keys that need no passphrase, the agent's keys, then
-/// files whose passphrase the user is asked for. A user who is asked nothing loses nothing, so a
-/// failure before the first question may be repeated by OpenSSH, which knows other means.
+/// Methods of authentication are tried in the order of the user's configuration, as long as the
+/// host offers them. Within `publickey`: files of keys that need no passphrase, the agent's keys,
+/// then files whose passphrase the user is asked for. A user who is asked nothing loses nothing, so
+/// a failure before the first question may be repeated by OpenSSH, which knows other means.
 namespace gpuq::remote {
 namespace {
 
@@ -84,8 +85,8 @@ bool exists(const std::string& file)
 bool is_private(const std::string& file)
 {
     struct stat facts {};
-    return ::stat(file.c_str(), &facts) == 0 && (facts.st_uid != ::getuid() ||
-                                                (facts.st_mode & (S_IRWXG | S_IRWXO)) == 0);
+    return ::stat(file.c_str(), &facts) == 0 &&
+           (facts.st_uid != ::getuid() || (facts.st_mode & (S_IRWXG | S_IRWXO)) == 0);
 }
 
 /// True if the public key beside a private one is on a security key.
@@ -116,8 +117,8 @@ std::variant<LoggedIn, LoginFailure> SshLogin::run()
 {
     ssh_channel channel = nullptr;
     Failed failed;
-    for (const auto step : {&SshLogin::connect, &SshLogin::begin_session, &SshLogin::check_host,
-                            &SshLogin::log_in}) {
+    for (const auto step :
+         {&SshLogin::connect, &SshLogin::begin_session, &SshLogin::check_host, &SshLogin::log_in}) {
         failed = failed ? std::move(failed) : (this->*step)();
     }
     failed = failed ? std::move(failed) : open_channel(channel);
@@ -231,8 +232,8 @@ SshLogin::Failed SshLogin::connect_over_tcp()
     hints.ai_family = family_of(m_plan.family);
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
-    const int error = ::getaddrinfo(m_plan.host.c_str(), std::to_string(m_plan.port).c_str(),
-                                    &hints, &found);
+    const int error =
+        ::getaddrinfo(m_plan.host.c_str(), std::to_string(m_plan.port).c_str(), &hints, &found);
     if (error != 0) {
         return broken(fmt::format("can't resolve the name {}: {}", sanitised(m_plan.host),
                                   ::gai_strerror(error)));
@@ -293,35 +294,33 @@ SshLogin::Failed SshLogin::set_options()
     const long limit = m_plan.connect_timeout.count();
     const int delegates = m_plan.delegates ? 1 : 0;
     const socket_t socket = m_request.socket.get();
-    const bool is_set = set(SSH_OPTIONS_PROCESS_CONFIG, &from_files) &&
-                        set(SSH_OPTIONS_HOST, m_plan.host.c_str()) &&
-                        set(SSH_OPTIONS_USER, m_plan.user.c_str()) &&
-                        set(SSH_OPTIONS_PORT, &port) && set(SSH_OPTIONS_TIMEOUT, &limit) &&
-                        set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null") &&
-                        set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") &&
-                        set(SSH_OPTIONS_COMPRESSION, m_plan.compression ? "yes" : "no") &&
-                        set(SSH_OPTIONS_GSSAPI_DELEGATE_CREDENTIALS, &delegates) &&
-                        (m_plan.agent.empty() ||
-                         set(SSH_OPTIONS_IDENTITY_AGENT, m_plan.agent.c_str())) &&
-                        set(SSH_OPTIONS_FD, &socket);
+    const bool is_set =
+        set(SSH_OPTIONS_PROCESS_CONFIG, &from_files) &&
+        set(SSH_OPTIONS_HOST, m_plan.host.c_str()) && set(SSH_OPTIONS_USER, m_plan.user.c_str()) &&
+        set(SSH_OPTIONS_PORT, &port) && set(SSH_OPTIONS_TIMEOUT, &limit) &&
+        set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null") &&
+        set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") &&
+        set(SSH_OPTIONS_COMPRESSION, m_plan.compression ? "yes" : "no") &&
+        set(SSH_OPTIONS_GSSAPI_DELEGATE_CREDENTIALS, &delegates) &&
+        (m_plan.agent.empty() || set(SSH_OPTIONS_IDENTITY_AGENT, m_plan.agent.c_str())) &&
+        set(SSH_OPTIONS_FD, &socket);
     if (!is_set) {
         return broken(error_text());
     }
     m_request.socket.release(); // now of the session
-    const std::string host_keys =
-        preferred_host_keys(m_ssh, m_plan, known_host(m_ssh, m_plan));
+    const std::string host_keys = preferred_host_keys(m_ssh, m_plan, known_host(m_ssh, m_plan));
     struct Algorithms {
         ssh_options_e option;
         const std::string& list;
     };
-    for (const Algorithms& each : {Algorithms{SSH_OPTIONS_KEY_EXCHANGE, m_plan.key_exchange},
-                                   Algorithms{SSH_OPTIONS_HOSTKEYS, host_keys},
-                                   Algorithms{SSH_OPTIONS_CIPHERS_C_S, m_plan.ciphers},
-                                   Algorithms{SSH_OPTIONS_CIPHERS_S_C, m_plan.ciphers},
-                                   Algorithms{SSH_OPTIONS_HMAC_C_S, m_plan.macs},
-                                   Algorithms{SSH_OPTIONS_HMAC_S_C, m_plan.macs},
-                                   Algorithms{SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES,
-                                              m_plan.user_keys}}) {
+    for (const Algorithms& each :
+         {Algorithms{SSH_OPTIONS_KEY_EXCHANGE, m_plan.key_exchange},
+          Algorithms{SSH_OPTIONS_HOSTKEYS, host_keys},
+          Algorithms{SSH_OPTIONS_CIPHERS_C_S, m_plan.ciphers},
+          Algorithms{SSH_OPTIONS_CIPHERS_S_C, m_plan.ciphers},
+          Algorithms{SSH_OPTIONS_HMAC_C_S, m_plan.macs},
+          Algorithms{SSH_OPTIONS_HMAC_S_C, m_plan.macs},
+          Algorithms{SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, m_plan.user_keys}}) {
         if (!each.list.empty() && !set(each.option, each.list.c_str())) {
             Failed failed = broken(error_text());
             failed->openssh_because = "libssh has none of the algorithms in ssh's configuration";
@@ -510,8 +509,8 @@ int SshLogin::try_agent()
         return SSH_AUTH_DENIED;
     }
     if (m_plan.identities_only) {
-        m_only_openssh = m_encrypted.empty() ? m_only_openssh
-                                             : "IdentitiesOnly selects a key of the agent";
+        m_only_openssh =
+            m_encrypted.empty() ? m_only_openssh : "IdentitiesOnly selects a key of the agent";
         return SSH_AUTH_DENIED;
     }
     // libssh would wait without limit for an agent that hangs.
@@ -601,8 +600,8 @@ int SshLogin::answer_round()
     const int count = m_ssh.userauth_kbdint_getnprompts(m_session.get());
     for (int i = 0; i < count; ++i) {
         char echo = 0;
-        const char* const prompt = m_ssh.userauth_kbdint_getprompt(
-            m_session.get(), static_cast<unsigned>(i), &echo);
+        const char* const prompt =
+            m_ssh.userauth_kbdint_getprompt(m_session.get(), static_cast<unsigned>(i), &echo);
         auto answer = ask(fmt::format("({}@{}) {}{}{}", m_plan.user, m_plan.host, before,
                                       before.empty() ? "" : " ", prompt == nullptr ? "" : prompt),
                           echo != 0);
@@ -623,8 +622,7 @@ int SshLogin::try_password()
 {
     int result = SSH_AUTH_DENIED;
     for (int i = 0; i < m_plan.tries && result == SSH_AUTH_DENIED; ++i) {
-        auto password =
-            ask(fmt::format("{}@{}'s password: ", m_plan.user, m_plan.host), false);
+        auto password = ask(fmt::format("{}@{}'s password: ", m_plan.user, m_plan.host), false);
         if (!password) {
             break;
         }

@@ -32,7 +32,7 @@ public:
     /// `jump`: a login on a jump host that forwards to this one; null: none. `socket`: connected to
     /// the host's ssh server by a ProxyCommand; none: connects over TCP. `forwards_to`: set if this
     /// is a jump host.
-    /// `messages`: receives what the host says before and during the login; nothing blocks on it.
+    /// `messages`: receives the host's messages before and during the login; nothing blocks on it.
     /// `asker`: null if no questions may be asked. A login that OpenSSH can complete without
     /// questions asks none.
     struct Request {
@@ -95,7 +95,7 @@ private:
     const SshPlan& m_plan;
     SshSession m_session;
     std::shared_ptr<Descriptor> m_relay_done; ///< of the jump host
-    std::size_t m_next_file = 0; ///< of plan.identities
+    std::size_t m_next_file = 0;              ///< of plan.identities
     std::vector<std::string> m_encrypted;
     bool m_agent_tried = false;
     bool m_refused_to_answer = false;

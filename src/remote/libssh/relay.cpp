@@ -66,8 +66,8 @@ private:
                                                 (has_unsent() ? POLLOUT : 0));
         const auto to_socket = static_cast<short>((takes && !m_ended ? POLLIN : 0) |
                                                   (m_incoming.empty() ? 0 : POLLOUT));
-        std::array<pollfd, 2> wait{{{m_ssh.get_fd(m_through.session.get()), to_host, 0},
-                                    {m_socket.get(), to_socket, 0}}};
+        std::array<pollfd, 2> wait{
+            {{m_ssh.get_fd(m_through.session.get()), to_host, 0}, {m_socket.get(), to_socket, 0}}};
         if (::poll(wait.data(), wait.size(), -1) < 0) {
             return;
         }
@@ -75,8 +75,8 @@ private:
             m_ended = m_ssh.event_dopoll(event, 0) == SSH_ERROR || m_ended;
         }
         if ((wait[1].revents & POLLOUT) != 0) {
-            const ssize_t count = ::send(m_socket.get(), m_incoming.data(), m_incoming.size(),
-                                         MSG_NOSIGNAL);
+            const ssize_t count =
+                ::send(m_socket.get(), m_incoming.data(), m_incoming.size(), MSG_NOSIGNAL);
             m_incoming.erase(0, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
         }
         if ((wait[1].revents & POLLIN) != 0) {
@@ -91,8 +91,8 @@ private:
     void pass_to_host()
     {
         std::array<char, k_piece> bytes;
-        const std::size_t most = std::min<std::size_t>(
-            bytes.size(), m_ssh.channel_window_size(m_through.channel));
+        const std::size_t most =
+            std::min<std::size_t>(bytes.size(), m_ssh.channel_window_size(m_through.channel));
         const ssize_t count = ::read(m_socket.get(), bytes.data(), most);
         if (count == 0) {
             m_over = true;

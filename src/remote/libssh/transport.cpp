@@ -227,13 +227,12 @@ Result<Descriptor> HostTransport::start_proxy(const SshPlan& plan, Attempt attem
     Descriptor here(pair[0]);
     const Descriptor there(pair[1]);
     const std::string shell = variable("SHELL");
-    const Subprocess proxy{.argv = {shell.empty() ? "/bin/sh" : shell, "-c",
-                                    "exec " + plan.proxy_command},
-                           .descriptors = {there.get(), there.get(), errors},
-                           .group = attempt == Attempt::first ? Subprocess::Group::same
-                                                              : Subprocess::Group::session,
-                           .death_signal = SIGTERM,
-                           .ignored_signals = {SIGINT, SIGQUIT}};
+    const Subprocess proxy{
+        .argv = {shell.empty() ? "/bin/sh" : shell, "-c", "exec " + plan.proxy_command},
+        .descriptors = {there.get(), there.get(), errors},
+        .group = attempt == Attempt::first ? Subprocess::Group::same : Subprocess::Group::session,
+        .death_signal = SIGTERM,
+        .ignored_signals = {SIGINT, SIGQUIT}};
     TRY_ASSIGN(const Spawned started, spawn(proxy));
     m_proxy = started.pid;
     return here;

@@ -18,11 +18,12 @@ const std::string k_one =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAID4bdZtPz/eQ12E8VQKbpzxo0/+Y8oj3bmSWmBHuy8ij";
 const std::string k_other =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE2YRafKncz6rAMcZfxuBj10Wfkf36Xf7NXozHbNLRsw";
-const std::string k_ecdsa = "ecdsa-sha2-nistp256 "
-                            "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEJs9FCGAQKv0bCHEX"
-                            "yTFC2yRvTS57+25QFQCZ5vrGB9nja9r99BoOdUhiawPkboSWEVs1V/76XEDiW/pspl5Xk=";
+const std::string k_ecdsa =
+    "ecdsa-sha2-nistp256 "
+    "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEJs9FCGAQKv0bCHEX"
+    "yTFC2yRvTS57+25QFQCZ5vrGB9nja9r99BoOdUhiawPkboSWEVs1V/76XEDiW/pspl5Xk=";
 
-/// Tests of what libssh reads; skipped on a machine without it.
+/// Tests of libssh's own reading; skipped on a machine without it.
 class KnownHosts : public testing::Test {
 protected:
     void SetUp() override

@@ -65,8 +65,8 @@ TEST(SshPlan, FollowsTheUsersConfiguration)
     EXPECT_THAT(plan->known_hosts, ElementsAre("/home/ada/.ssh/known_hosts", "/home/ada/.ssh/more",
                                                "/etc/ssh/ssh_known_hosts"));
     EXPECT_THAT(plan->identities, ElementsAre("/home/ada/.ssh/id_rsa", "/keys/other"));
-    EXPECT_THAT(plan->methods, ElementsAre("gssapi-with-mic", "publickey", "keyboard-interactive",
-                                           "password"));
+    EXPECT_THAT(plan->methods,
+                ElementsAre("gssapi-with-mic", "publickey", "keyboard-interactive", "password"));
     EXPECT_EQ(plan->agent, "/run/agent");
     EXPECT_EQ(plan->ciphers, "chacha20-poly1305@openssh.com,aes128-ctr");
     EXPECT_EQ(plan->connect_timeout, std::chrono::seconds{10});
@@ -109,15 +109,28 @@ TEST(SshPlan, ExpandsAProxyCommand)
 
 TEST(SshPlan, LeavesToOpensshWhatOnlyThatCanDo)
 {
-    for (const std::string line :
-         {"controlmaster auto", "pkcs11provider /usr/lib/p.so",
-          "knownhostscommand /usr/bin/keys", "revokedhostkeys /etc/ssh/revoked",
-          "verifyhostkeydns yes", "checkhostip yes", "gssapikeyexchange yes",
-          "gssapitrustdns yes", "hostbasedauthentication yes", "forwardagent yes",
-          "addkeystoagent confirm", "bindaddress 10.0.0.1", "bindinterface eth1", "setenv A=B",
-          "sendenv MY_TOKEN", "securitykeyprovider /usr/lib/sk.so", "proxyusefdpass yes",
-          "identityfile %d/key", "identityfile ~bob/key", "userknownhostsfile ${HOME}/known",
-          "certificatefile /certs/%u", "nohostauthenticationforlocalhost yes"}) {
+    for (const std::string line : {"controlmaster auto",
+                                   "pkcs11provider /usr/lib/p.so",
+                                   "knownhostscommand /usr/bin/keys",
+                                   "revokedhostkeys /etc/ssh/revoked",
+                                   "verifyhostkeydns yes",
+                                   "checkhostip yes",
+                                   "gssapikeyexchange yes",
+                                   "gssapitrustdns yes",
+                                   "hostbasedauthentication yes",
+                                   "forwardagent yes",
+                                   "addkeystoagent confirm",
+                                   "bindaddress 10.0.0.1",
+                                   "bindinterface eth1",
+                                   "setenv A=B",
+                                   "sendenv MY_TOKEN",
+                                   "securitykeyprovider /usr/lib/sk.so",
+                                   "proxyusefdpass yes",
+                                   "identityfile %d/key",
+                                   "identityfile ~bob/key",
+                                   "userknownhostsfile ${HOME}/known",
+                                   "certificatefile /certs/%u",
+                                   "nohostauthenticationforlocalhost yes"}) {
         const auto plan = with(line);
         ASSERT_FALSE(plan) << line;
         EXPECT_EQ(plan.error().kind, Error::Kind::missing);

@@ -39,9 +39,9 @@ std::string user_name()
     return entry == nullptr ? "root" : entry->pw_name;
 }
 
-void execute(std::vector<std::string> words)
+void execute(std::vector<std::string> argv)
 {
-    const auto done = run({.argv = std::move(words)});
+    const auto done = run({.argv = std::move(argv)});
     ASSERT_TRUE(done) << done.error().text;
     ASSERT_EQ(done->status, 0) << done->out;
 }
