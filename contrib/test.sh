@@ -55,7 +55,7 @@ for word in "$@"; do
     case $word in tests/*) tests=() ;; esac # run these instead
 done
 live() {
-    # Interrupted, pytest reports what has failed so far.
+    # Interrupted, pytest lists the failures so far.
     GPUQ_BIN=$PWD/build/$preset/bin timeout --signal INT --kill-after 60 45m \
         /usr/bin/python3 -m pytest "${tests[@]}" --timeout 600 -q -o cache_dir="$PWD/build/pytest" "$@"
 }
