@@ -69,6 +69,13 @@ std::vector<std::string> NodeNames::directories(std::string_view purpose, unsign
     return paths;
 }
 
+std::string NodeNames::proof(End end, const RunKey& key, LinkNumber link,
+                             std::string_view client_nonce, std::string_view supervisor_nonce) const
+{
+    return tag(fmt::format("network {} {}.{} {} {}", end == End::client ? "client" : "supervisor",
+                           key.text(), link.value, client_nonce, supervisor_nonce));
+}
+
 std::string NodeNames::lock(const std::string& name) const
 {
     return m_key ? fmt::format("{}-{}", name, tag("lock " + name)) : name;

@@ -36,6 +36,12 @@ public:
     std::vector<std::string> directories(std::string_view purpose, unsigned uid, const RunKey& key,
                                          LinkNumber link) const;
 
+    /// The proof that one end of a network connection to a link's supervisor knows the
+    /// secret, for a nonce of each end. Empty without a secret: nothing is proved then.
+    enum class End { client, supervisor };
+    std::string proof(End end, const RunKey& key, LinkNumber link, std::string_view client_nonce,
+                      std::string_view supervisor_nonce) const;
+
     /// Name of a lock that at most one process of this user holds: `name` plus a tag.
     std::string lock(const std::string& name) const;
 

@@ -14,7 +14,7 @@
 
 /// The protocol between client and supervisor. It runs over the standard streams of the step that
 /// started the supervisor, and over those of a relay step, which only copies bytes to and from the
-/// supervisor's socket.
+/// supervisor's socket, and over a TCP connection if the user wants that.
 ///
 /// wire/framing.h describes the encoding.
 namespace gpuq::wire {
@@ -104,6 +104,19 @@ struct Report {
     std::string text;
     bool operator==(const Report&) const = default;
 };
+/// First frame of a client over the network, where the other end could be anybody. Each end proves
+/// that it can read the secret of the run's state directory (runs/records/network_login.h), before
+/// it accepts anything else: Challenge, Proof, Answer, and then Attach.
+struct Challenge {
+    static constexpr std::uint8_t k_type = 11;
+    std::string nonce;
+    bool operator==(const Challenge&) const = default;
+};
+struct Answer {
+    static constexpr std::uint8_t k_type = 12;
+    std::string tag;
+    bool operator==(const Answer&) const = default;
+};
 /// The client leaves on purpose: silence of an owner after this frame does not mean that it died.
 /// If it has not sent the end of its piped input, the rest of the input is lost.
 struct Bye {
@@ -169,6 +182,13 @@ struct Refused {
     std::string why;
     bool operator==(const Refused&) const = default;
 };
+/// The answer to a Challenge, and the supervisor's own.
+struct Proof {
+    static constexpr std::uint8_t k_type = 74;
+    std::string nonce;
+    std::string tag;
+    bool operator==(const Proof&) const = default;
+};
 /// The end of the run. All output is sent before this frame.
 struct Ended {
     static constexpr std::uint8_t k_type = 70;
@@ -182,9 +202,9 @@ struct Ended {
     bool operator==(const Ended&) const = default;
 };
 
-using Frame =
-    std::variant<Attach, Stdin, StdinEnd, Signal, Stop, OutputTaken, Terminal, Take, Report, Bye,
-                 Hello, Started, Output, StdinTaken, Note, Screen, Taken, Refused, Ended>;
+using Frame = std::variant<Attach, Stdin, StdinEnd, Signal, Stop, OutputTaken, Terminal, Take,
+                           Report, Challenge, Answer, Bye, Hello, Started, Output, StdinTaken, Note,
+                           Screen, Taken, Refused, Proof, Ended>;
 
 /// Encodes a frame. A payload larger than `k_max_payload` is a programming error.
 std::string encode(const Frame& frame);
