@@ -109,6 +109,7 @@ struct Request {
                                                           ///< program; `{image}` is replaced by the
                                                           ///< image
     std::optional<std::string> slurm_options;             ///< --slurm='...', unparsed
+    bool network = false; ///< its supervisor accepts clients over the network (`direct: network`)
 
     bool operator==(const Request&) const = default;
 };

@@ -447,6 +447,7 @@ Result<Plan> plan(const RunParameters& parameters, const Partitions& partitions,
     request.container_command =
         parameters.container ? site_context.container_command : std::vector<std::string>{};
     request.slurm_options = parameters.slurm_options;
+    request.network = site_context.network;
 
     std::optional<std::string> model = request.gpus.model;
     if (request.gpus.min_memory_mib) {

@@ -43,7 +43,8 @@ struct SiteContext {
     /// for other files.
     std::function<std::string(const std::string& path)> text;
     std::vector<std::string> container_command; ///< the site's command, including `{image}`
-    std::vector<Node> nodes;                    ///< only used if needs_nodes()
+    bool network = false;    ///< the run's supervisor is to accept clients over the network
+    std::vector<Node> nodes; ///< only used if needs_nodes()
     /// The chain limits of each queue in the current policy; a queue without an entry allows any
     /// chain.
     std::map<std::string, ChainLimits> chains;

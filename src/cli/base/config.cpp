@@ -11,8 +11,9 @@ namespace gpuq::cli {
 namespace {
 
 const std::vector<std::string> k_names = {
-    "state_dir", "cluster",       "container", "keep",   "detach_key",    "direct",   "credentials_dir",
-    "aklog",     "token_command", "host",      "remote", "host_patience", "transport"};
+    "state_dir", "cluster",         "container", "keep",          "detach_key",
+    "direct",    "credentials_dir", "aklog",     "token_command", "host",
+    "remote",    "host_patience",   "transport"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -65,21 +66,27 @@ Result<std::optional<DetachKey>> detach_key_in(const yaml::Node& root)
     return std::optional{*key};
 }
 
-Result<bool> yes_or_no(const std::string& text)
+Result<Direct> direct_from(const std::string& text)
 {
-    if (text != "yes" && text != "no") {
-        return fail(Error::Kind::usage, fmt::format("direct: '{}' is not yes or no", text));
+    if (text == "no") {
+        return Direct::no;
     }
-    return text == "yes";
+    if (text == "yes") {
+        return Direct::node;
+    }
+    if (text == "network") {
+        return Direct::network;
+    }
+    return fail(Error::Kind::usage, fmt::format("direct: '{}' is not yes, no or network", text));
 }
 
-Result<std::optional<bool>> direct_in(const yaml::Node& root)
+Result<std::optional<Direct>> direct_in(const yaml::Node& root)
 {
     TRY_ASSIGN(const auto text, text_in(root, "direct"));
     if (!text) {
-        return std::optional<bool>{};
+        return std::optional<Direct>{};
     }
-    const auto answer = yes_or_no(*text);
+    const auto answer = direct_from(*text);
     if (!answer) {
         return yaml::error_at(*root.find("direct"), answer.error().text);
     }
@@ -174,7 +181,7 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
         TRY_ASSIGN(settings.detach_key, detach_key_from(*text));
     }
     if (const auto text = variable(sources, "GPUQ_DIRECT")) {
-        TRY_ASSIGN(settings.direct, yes_or_no(*text));
+        TRY_ASSIGN(settings.direct, direct_from(*text));
     }
     return settings;
 }

@@ -14,6 +14,13 @@
 
 namespace gpuq::cli {
 
+/// How a client may connect to a run, besides a Slurm step.
+enum class Direct {
+    no,
+    node,    ///< on the run's own node, by a local socket
+    network, ///< also over the network
+};
+
 /// Settings of users and sites. Unset: gpuq's own default.
 struct Settings {
     std::optional<std::string> state_dir; ///< `%u` expands to the user's name
@@ -22,7 +29,7 @@ struct Settings {
         container;                 ///< command in front of a program, with `{image}` in it
     std::optional<Retention> keep; ///< which ended runs `gpuq clean` keeps
     std::optional<DetachKey> detach_key;
-    std::optional<bool> direct; ///< on the run's own node, connect without a Slurm step
+    std::optional<Direct> direct;
     std::optional<std::string> credentials_dir; ///< as state_dir, for runs' tickets
     std::optional<std::string> aklog;           ///< executed after each renewal of a ticket
     std::optional<std::vector<std::string>> token_command; ///< prints a fresh bearer token
@@ -47,9 +54,9 @@ struct SettingSources {
 
 /// Reads GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY, GPUQ_DIRECT,
 /// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, GPUQ_HOST, GPUQ_REMOTE,
-/// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, then $XDG_CONFIG_HOME/gpuq/config.yaml (or ~/.config/...), then
-/// /etc/gpuq/config.yaml. Each setting comes from the first source that has it. Empty variables are
-/// ignored. Every file that exists must be valid.
+/// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, then $XDG_CONFIG_HOME/gpuq/config.yaml (or ~/.config/...),
+/// then /etc/gpuq/config.yaml. Each setting comes from the first source that has it. Empty
+/// variables are ignored. Every file that exists must be valid.
 Result<Settings> load_settings(const SettingSources& sources);
 
 constexpr const char* k_site_config = "/etc/gpuq/config.yaml";

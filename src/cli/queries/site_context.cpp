@@ -147,6 +147,7 @@ Result<SiteContext> site_context(Services& services)
     here.same_on_nodes = same_on_nodes(services, here.work_dir);
     here.text = text_at;
     TRY_ASSIGN(const Settings settings, services.settings());
+    here.network = settings.direct == Direct::network;
     here.container_command = settings.container.value_or(std::vector<std::string>{});
     here.variable = [&services](const std::string& name) { return services.variable(name); };
     return here;

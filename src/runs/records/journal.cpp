@@ -95,6 +95,7 @@ std::optional<Event> event_from(std::string_view text)
     event.at = *at;
     event.job = number_in<std::uint32_t>(line, "job");
     event.host = text_in(line, "host");
+    event.address = text_in(line, "address");
     event.pid = number_in<int>(line, "pid");
     event.stream = value_in(k_streams, text_in(line, "stream").value_or(""));
     event.from = number_in<std::uint64_t>(line, "from");
@@ -117,6 +118,7 @@ std::string to_line(const Event& event)
         {"v", k_version}, {"at", to_iso8601(event.at)}, {"event", word_in(k_kinds, event.kind)}};
     put(line, "job", event.job);
     put(line, "host", event.host);
+    put(line, "address", event.address);
     put(line, "pid", event.pid);
     if (event.stream) {
         line["stream"] = word_in(k_streams, *event.stream);

@@ -17,7 +17,8 @@ namespace gpuq {
 /// fields that are set.
 struct Event {
     enum class Kind {
-        supervisor_started, ///< job, host, pid; detail: the partition
+        supervisor_started, ///< job, host, pid; detail: the partition; address: where it accepts
+                            ///< clients over the network
         program_started,    ///< pid
         warned,             ///< detail: "15 minutes left"
         signalled,          ///< the supervisor got a signal; detail: its name
@@ -45,6 +46,7 @@ struct Event {
     Time at;
     std::optional<std::uint32_t> job;
     std::optional<std::string> host;
+    std::optional<std::string> address; ///< numeric, with a port (io/network_socket.h)
     std::optional<int> pid;
     std::optional<Stream> stream;
     std::optional<std::uint64_t> from, to;

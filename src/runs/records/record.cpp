@@ -335,7 +335,8 @@ json json_of(const Request& request)
             {"venv", or_null(request.venv)},
             {"container", or_null(request.container)},
             {"container_command", list_of(request.container_command)},
-            {"slurm_options", or_null(request.slurm_options)}};
+            {"slurm_options", or_null(request.slurm_options)},
+            {"network", request.network}};
 }
 
 Result<GpuRequest> gpus_from(const json& object)
@@ -438,6 +439,7 @@ Result<Request> request_from(const json& object)
     request.container = in.maybe_text("container");
     request.container_command = in.texts("container_command");
     request.slurm_options = in.maybe_text("slurm_options");
+    request.network = in.maybe_flag("network");
     if (!input) {
         in.wrong("input");
     }

@@ -120,12 +120,13 @@ TEST(Settings, SayWhetherARunOnThisNodeIsReachedDirectly)
 {
     const Texts files = {{k_site_config, "direct: no\n"}};
     EXPECT_EQ(load_settings(from({}, {}))->direct, std::nullopt);
-    EXPECT_EQ(load_settings(from({}, files))->direct, false);
-    EXPECT_EQ(load_settings(from({{"GPUQ_DIRECT", "yes"}}, files))->direct, true);
+    EXPECT_EQ(load_settings(from({}, files))->direct, Direct::no);
+    EXPECT_EQ(load_settings(from({{"GPUQ_DIRECT", "yes"}}, files))->direct, Direct::node);
+    EXPECT_EQ(settings_in("direct: network\n", "c.yaml")->direct, Direct::network);
     EXPECT_EQ(load_settings(from({{"GPUQ_DIRECT", "1"}}, {})).error().text,
-              "direct: '1' is not yes or no");
+              "direct: '1' is not yes, no or network");
     EXPECT_EQ(settings_in("direct: perhaps\n", "c.yaml").error().text,
-              "c.yaml:1:9: direct: 'perhaps' is not yes or no");
+              "c.yaml:1:9: direct: 'perhaps' is not yes, no or network");
 }
 
 TEST(Settings, FollowXdgConfigHome)

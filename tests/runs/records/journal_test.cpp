@@ -37,6 +37,7 @@ Event start()
     event.at = k_time;
     event.job = 4'000'000'000U;
     event.host = "n1";
+    event.address = "192.0.2.7:4711";
     event.pid = 4242;
     return event;
 }

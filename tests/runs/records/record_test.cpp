@@ -52,6 +52,7 @@ gpuq::Run full_run()
     request.container = "image.sif";
     request.container_command = {"apptainer", "exec", "{image}"};
     request.slurm_options = "--nice=5";
+    request.network = true;
     run.limits = {0, ~std::uint64_t{0}};
     run.environment = {"PATH=/bin", "LATIN=caf\xe9", "FUNC=() {\n x\n}", "NOEQUALS", "UTF=\u00e9"};
     return run;
