@@ -3,6 +3,9 @@
 
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "io/network_socket.h"
+#include "log/log.h"
+#include "runs/records/network_login.h"
 #include "supervisor/base/job_environment.h"
 #include "supervisor/base/process_tree.h"
 #include "supervisor/base/rank_notes.h"
@@ -116,6 +119,7 @@ void Supervisor::start(const std::optional<LinkStart>& link_start)
     Event started = event(Event::Kind::supervisor_started);
     started.pid = ::getpid();
     started.host = m_options.node;
+    started.address = listen_on_network();
     if (!m_options.partition.empty()) {
         started.detail = m_options.partition;
     }
@@ -152,6 +156,25 @@ void Supervisor::start(const std::optional<LinkStart>& link_start)
     if (m_program && m_run->request.input == Input::pipe && !m_clients->had_owner()) {
         m_clients->expect_owner();
     }
+}
+
+/// For clients on other hosts, if the user wants to spare them the way through Slurm. Returns the
+/// address.
+std::optional<std::string> Supervisor::listen_on_network()
+{
+    if (!m_run || !m_run->request.network || !m_options.names.has_secret()) {
+        return std::nullopt;
+    }
+    auto server = Server::listen_on_network(m_options.launch_address);
+    if (!server) {
+        log::warning(log::Part::supervisor, "no port for clients: {}", server.error().text);
+        return std::nullopt;
+    }
+    const std::string address = address_of_listener(server->fd());
+    m_clients->listen_on_network(*std::move(server), [this] {
+        return NetworkLogin(m_options.names, m_options.key, m_options.link, random_nonce());
+    });
+    return address;
 }
 
 void Supervisor::limit_time(const Run& run)

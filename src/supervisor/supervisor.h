@@ -129,6 +129,7 @@ private:
     std::vector<std::string> rank_arguments(const Run& run);
     std::vector<std::string> environment(const Run& run);
     void not_started(NotStarted reason);
+    std::optional<std::string> listen_on_network();
     void limit_time(const Run& run);
 
     // The loop: supervisor.cpp.

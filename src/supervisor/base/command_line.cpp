@@ -66,6 +66,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
     }
     options.node = variables("SLURMD_NODENAME").value_or(host);
     options.partition = variables("SLURM_JOB_PARTITION").value_or("");
+    options.launch_address = variables("SLURM_LAUNCH_NODE_IPADDR").value_or("");
     if (const auto end = number_in<std::int64_t>(variables("SLURM_JOB_END_TIME"))) {
         options.ends_at = Time{std::chrono::seconds{*end}};
     }

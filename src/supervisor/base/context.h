@@ -85,6 +85,7 @@ struct Options {
     std::optional<JobId> job;
     std::string node;            ///< this node's name
     std::string partition;       ///< the job's; empty: unknown
+    std::string launch_address;  ///< of the host that started this step; empty: unknown
     NodeNames names;             ///< for its sockets and directories on this node
     std::optional<Time> ends_at; ///< the end according to Slurm at the start
     std::string tmp;             ///< the program's TMPDIR; empty: the node's

@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t k_most = 200;
 /// Time limit for a client of the socket to send Attach.
 constexpr auto k_introduction = 10s;
+/// Connections over the network without a proof, at a time.
+constexpr int k_most_unknown = 16;
 
 /// slurmstepd waits for srun to acknowledge each small packet before it sends the next, which takes
 /// 40 ms with TCP. So the greeting is sent together with the program's first output, and that
@@ -54,10 +56,19 @@ Clients::Clients(Loop& loop, Backlog& backlog, InputBuffer& input, LogWriter& lo
     , m_hello(std::move(hello))
     , m_requests(std::move(requests))
     , m_typing(typing)
-    , m_server_watch(
-          loop.watch([this] { return EventLoop::to_read(m_server ? m_server->fd() : -1); },
-                     [this] { accept(); }))
 {
+    for (Entrance* const entrance : {&m_local, &m_network}) {
+        auto& server = entrance->server;
+        entrance->watch =
+            loop.watch([&server] { return EventLoop::to_read(server ? server->fd() : -1); },
+                       [this, &server] { accept(*server); });
+    }
+}
+
+void Clients::listen_on_network(Server server, std::function<NetworkLogin()> login)
+{
+    m_network.server = std::move(server);
+    m_new_login = std::move(login);
 }
 
 void Clients::add_first(Descriptor input, Descriptor output)
@@ -110,17 +121,49 @@ void Clients::update()
     report_input_taken();
 }
 
-void Clients::accept()
+void Clients::accept(Server& server)
 {
+    const bool over_network = server.kind() == Server::Kind::network;
+    if (over_network) {
+        make_room_for_login();
+    }
     if (m_members.size() >= k_most) {
-        return m_server->turn_away(
-            refusal(fmt::format("{} clients are already connected", k_most)));
+        return server.turn_away(refusal(fmt::format("{} clients are already connected", k_most)));
     }
     const std::string none_left = refusal(
         fmt::format("its supervisor on {} has no file descriptor left (ulimit -n)", m_hello.host));
-    if (Descriptor socket = m_server->accept(none_left)) {
-        add(Connection(m_next_id++, std::move(socket), m_loop.now()));
+    if (Descriptor socket = server.accept(none_left)) {
+        Member& member = add(Connection(m_next_id++, std::move(socket), m_loop.now()));
+        if (over_network) {
+            member.login.emplace(m_new_login());
+        }
     }
+}
+
+/// Anybody can connect to a port: those who have proved nothing yet make room for each other, not
+/// for clients.
+void Clients::make_room_for_login()
+{
+    const auto is_unknown = [](const Member& member) {
+        return member.login.has_value() && !member.dead;
+    };
+    if (std::count_if(m_members.begin(), m_members.end(), is_unknown) >= k_most_unknown) {
+        std::find_if(m_members.begin(), m_members.end(), is_unknown)->dead = true;
+    }
+}
+
+void Clients::log_in(Member& member, const wire::Frame& frame)
+{
+    if (const auto* challenge = std::get_if<wire::Challenge>(&frame)) {
+        if (const auto proof = member.login->prove(*challenge)) {
+            return member.connection.send(*proof);
+        }
+    } else if (const auto* answer = std::get_if<wire::Answer>(&frame)) {
+        if (member.login->accepts(*answer)) {
+            return member.login.reset();
+        }
+    }
+    member.dead = true;
 }
 
 void Clients::read_frames(Member& member)
@@ -146,6 +189,9 @@ void Clients::read_frames(Member& member)
 
 void Clients::handle_frame(Member& member, const wire::Frame& frame)
 {
+    if (member.login) {
+        return log_in(member, frame);
+    }
     std::visit(
         [&](const auto& each) {
             using Kind = std::decay_t<decltype(each)>;

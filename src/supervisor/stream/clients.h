@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/run.h"
+#include "runs/records/network_login.h"
 #include "supervisor/base/context.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/stream/backlog.h"
@@ -44,7 +45,9 @@ public:
     Clients(Loop& loop, Backlog& backlog, InputBuffer& input, LogWriter& log, wire::Hello hello,
             Requests requests, Typing typing);
 
-    void listen(Server server) { m_server = std::move(server); }
+    void listen(Server server) { m_local.server = std::move(server); }
+    /// `login`: this end's part of the login of a client over the network.
+    void listen_on_network(Server server, std::function<NetworkLogin()> login);
     /// Adds the standard streams as the first owner.
     void add_first(Descriptor input, Descriptor output);
 
@@ -88,9 +91,16 @@ private:
         std::optional<wire::Terminal> terminal;
         std::uint64_t turn = 0; ///< the terminal with the highest number determines the size
         std::optional<wire::StdinTaken> reported;
+        std::optional<NetworkLogin> login; ///< of a client whose proof is still to come
+    };
+    struct Entrance {
+        std::optional<Server> server;
+        Loop::Watch watch;
     };
     Member& add(Connection connection);
-    void accept();
+    void accept(Server& server);
+    void log_in(Member& member, const wire::Frame& frame);
+    void make_room_for_login();
     void introduce(Connection& connection);
     void greet(Connection& connection);
     void read_frames(Member& member);
@@ -117,8 +127,8 @@ private:
     Typing m_typing;
     std::map<std::uint64_t, std::uint64_t> m_typed; ///< input offset per client
     std::uint64_t m_turn = 0;
-    std::optional<Server> m_server;
-    Loop::Watch m_server_watch;
+    Entrance m_local, m_network;
+    std::function<NetworkLogin()> m_new_login;
     std::list<Member> m_members; ///< their watches refer to them
     int m_next_id = 1;
     std::optional<int> m_owner;

@@ -2,6 +2,7 @@
 #include "supervisor/stream/server.h"
 
 #include "io/local_socket.h"
+#include "io/network_socket.h"
 #include "wire/frame.h"
 
 #include <algorithm>
@@ -19,6 +20,9 @@ namespace {
 constexpr int k_waiting_clients = 64;
 /// Pause when no client could be accepted: pending connections would keep the loop busy.
 constexpr int k_pause_ms = 20;
+/// An address outside of every site (RFC 5737), to which nothing is sent, and this host's own.
+constexpr const char* k_elsewhere = "192.0.2.1";
+constexpr const char* k_loopback = "127.0.0.1";
 
 Descriptor spare()
 {
@@ -33,8 +37,9 @@ bool has_room_for_streams()
 
 } // namespace
 
-Server::Server(Descriptor socket)
-    : m_socket(std::move(socket))
+Server::Server(Kind kind, Descriptor socket)
+    : m_kind(kind)
+    , m_socket(std::move(socket))
     , m_spare(spare())
 {
 }
@@ -43,7 +48,22 @@ Result<Server> Server::listen(const std::vector<std::string>& names, std::vector
 {
     TRY_ASSIGN(Descriptor socket, listen_at_first(names, k_waiting_clients, taken));
     set_nonblocking(socket.get());
-    return Server(std::move(socket));
+    return Server(Kind::local, std::move(socket));
+}
+
+Result<Server> Server::listen_on_network(const std::string& peer)
+{
+    std::string address = address_towards(peer);
+    for (const char* other : {k_elsewhere, k_loopback}) {
+        address = address.empty() ? address_towards(other) : address;
+    }
+    TRY_ASSIGN(Descriptor socket, gpuq::listen_on_network(address, k_waiting_clients));
+    return Server(Kind::network, std::move(socket));
+}
+
+bool Server::accepts(int client) const
+{
+    return m_kind == Kind::network || is_same_user(client);
 }
 
 Descriptor Server::accept(std::string_view refusal)
@@ -53,7 +73,7 @@ Descriptor Server::accept(std::string_view refusal)
         turn_away(refusal);
         return {};
     }
-    if (client && !is_same_user(client.get())) {
+    if (client && !accepts(client.get())) {
         client.reset();
     } else if (client && !has_room_for_streams()) {
         (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
@@ -68,7 +88,7 @@ void Server::turn_away(std::string_view refusal)
     if (const Descriptor client = next(); !client) {
         // The log writer may have taken the descriptor.
         ::poll(nullptr, 0, k_pause_ms);
-    } else if (is_same_user(client.get())) {
+    } else if (accepts(client.get())) {
         (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
     }
     m_spare = spare();
@@ -76,7 +96,11 @@ void Server::turn_away(std::string_view refusal)
 
 Descriptor Server::next()
 {
-    return Descriptor(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Descriptor client(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (client && m_kind == Kind::network) {
+        prepare_network_socket(client.get());
+    }
+    return client;
 }
 
 bool give_streams(int socket, int input, int output)

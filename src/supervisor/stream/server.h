@@ -13,12 +13,19 @@
 namespace gpuq::supervisor {
 
 /// The socket on the node (io/local_socket.h) to which relays, guards and clients on this node
-/// connect. Only processes of the same user are accepted.
+/// connect, from whom only processes of the same user are accepted; or a port of this host, to
+/// which anybody can connect.
 class Server {
 public:
+    enum class Kind { local, network };
     /// Listens at the first free name; appends to `taken` why earlier names were not used.
     static Result<Server> listen(const std::vector<std::string>& names, std::vector<Error>& taken);
 
+    /// Listens on a free port of the address that leads to `peer`, a numeric address, else of the
+    /// one that leads anywhere else, else of the loopback interface.
+    static Result<Server> listen_on_network(const std::string& peer);
+
+    Kind kind() const { return m_kind; }
     int fd() const { return m_socket.get(); }
     /// Accepts a client, non-blocking; empty if there is none. If no descriptor is left for the
     /// client, it is sent `refusal` and dropped.
@@ -27,8 +34,10 @@ public:
     void turn_away(std::string_view refusal);
 
 private:
-    explicit Server(Descriptor socket);
+    Server(Kind kind, Descriptor socket);
     Descriptor next();
+    bool accepts(int client) const;
+    Kind m_kind;
     Descriptor m_socket;
     Descriptor m_spare; ///< closed to turn a client away when no descriptors are left
 };
