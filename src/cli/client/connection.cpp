@@ -19,6 +19,8 @@ constexpr std::size_t k_most_errors = 4096;
 constexpr std::size_t k_flood = 128 << 10;
 constexpr auto k_stretch = std::chrono::milliseconds(10);
 constexpr auto k_gathering = std::chrono::milliseconds(1);
+/// 10 Gbit/s at a round trip of 3 ms.
+constexpr std::uint64_t k_network_room = 4 << 20;
 
 void set_nonblocking(int descriptor)
 {
@@ -41,8 +43,8 @@ Connection::Connection(Kind kind, const StepProcess& process)
     set_nonblocking(process.error);
 }
 
-Connection::Connection(Descriptor socket)
-    : Connection(Kind::direct, {.input = socket.get(), .output = ::dup(socket.get())})
+Connection::Connection(Kind kind, Descriptor socket)
+    : Connection(kind, {.input = socket.get(), .output = ::dup(socket.get())})
 {
     socket.release();
 }
@@ -141,6 +143,10 @@ void Connection::limit_output()
 {
     if (m_kind == Kind::direct) {
         return;
+    }
+    if (m_kind == Kind::network) {
+        m_room = k_network_room;
+        return send(wire::OutputTaken{0, m_room});
     }
     fcntl(m_output.get(), F_SETPIPE_SZ, k_largest_pipe);
     const int size = fcntl(m_output.get(), F_GETPIPE_SZ);

@@ -17,10 +17,10 @@ namespace gpuq::cli {
 /// only in flush() and, during a flood of output, for 1 ms in read_some().
 class Connection {
 public:
-    enum class Kind { first, relay, guard, direct };
+    enum class Kind { first, relay, guard, direct, network };
     Connection(Kind kind, const StepProcess& process);
-    /// For a socket from Host::connect_to.
-    explicit Connection(Descriptor socket);
+    /// For a socket from Host::connect_to, or one that is being connected over the network.
+    Connection(Kind kind, Descriptor socket);
 
     Kind kind() const { return m_kind; }
     const StepProcess& process() const { return m_process; }
@@ -45,7 +45,8 @@ public:
 
     /// Enlarges the pipe to the maximum and limits the supervisor's unacknowledged output to its
     /// capacity, so that nothing accumulates in Slurm's processes while this one does not read
-    /// (wire/frame.h). Does nothing for a direct connection.
+    /// (wire/frame.h); over the network, limits the bytes that the kernels hold. Does nothing for
+    /// a direct connection.
     void limit_output();
 
     /// Whether next() has met bytes that are no frame: nothing more is to be expected.

@@ -2,8 +2,11 @@
 #include "cli/client/connections.h"
 
 #include "cli/base/config.h"
+#include "core/layout.h"
+#include "io/network_socket.h"
 #include "log/log.h"
 #include "ports/cluster.h"
+#include "runs/records/journal.h"
 #include "runs/records/own_names.h"
 
 #include <algorithm>
@@ -14,9 +17,10 @@
 
 // How the run becomes independent of this host: a run started by this process begins on the streams
 // of the supervisor's own srun (Kind::first), whose death would end the run. After the handover
-// time a second connection, m_next, is opened: the node's socket or a relay step. Once its Hello
-// arrives, it replaces m_current, the guard step is started, and the first srun is abandoned, that
-// is, killed without ending its step. When the guard step is up, m_guarded is set, and the run
+// time a second connection, m_next, is opened: the network, if the user wants that and both ends
+// prove who they are within k_network_patience, else the node's socket or a relay step. Once its
+// Hello arrives, it replaces m_current, the guard step is started, and the first srun is abandoned,
+// that is, killed without ending its step. When the guard step is up, m_guarded is set, and the run
 // needs no process on this host. From then on any connection may end and is reopened, with growing
 // pauses.
 
@@ -31,6 +35,7 @@ constexpr auto k_longest_retry = std::chrono::seconds(15);
 constexpr auto k_guard_patience = 2s;
 constexpr auto k_step_patience = 5s;
 constexpr auto k_step_poll = 200ms;
+constexpr auto k_network_patience = 3s;
 
 } // namespace
 
@@ -51,6 +56,7 @@ Connections::Connections(EventLoop& loop, Services& services, const Run& run, Li
                         }
                     })
     , m_guard_timer(loop, [this] { retry_guard(); })
+    , m_network_timer(loop, [this] { give_up_network("no answer"); })
 {
 }
 
@@ -88,7 +94,14 @@ bool Connections::on_next()
         m_next->write_some();
     }
     const bool open = m_next->read_some();
-    const auto frame = m_next->next();
+    auto frame = m_next->next();
+    if (m_login && (frame || !open || m_next->is_broken())) {
+        if (!frame || !on_proof(*frame)) {
+            give_up_network(frame ? "this is not the run's supervisor" : "the connection fails");
+            return false;
+        }
+        frame = m_next->next();
+    }
     if (frame && std::holds_alternative<wire::Hello>(*frame)) {
         finish_handover();
         return true;
@@ -96,7 +109,9 @@ bool Connections::on_next()
     if (const auto* refused = frame ? std::get_if<wire::Refused>(&*frame) : nullptr) {
         m_refused = refused->why;
     }
-    if (!open || m_next->is_broken()) {
+    if ((!open || m_next->is_broken()) && m_next->kind() == Connection::Kind::network) {
+        give_up_network("the connection ended");
+    } else if (!open || m_next->is_broken()) {
         m_why = m_next->errors().empty() ? m_why : m_next->errors();
         m_next.reset();
         if (m_current) {
@@ -119,6 +134,7 @@ void Connections::begin_handover()
 
 void Connections::finish_handover()
 {
+    m_network_timer.stop();
     m_current = std::exchange(m_next, std::nullopt);
     log::info(log::Part::client, "the new connection has taken over");
     greeted();
@@ -199,7 +215,7 @@ void Connections::retry_guard()
 std::optional<Connection> Connections::open_direct()
 {
     const auto settings = m_services.settings();
-    if (!settings || !settings->direct.value_or(true)) {
+    if (!settings || settings->direct == Direct::no) {
         return std::nullopt;
     }
     const auto store = m_services.store();
@@ -212,22 +228,88 @@ std::optional<Connection> Connections::open_direct()
         return std::nullopt;
     }
     log::info(log::Part::client, "connected to the supervisor's socket on this host");
-    return std::optional<Connection>(std::in_place, *std::move(socket));
+    return std::optional<Connection>(std::in_place, Connection::Kind::direct, *std::move(socket));
+}
+
+/// Where the supervisor listens is in its journal. Not tried again in this session once it has
+/// failed: a firewall stays.
+std::optional<Connection> Connections::open_network()
+{
+    const auto settings = m_services.settings();
+    const auto store = m_services.store();
+    if (!settings || settings->direct != Direct::network || !store || !m_network_works ||
+        !m_run.request.network) {
+        return std::nullopt;
+    }
+    const auto journal = (*store)->read(layout::journal(m_run.key, m_link));
+    std::string address;
+    for (const Event& event : parse_journal(journal ? *journal : "")) {
+        address = event.kind == Event::Kind::supervisor_started ? event.address.value_or("")
+                                                                : std::move(address);
+    }
+    auto socket = address.empty() ? Result<Descriptor>(fail(Error::Kind::missing, "no address"))
+                                  : begin_to_connect(address);
+    if (!socket) {
+        m_network_works = false;
+        log::info(log::Part::client, "not over the network: {}", socket.error().text);
+        return std::nullopt;
+    }
+    log::info(log::Part::client, "connecting to the supervisor at {}", address);
+    m_login.emplace(own_names(**store), m_run.key, m_link, random_nonce());
+    m_network_timer.start_in(k_network_patience);
+    return std::optional<Connection>(std::in_place, Connection::Kind::network, *std::move(socket));
+}
+
+/// False if the frame is no proof that the other end is the supervisor: it is sent nothing then.
+bool Connections::on_proof(const wire::Frame& frame)
+{
+    const auto* proof = std::get_if<wire::Proof>(&frame);
+    const auto answer = proof == nullptr ? std::nullopt : m_login->answer(*proof);
+    if (!answer) {
+        return false;
+    }
+    log::info(log::Part::client, "the supervisor has proved that it can read the run's secret");
+    m_login.reset();
+    m_next->send(*answer);
+    introduce_next();
+    return true;
+}
+
+void Connections::give_up_network(const std::string& why)
+{
+    m_network_timer.stop();
+    if (m_next && m_next->kind() == Connection::Kind::network) {
+        log::info(log::Part::client, "not over the network: {}", why);
+        m_network_works = false;
+        m_login.reset();
+        m_next.reset();
+        open_way();
+    }
+}
+
+void Connections::introduce_next()
+{
+    for (const wire::Frame& frame : m_greeting()) {
+        m_next->send(frame);
+    }
+    m_next->limit_output();
+    m_next->write_some();
 }
 
 void Connections::open_way()
 {
     m_retry_timer.stop();
+    m_next = open_network();
+    if (m_next) {
+        m_next->send(m_login->challenge());
+        return;
+    }
     m_next = open_direct();
     if (!m_next) {
         m_next = open(Connection::Kind::relay);
     }
     if (m_next) {
-        for (const wire::Frame& frame : m_greeting()) {
-            m_next->send(frame);
-        }
-        m_next->limit_output();
-        m_next->write_some();
+        introduce_next();
     } else {
         m_retry_timer.start_in(m_retry_after);
     }
@@ -250,6 +332,8 @@ Connections::Broken Connections::drop_current()
 void Connections::give_up()
 {
     m_next.reset();
+    m_login.reset();
+    m_network_timer.stop();
     m_retry_timer.stop();
 }
 

@@ -5,6 +5,7 @@
 #include "cli/client/connection.h"
 #include "core/run.h"
 #include "io/event_loop.h"
+#include "runs/records/network_login.h"
 
 #include <chrono>
 #include <functional>
@@ -14,7 +15,8 @@
 namespace gpuq::cli {
 
 /// The connections from this client to its run, one after another: the srun of the supervisor's own
-/// step if this process started it, then relays; on the run's own node the supervisor's socket.
+/// step if this process started it, then relays; on the run's own node the supervisor's socket, and
+/// with `direct: network` a TCP connection.
 /// Performs the handover after which the run needs no process on this host (src/README.md, How a
 /// run lives, 4). Any connection may break at any time.
 class Connections {
@@ -67,7 +69,11 @@ public:
 private:
     std::optional<Connection> open(Connection::Kind kind);
     std::optional<Connection> open_direct();
+    std::optional<Connection> open_network();
     void open_way();
+    void introduce_next();
+    bool on_proof(const wire::Frame& frame);
+    void give_up_network(const std::string& why);
     void open_guard();
     void retry_guard();
     void begin_handover();
@@ -86,8 +92,10 @@ private:
     std::optional<Connection> m_current; ///< the connection in use
     std::optional<Connection> m_next;    ///< a connection being set up
     std::optional<Connection> m_guard;   ///< the guard step, until it is up
-    std::optional<StepProcess> m_first;  ///< the supervisor's own srun: killing it ends the run
-    bool m_guarded = true;               ///< the run no longer needs a process on this host
+    std::optional<NetworkLogin> m_login; ///< of m_next, until the supervisor has proved itself
+    bool m_network_works = true;
+    std::optional<StepProcess> m_first; ///< the supervisor's own srun: killing it ends the run
+    bool m_guarded = true;              ///< the run no longer needs a process on this host
     bool m_was_connected = false;
     std::optional<std::string> m_refused;
     std::string m_why;
@@ -95,6 +103,7 @@ private:
     EventLoop::Timer m_handover_timer; ///< to begin the handover
     EventLoop::Timer m_retry_timer;    ///< to open another connection
     EventLoop::Timer m_guard_timer;    ///< to open the guard step
+    EventLoop::Timer m_network_timer;  ///< to try another way than the network
     std::chrono::seconds m_retry_after{1};
 };
 

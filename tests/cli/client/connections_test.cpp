@@ -2,7 +2,10 @@
 #include "cli/client/connections.h"
 
 #include "cli/client/scripted_client.h"
+#include "core/layout.h"
+#include "io/network_socket.h"
 #include "ports/step_process.h"
+#include "runs/records/network_login.h"
 
 #include <gmock/gmock.h>
 
@@ -173,11 +176,159 @@ TEST_F(ConnectionsTest, RememberWhyTheSupervisorRefused)
 
 TEST_F(ConnectionsTest, UseNoSocketIfTheSettingsForbidIt)
 {
-    m_services.set.direct = false;
+    m_services.set.direct = Direct::no;
     prepare_relay(m_relay);
     Connections ours = connections();
     ours.begin(std::nullopt);
     EXPECT_EQ(ours.next()->kind(), Connection::Kind::relay);
+}
+
+/// With a supervisor that listens on the network.
+class NetworkConnectionsTest : public ConnectionsTest {
+protected:
+    NetworkConnectionsTest()
+        : m_listener(listen_on_network("127.0.0.1", 4).value())
+    {
+        m_services.set.direct = Direct::network;
+        m_services.memory.append(layout::secret(), k_secret);
+        m_run.request.network = true;
+        listens_at(address_of_listener(m_listener.get()));
+    }
+
+    void listens_at(const std::string& address)
+    {
+        Event started;
+        started.kind = Event::Kind::supervisor_started;
+        started.address = address;
+        m_services.memory.append(layout::journal(m_run.key, LinkNumber{}), to_line(started));
+    }
+    Supervisor accepted()
+    {
+        pollfd wait{m_listener.get(), POLLIN, 0};
+        EXPECT_EQ(::poll(&wait, 1, 10000), 1);
+        return Supervisor::by_socket(
+            Descriptor(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+    }
+    NetworkLogin login(const std::string& secret = k_secret) const
+    {
+        return {NodeNames(secret), m_run.key, LinkNumber{}, std::string(32, 'b')};
+    }
+    /// Handles the next connection's events until it has changed.
+    void handle_events(Connections& ours, const std::function<bool()>& condition)
+    {
+        for (int i = 0; i < 1000 && !condition(); ++i) {
+            if (ours.next()) {
+                pollfd wait{ours.next()->output(), POLLIN, 0};
+                (void)::poll(&wait, 1, 10);
+                (void)ours.on_next();
+            }
+        }
+        EXPECT_TRUE(condition());
+    }
+    bool has_relay(Connections& ours)
+    {
+        return ours.next() && ours.next()->kind() == Connection::Kind::relay;
+    }
+
+    static constexpr const char* k_secret = "000102030405060708090a0b0c0d0e0f";
+    Descriptor m_listener;
+};
+
+TEST_F(NetworkConnectionsTest, GreetASupervisorThatProvesItself)
+{
+    Connections ours = connections();
+    ours.begin(std::nullopt);
+    ASSERT_EQ(ours.next()->kind(), Connection::Kind::network);
+    Supervisor peer = accepted();
+    ours.next()->write_some();
+    NetworkLogin login = this->login();
+    peer.send(login.prove(peer.receive<wire::Challenge>()).value());
+    EXPECT_FALSE(ours.on_next());
+    EXPECT_TRUE(login.accepts(peer.receive<wire::Answer>()));
+    EXPECT_EQ(peer.receive<wire::Attach>(), k_greeting);
+    peer.send(wire::Hello{});
+    handle_events(ours, [&] { return ours.current().has_value(); });
+    EXPECT_EQ(ours.current()->kind(), Connection::Kind::network);
+    EXPECT_EQ(m_loop.next_due(), std::nullopt) << "no patience is left to run out";
+    EXPECT_THAT(requests(), ElementsAre()) << "no step";
+}
+
+TEST_F(NetworkConnectionsTest, SayNothingToAStranger)
+{
+    const wire::Frame frames[] = {
+        wire::Hello{}, wire::Refused{"go away"},
+        wire::Proof{std::string(32, 'b'), "0123456789abcdef"},
+        login("100102030405060708090a0b0c0d0e0f").prove({std::string(32, 'c')}).value()};
+    for (const wire::Frame& frame : frames) {
+        prepare_relay(m_relay);
+        Connections ours = connections();
+        ours.begin(std::nullopt);
+        Supervisor peer = accepted();
+        ours.next()->write_some();
+        (void)peer.receive<wire::Challenge>();
+        peer.send(frame);
+        handle_events(ours, [&] { return has_relay(ours); });
+        EXPECT_TRUE(peer.is_left()) << "without another frame";
+        EXPECT_EQ(ours.refused(), std::nullopt);
+        EXPECT_EQ(m_relay.receive<wire::Attach>(), k_greeting);
+        m_relay = Supervisor::by_step();
+    }
+}
+
+TEST_F(NetworkConnectionsTest, UseARelayIfNothingListens)
+{
+    m_listener.reset();
+    prepare_relay(m_relay);
+    Connections ours = connections();
+    ours.begin(std::nullopt);
+    handle_events(ours, [&] { return has_relay(ours); });
+    // In this session the network is not tried again.
+    ours.give_up();
+    m_listener = listen_on_network("127.0.0.1", 4).value();
+    listens_at(address_of_listener(m_listener.get()));
+    Supervisor relay = Supervisor::by_step();
+    prepare_relay(relay);
+    ours.begin(std::nullopt);
+    EXPECT_TRUE(has_relay(ours));
+}
+
+TEST_F(NetworkConnectionsTest, UseARelayIfTheOtherEndIsSilent)
+{
+    prepare_relay(m_relay);
+    Connections ours = connections();
+    ours.begin(std::nullopt);
+    EXPECT_EQ(until_next_timer(), 3s);
+    EXPECT_EQ(ours.next()->kind(), Connection::Kind::network);
+    for (int i = 0; i < 100 && !has_relay(ours); ++i) {
+        m_loop.run_once(100ms);
+    }
+    EXPECT_TRUE(has_relay(ours));
+    EXPECT_EQ(m_loop.next_due(), std::nullopt);
+}
+
+TEST_F(NetworkConnectionsTest, UseARelayWithoutAnAddress)
+{
+    for (const char* address : {"login1:22", "", "127.0.0.1"}) {
+        listens_at(address);
+        Supervisor relay = Supervisor::by_step();
+        prepare_relay(relay);
+        Connections ours = connections();
+        ours.begin(std::nullopt);
+        EXPECT_TRUE(has_relay(ours)) << address;
+    }
+}
+
+TEST_F(NetworkConnectionsTest, UseNoNetworkUnlessTheUserAndTheRunWantIt)
+{
+    for (const bool run_wants : {true, false}) {
+        m_run.request.network = run_wants;
+        m_services.set.direct = run_wants ? Direct::node : Direct::network;
+        Supervisor relay = Supervisor::by_step();
+        prepare_relay(relay);
+        Connections ours = connections();
+        ours.begin(std::nullopt);
+        EXPECT_TRUE(has_relay(ours));
+    }
 }
 
 TEST_F(ConnectionsTest, SecureARunThatIsStillOnItsFirstStep)

@@ -81,6 +81,15 @@ public:
         return one;
     }
 
+    /// A connection that the client has opened.
+    static Supervisor by_socket(Descriptor socket)
+    {
+        Supervisor one;
+        one.m_output.reset(::dup(socket.get()));
+        one.m_input = std::move(socket);
+        return one;
+    }
+
     StepProcess step_for_client()
     {
         StepProcess process;
@@ -225,7 +234,7 @@ public:
         m_directory = ::mkdtemp(name.data());
         store = PosixStore::open(m_directory + "/state").value();
         services.directory = store.get();
-        services.set.direct = true;
+        services.set.direct = Direct::node;
     }
     ScriptedClient(const ScriptedClient&) = delete;
     ScriptedClient& operator=(const ScriptedClient&) = delete;
