@@ -9,8 +9,6 @@ find_package(Threads REQUIRED)
 
 if(GPUQ_SELF_CONTAINED)
   gpuq_static_runtime()
-  # Line numbers for backtraces, but no variables: halves the size of the debug information.
-  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 endif()
 
 find_package(fmt REQUIRED)

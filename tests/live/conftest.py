@@ -8,6 +8,7 @@ A module describes its cluster with a global, e.g.
 and its tests use the fixture `cluster`. Clusters have directories of their own, so modules can
 run in parallel (pytest -n 3 --dist loadfile).
 """
+import collections
 import os
 import pwd
 import signal
@@ -23,6 +24,12 @@ from clusters import TEST_USER, Cluster, Person, account, running_cluster, short
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(items):
+    """The largest files first: one that is begun last would keep the other workers waiting (--dist loadfile)."""
+    sizes = collections.Counter(item.path for item in items)
+    items.sort(key=lambda item: -sizes[item.path])
 
 
 @pytest.hookimpl(trylast=True)
