@@ -166,6 +166,23 @@ def test_a_program_saves_when_it_is_told_and_goes_on(person):
     assert late.returncode == 121 and "is not running" in late.stderr
 
 
+def test_wait_returns_with_the_status_of_runs_and_plain_jobs(cluster, person):
+    for name, status, seconds in (("first", 3, 2), ("second", 0, 4)):
+        done = person.gpuq("run", "--detach", "-J", name, "--", "sh", "-c", f"sleep {seconds}; exit {status}")
+        assert done.returncode == 0, done.stderr
+    job = cluster.slurm("sbatch", "--parsable", "-J", "plain", "-o", "/dev/null", "--array=1-2", "--wrap",
+                        "sleep 1; exit $((SLURM_ARRAY_TASK_ID + 4))").strip()
+    any_of = person.gpuq("wait", "--any", "second", "first", timeout=60)
+    assert any_of.returncode == 3 and "(first)" in any_of.stderr and "(second)" not in any_of.stderr
+    both = person.gpuq("wait", "second", "first", timeout=60)
+    assert (both.returncode, both.stdout) == (3, "")
+    assert person.gpuq("wait", "second").returncode == 0
+    array = person.gpuq("wait", job, timeout=90)
+    assert array.returncode in (5, 6), array
+    assert array.stderr.count("job ") == 2, "one line for each part"
+    assert person.gpuq("wait", "nosuch").returncode == 2
+
+
 def test_a_waiting_run_gets_more_time_and_a_running_one_its_words(plain_user):
     """As an ordinary user if one exists: the user who runs the controller may do anything."""
     is_other = plain_user.pw_uid != os.geteuid()

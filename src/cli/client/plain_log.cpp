@@ -9,7 +9,6 @@
 #include "cli/render/run_table.h"
 #include "core/pending_reason.h"
 #include "report/ending_text.h"
-#include "runs/insight/overview.h"
 #include "runs/insight/plain_jobs.h"
 
 #include <fmt/format.h>
@@ -125,7 +124,7 @@ public:
                 return leave();
             }
             if (!news) {
-                TRY(wait());
+                wait();
             }
         }
     }
@@ -179,7 +178,7 @@ private:
 
     bool is_any_present() const { return m_streams[0].found || m_streams[1].found; }
 
-    Result<void> wait()
+    void wait()
     {
         const Steady now = m_services.clock().steady();
         report_state(now);
@@ -187,9 +186,8 @@ private:
         m_pause = std::min<std::chrono::milliseconds>(m_pause * 3 / 2, k_longest_pause);
         if (now >= m_ask_at) {
             m_ask_at = now + k_ask_period;
-            return ask();
+            ask();
         }
-        return {};
     }
 
     void report_state(Steady now)
@@ -207,42 +205,14 @@ private:
         }
     }
 
-    Result<void> ask()
+    void ask()
     {
-        TRY_ASSIGN(Cluster* const cluster, m_services.cluster());
-        const OwnJobs own = own_jobs_now(m_store, *cluster, m_services.clock());
-        if (!own.silent.empty() || !own.at) {
-            if (!std::exchange(m_reported_silent, true)) {
-                print_note(fmt::format("{}; following the log on disk", own.silent));
-            }
-            return {};
+        auto job = plain_job_now(m_services, m_store, m_job);
+        if (job) {
+            m_job = *std::move(job);
+        } else if (!std::exchange(m_reported_silent, true)) {
+            print_note(fmt::format("{}; following the log on disk", job.error().text));
         }
-        const auto job = std::find_if(own.jobs.begin(), own.jobs.end(), [this](const OwnJob& one) {
-            return one.job.id == m_job.job->job;
-        });
-        if (job != own.jobs.end()) {
-            m_job = plain_status(*job, m_job.job->cluster, m_services.clock().now());
-            return {};
-        }
-        return query_accounting();
-    }
-
-    /// To be called when Slurm has forgotten the job.
-    Result<void> query_accounting()
-    {
-        const auto found =
-            plain_jobs_meant(m_services, m_store, std::to_string(m_job.job->job.value));
-        if (found && found->front().state == RunState::ended) {
-            m_job.state = RunState::ended;
-            m_job.ending = found->front().ending;
-            return {};
-        }
-        m_job.state = RunState::ended;
-        m_job.ending =
-            Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
-                   "the job is no longer known to Slurm, and accounting has no exit status",
-                   m_services.clock().now()};
-        return {};
     }
 
     Result<int> leave()

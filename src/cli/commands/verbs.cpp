@@ -25,6 +25,7 @@ constexpr std::array k_verbs = {
     &k_profile_verb,
     &k_usage_verb,
     &k_stop_verb,
+    &k_wait_verb,
     &k_resume_verb,
     &k_rehearse_verb,
     &k_extend_verb,

@@ -34,6 +34,7 @@ extern const Verb k_show_verb;
 extern const Verb k_profile_verb;
 extern const Verb k_usage_verb;
 extern const Verb k_stop_verb;
+extern const Verb k_wait_verb;
 extern const Verb k_resume_verb;
 extern const Verb k_rehearse_verb;
 extern const Verb k_extend_verb;

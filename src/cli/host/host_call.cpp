@@ -149,14 +149,14 @@ Arguments log_again(const HostCall& call, const Arguments& options, const std::s
 
 bool only_reads(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 9> k_keywords = {
-        "ls", "free", "why", "show", "profile", "usage", "logs", "doctor", "top"};
+    static constexpr std::array<std::string_view, 10> k_keywords = {
+        "ls", "free", "why", "show", "profile", "usage", "logs", "doctor", "top", "wait"};
     return is_one_of(verb, k_keywords);
 }
 
 bool is_brief(std::string_view verb)
 {
-    return only_reads(verb) && verb != "logs" && verb != "top";
+    return only_reads(verb) && verb != "logs" && verb != "top" && verb != "wait";
 }
 
 bool prints_lines(std::string_view verb)

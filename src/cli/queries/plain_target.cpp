@@ -191,6 +191,30 @@ Result<Target> find_target(Services& services, Store& store, const std::string& 
     return found->size() == 1 ? Result<Target>(std::move(found->front())) : which_of(*found);
 }
 
+Result<RunStatus> plain_job_now(Services& services, Store& store, const RunStatus& job)
+{
+    TRY_ASSIGN(Cluster* const cluster, services.cluster());
+    const OwnJobs own = own_jobs_now(store, *cluster, services.clock());
+    if (!own.silent.empty() || !own.at) {
+        return fail(Error::Kind::unreachable, own.silent);
+    }
+    const auto found = std::find_if(own.jobs.begin(), own.jobs.end(),
+                                    [&](const OwnJob& one) { return one.job.id == job.job->job; });
+    if (found != own.jobs.end()) {
+        return plain_status(*found, job.job->cluster, services.clock().now());
+    }
+    const auto past = plain_jobs_meant(services, store, std::to_string(job.job->job.value));
+    RunStatus over = job;
+    over.state = RunState::ended;
+    over.ending =
+        past && past->front().state == RunState::ended
+            ? past->front().ending
+            : Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
+                     "the job is no longer known to Slurm, and accounting has no exit status",
+                     services.clock().now()};
+    return over;
+}
+
 Result<RunKey> find_supervised(Services& services, Store& store, const std::string& word,
                                std::string_view verb, std::string_view instead)
 {

@@ -36,9 +36,9 @@ constexpr int k_asked = 120; ///< rounds: ten minutes
 
 /// Without `run`, `shell` and `rehearse`: the start of a run should not wait for another run's
 /// ticket.
-constexpr std::string_view k_refreshing[] = {"attach", "logs",  "ls",     "top",     "why",
-                                             "show",   "stop",  "extend", "save",    "clean",
-                                             "resume", "usage", "exempt", "profile", "keepalive"};
+constexpr std::string_view k_refreshing[] = {
+    "attach", "logs",  "ls",     "top",   "why",    "show",    "stop",      "extend",
+    "save",   "clean", "resume", "usage", "exempt", "profile", "keepalive", "wait"};
 
 std::string with_user(std::string directory)
 {

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
+#include "cli/base/table_output.h"
+#include "cli/queries/plain_target.h"
+#include "cli/render/run_table.h"
+#include "report/ending_text.h"
+#include "report/json.h"
+#include "runs/evidence.h"
+#include "runs/find.h"
+#include "runs/insight/plain_jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <poll.h>
+#include <vector>
+
+// Reads the records on disk once a second. Slurm is queried only for a run whose state they do not
+// show, such as one in the queue, and for plain jobs; rarely, and once for all of them.
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Steady = std::chrono::steady_clock::time_point;
+
+constexpr std::array k_options = {
+    Option{0, "any", "", "return when the first of the runs has ended, with its status"}};
+
+constexpr auto k_pause = 1s;
+/// Between queries to Slurm: often at first, less often later.
+constexpr auto k_ask_period = 10s;
+constexpr auto k_ask_seldom = 60s;
+constexpr auto k_impatient = 60s;
+/// For the exit status of a run that has ended.
+constexpr auto k_ending_patience = 15s;
+
+/// One use of `gpuq wait`.
+class WaitVerb {
+public:
+    WaitVerb(Invocation& invocation, Store& store)
+        : m_invocation(invocation)
+        , m_services(invocation.services)
+        , m_store(store)
+        , m_sources(status_sources(invocation.services, store))
+        , m_clock(invocation.services.clock())
+        , m_any(invocation.options.has("any"))
+        , m_begun(m_clock.steady())
+    {
+    }
+
+    Result<int> run()
+    {
+        TRY(find_all());
+        while (true) {
+            query();
+            const bool enough = m_any ? m_first.has_value() || m_awaited.empty()
+                                      : std::all_of(m_awaited.begin(), m_awaited.end(), is_over);
+            if (enough) {
+                break;
+            }
+            ::poll(nullptr, 0, static_cast<int>(std::chrono::milliseconds(k_pause).count()));
+        }
+        if (m_invocation.globals.json) {
+            report::Json::Elements runs;
+            for (const Awaited& one : m_awaited) {
+                runs.push_back(run_json(one.status, m_clock.now()));
+            }
+            TRY(print_text(
+                report::json_document({{"runs", report::Json::array(std::move(runs))}})));
+        }
+        return status();
+    }
+
+private:
+    struct Awaited {
+        RunStatus status;
+        std::optional<Steady> end_seen;
+        std::optional<int> exit; ///< once it has ended
+    };
+    static bool is_over(const Awaited& one) { return one.exit.has_value(); }
+
+    Result<void> find_all()
+    {
+        if (m_invocation.arguments.empty()) {
+            TRY_ASSIGN(const auto keys, active_runs(m_store));
+            for (RunStatus& run : query_status(m_sources, keys).runs) {
+                if (run.state != RunState::ended) {
+                    m_awaited.push_back({std::move(run)});
+                }
+            }
+            return {};
+        }
+        for (const std::string& argument : m_invocation.arguments) {
+            TRY(find(argument));
+        }
+        return {};
+    }
+
+    Result<void> find(const std::string& argument)
+    {
+        const auto target = find_target(m_services, m_store, argument);
+        if (const auto* const key = target ? std::get_if<RunKey>(&*target) : nullptr) {
+            m_awaited.push_back({RunStatus{*key}});
+            return {};
+        }
+        const auto* const plain = target ? std::get_if<RunStatus>(&*target) : nullptr;
+        const bool is_array =
+            spells_a_job(argument) && argument.find('_') == std::string::npos &&
+            (plain == nullptr || plain->plain->called.find('_') != std::string::npos);
+        if (plain != nullptr && !is_array) {
+            m_awaited.push_back({*plain});
+            return {};
+        }
+        if (!target && (target.error().kind != Error::Kind::usage || !is_array)) {
+            return target.error();
+        }
+        m_arrays.push_back(argument);
+        return add_parts(argument);
+    }
+
+    /// A job id has the meaning it has in Slurm: also that of a whole array, whose waiting parts
+    /// get ids of their own when they start.
+    Result<void> add_parts(const std::string& array)
+    {
+        TRY_ASSIGN(const auto parts, plain_jobs_meant(m_services, m_store, array));
+        for (const RunStatus& part : parts) {
+            const auto known =
+                std::find_if(m_awaited.begin(), m_awaited.end(), [&](const Awaited& one) {
+                    return one.status.plain && one.status.job->job == part.job->job;
+                });
+            if (known == m_awaited.end()) {
+                m_awaited.push_back({part});
+            }
+        }
+        return {};
+    }
+
+    void query()
+    {
+        const Steady now = m_clock.steady();
+        const bool may_ask = now >= m_ask_at;
+        if (may_ask) {
+            m_ask_at = now + (now - m_begun < k_impatient ? k_ask_period : k_ask_seldom);
+        }
+        query_runs(may_ask ? SlurmQuery::if_needed : SlurmQuery::never);
+        for (const std::string& array : m_arrays) {
+            if (may_ask) {
+                (void)add_parts(array); // Slurm may have forgotten it by now
+            }
+        }
+        for (Awaited& one : m_awaited) {
+            if (one.status.plain && !is_over(one) && may_ask) {
+                query_plain(one);
+            }
+            note_end(one, now);
+        }
+    }
+
+    void query_runs(SlurmQuery slurm)
+    {
+        std::vector<RunKey> keys;
+        for (const Awaited& one : m_awaited) {
+            if (!one.status.plain && !is_over(one)) {
+                keys.push_back(one.status.key);
+            }
+        }
+        RunStatuses statuses = query_status(m_sources, keys, slurm);
+        report_silence(statuses.slurm_silent);
+        auto next = statuses.runs.begin();
+        for (Awaited& one : m_awaited) {
+            if (!one.status.plain && !is_over(one)) {
+                // Without Slurm some states are unknown.
+                one.status = slurm == SlurmQuery::if_needed || next->state != RunState::unknown
+                                 ? std::move(*next)
+                                 : std::move(one.status);
+                ++next;
+            }
+        }
+    }
+
+    void query_plain(Awaited& one)
+    {
+        auto job = plain_job_now(m_services, m_store, one.status);
+        if (job) {
+            one.status = *std::move(job);
+        } else {
+            report_silence(job.error().text);
+        }
+    }
+
+    void note_end(Awaited& one, Steady now)
+    {
+        if (is_over(one) || one.status.state != RunState::ended) {
+            return;
+        }
+        one.end_seen = one.end_seen.value_or(now);
+        if (!one.status.ending && now - *one.end_seen < k_ending_patience) {
+            return; // it may still become known
+        }
+        one.exit =
+            one.status.ending ? one.status.ending->status : static_cast<int>(ExitStatus::lost);
+        m_first = m_first.value_or(*one.exit);
+        if (m_invocation.globals.quiet || m_invocation.globals.json) {
+            return;
+        }
+        const std::string how = one.status.ending && one.status.run
+                                    ? ending_text(*one.status.ending, one.status.run->request)
+                                    : "has ended; exit status unknown";
+        print_message(fmt::format("{} {} {}", noun(one.status), run_title(one.status), how));
+    }
+
+    /// That of the first argument whose run has failed.
+    int status() const
+    {
+        if (m_any) {
+            return m_first.value_or(0);
+        }
+        const auto failed = std::find_if(m_awaited.begin(), m_awaited.end(),
+                                         [](const Awaited& one) { return one.exit != 0; });
+        return failed == m_awaited.end() ? 0 : *failed->exit;
+    }
+
+    void report_silence(const std::string& why)
+    {
+        if (!why.empty() && !m_invocation.globals.quiet && !std::exchange(m_silent, true)) {
+            print_message(fmt::format("{}; still waiting", why));
+        }
+    }
+
+    Invocation& m_invocation;
+    Services& m_services;
+    Store& m_store;
+    StatusSources m_sources;
+    Clock& m_clock;
+    bool m_any;
+    Steady m_begun;
+    Steady m_ask_at = {};
+    std::vector<Awaited> m_awaited; ///< in the order of the arguments
+    std::vector<std::string> m_arrays;
+    std::optional<int> m_first; ///< exit status of the run that has ended first
+    bool m_silent = false;
+};
+
+Result<int> wait(Invocation& invocation)
+{
+    TRY_ASSIGN(Store* const store, invocation.services.store());
+    return WaitVerb(invocation, *store).run();
+}
+
+} // namespace
+
+const Verb k_wait_verb{"wait", "gpuq wait [--any] [RUN...]",
+                       "wait until runs have ended; exit with their status", wait, k_options};
+
+} // namespace gpuq::cli
