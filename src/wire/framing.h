@@ -76,6 +76,8 @@ public:
         m_start = 0;
         m_buffer += bytes;
     }
+    /// Number of bytes that wait for the rest of their frame.
+    std::size_t unread() const { return m_buffer.size() - m_start; }
     /// Returns the next complete frame, or nullopt if more bytes are needed.
     Result<std::optional<Frame>> next()
     {

@@ -135,6 +135,12 @@ TEST_F(Network, ShowsAStrangerNothing)
         (void)::shutdown(socket.get(), SHUT_WR); // it may be closed already
         EXPECT_FALSE(receive(socket));
     }
+    // A long frame is not collected: its beginning ends the connection.
+    const Descriptor socket = connect();
+    const auto begin = std::chrono::steady_clock::now();
+    (void)write_all(socket.get(), std::string("\x0b\xff\xff\0\0", 5) + std::string(300, 'a'));
+    EXPECT_FALSE(receive(socket));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
     EXPECT_FALSE(m_stage.event(Event::Kind::stop_asked));
     EXPECT_FALSE(m_stage.event(Event::Kind::other_user));
     end();

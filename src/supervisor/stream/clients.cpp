@@ -19,6 +19,8 @@ constexpr std::size_t k_most = 200;
 constexpr auto k_introduction = 10s;
 /// Connections over the network without a proof, at a time.
 constexpr int k_most_unknown = 16;
+/// Longest frame from such a connection; a challenge and an answer are far shorter.
+constexpr std::size_t k_longest_proof = 256;
 
 /// slurmstepd waits for srun to acknowledge each small packet before it sends the next, which takes
 /// 40 ms with TCP. So the greeting is sent together with the program's first output, and that
@@ -179,6 +181,7 @@ void Clients::read_frames(Member& member)
         }
         break;
     }
+    member.dead = member.dead || (member.login && member.connection.unread() > k_longest_proof);
     if (open) {
         return;
     }

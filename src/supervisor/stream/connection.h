@@ -35,6 +35,8 @@ public:
     bool receive();
     /// The next frame. After an error the connection should be closed.
     Result<std::optional<wire::Frame>> next_frame() { return m_decoder.next(); }
+    /// Number of bytes received of a frame that is not complete.
+    std::size_t unread() const { return m_decoder.unread(); }
     bool input_ended() const { return m_input_ended; }
     /// True if the streams are two pipes of a step: output may continue after the end of input.
     bool outlives_input() const { return m_output && !m_relay; }
