@@ -177,9 +177,9 @@ private:
         for (Awaited& one : m_awaited) {
             if (!one.status.plain && !is_over(one)) {
                 // Without Slurm some states are unknown.
-                one.status = slurm == SlurmQuery::if_needed || next->state != RunState::unknown
-                                 ? std::move(*next)
-                                 : std::move(one.status);
+                if (slurm == SlurmQuery::if_needed || next->state != RunState::unknown) {
+                    one.status = std::move(*next);
+                }
                 ++next;
             }
         }

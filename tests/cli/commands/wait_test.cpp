@@ -91,6 +91,23 @@ TEST_F(Wait, ReturnsWhenTheRunEnds)
     EXPECT_EQ(m_services.slurm_opened, 0) << "the disk shows that it runs";
 }
 
+TEST_F(Wait, KeepsWaitingForARunInTheQueue)
+{
+    const Time made = m_services.time.now() - 1min;
+    fakes::RunOnDisk one(m_store, fakes::some_run(made, "train", 1));
+    one.submitted(JobId{7});
+    Job job;
+    job.id = JobId{7};
+    job.comment = job_comment(one.key());
+    job.state = JobState::pending;
+    m_services.slurm.jobs = {job};
+    m_store.path = layout::journal(one.key(), LinkNumber{1});
+    m_store.at = 4; // in between only the disk is read, which does not show the state
+    m_store.event = [&] { one.ended(ending(6)); };
+    EXPECT_EQ(wait({"train"}).status, 6);
+    EXPECT_LT(m_store.at, 1);
+}
+
 TEST_F(Wait, ReturnsWithTheFirstThatEndsIfAnyWillDo)
 {
     run("long", JobId{7});
