@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Tests that take too long for CI: the live suite with full durations and counts (a minute of outage, 1 GiB of
 # output, two hundred runs at once), the tests with threads under the thread sanitizer, all benchmarks, the package in a fresh
-# Debian, README's commands on bare Debian systems, and all tests on the releases that CI does not cover. Run it before
-# a release, on an otherwise idle machine: six hours on two cores.
-# usage: contrib/soak.sh [-n ROUNDS] [PART...]     parts: live threads bench package setup suites (default: all)
+# Debian, README's commands on bare Debian systems, all tests on the releases that CI does not cover, and the checks that CI leaves
+# out on a slow machine. Run it before a release, on an otherwise idle machine: seven hours on two cores.
+# usage: contrib/soak.sh [-n ROUNDS] [PART...]
+# parts: analysis live threads bench package setup suites (default: all)
 # ROUNDS: number of repetitions of the live suite, to find sporadic failures. Prints a summary line for each part.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +21,7 @@ while getopts n: option; do
 done
 shift $((OPTIND - 1))
 parts=("$@")
-[ ${#parts[@]} != 0 ] || parts=(live threads bench package setup suites)
+[ ${#parts[@]} != 0 ] || parts=(analysis live threads bench package setup suites)
 
 results=()
 failed=0
@@ -37,6 +38,13 @@ attempt() {
 # shellcheck disable=SC2317
 build() {
     cmake --preset "$@" >/dev/null && cmake --build --preset "$1" --parallel "$jobs"
+}
+
+# Contents of CI that a slow machine has no time for.
+analysis() {
+    attempt "unit tests with sanitizers, line counters" contrib/coverage.sh
+    attempt "style" contrib/lint.sh
+    attempt "fuzzing" contrib/fuzz.sh 60
 }
 
 live() {
@@ -90,13 +98,14 @@ suites() {
 contrib/install-packages.sh --tests
 for part in "${parts[@]}"; do
     case $part in
+    analysis) analysis ;;
     live) live ;;
     threads) threads ;;
     bench) bench ;;
     package) package ;;
     setup) setup ;;
     suites) suites ;;
-    *) fail "no part named '$part': live, threads, bench, package, setup, suites" ;;
+    *) fail "no part named '$part': analysis, live, threads, bench, package, setup, suites" ;;
     esac
 done
 printf '\n'

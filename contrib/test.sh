@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The complete check for a change: installs packages, builds the programs as a site does (preset optimised) and runs the
-# examples and the live suite on real Slurm clusters started for them. In the time that these leave idle it builds the unit and contract tests
-# with sanitizers and line counters (preset coverage), checks style and runs the fuzz targets for a minute each; the unit
-# and contract tests run afterwards, by contrib/coverage.sh. Tests with full durations and counts are in contrib/soak.sh.
+# examples and the live suite on real Slurm clusters started for them. In the time that these leave idle it builds the unit
+# and contract tests with sanitizers and line counters (preset coverage), checks style and runs the fuzz targets for a minute
+# each; the unit and contract tests run afterwards, by contrib/coverage.sh. On a machine that needs more than k_slow seconds
+# for the first build all of that would take two hours: there the unit and contract tests are of preset optimised,
+# clang-tidy checks the sources of the last commits, and the rest is left to `contrib/soak.sh analysis`. Tests with full
+# durations and counts are in contrib/soak.sh.
 # usage: contrib/test.sh [--no-style] [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
 # --no-style: without sanitizers, counters, style and fuzzing, which need the tools of Debian 12: everything is of preset
 # dev, and unit and contract tests run before the live suite.
@@ -25,7 +28,10 @@ failed=()
 preset=$([ $style = yes ] && echo optimised || echo dev)
 step "building (preset $preset: every warning an error)"
 cmake --preset "$preset" ${GPUQ_CMAKE:+"$GPUQ_CMAKE"} >/dev/null
+k_slow=540
+begin=$SECONDS
 cmake --build --preset "$preset" --parallel "$jobs"
+slow=$([ $((SECONDS - begin)) -gt $k_slow ] && echo yes || echo no)
 if [ $style = no ]; then
     step "running unit and contract tests"
     # The tests spend half of their time waiting.
@@ -41,7 +47,14 @@ in_idle_time() {
 }
 
 step "running the live suite on real clusters"
-if [ $style = yes ]; then
+if [ $style = yes ] && [ "$slow" = yes ]; then
+    step "and, in the time that it leaves idle: building unit and contract tests, checking style"
+    step "this machine is slow: sanitizers, line counters, fuzzing and clang-tidy for all sources are left to contrib/soak.sh"
+    chrt --idle 0 cmake --build build/optimised --parallel "$jobs" >build/unit.log 2>&1 &
+    build=$!
+    in_idle_time lint $build contrib/lint.sh --changed &
+    lint=$!
+elif [ $style = yes ]; then
     step "and, in the time that it leaves idle: building with sanitizers, checking style, fuzzing"
     chrt --idle 0 contrib/coverage.sh --build >build/coverage.log 2>&1 &
     build=$!
@@ -71,16 +84,28 @@ elif [ $outcome != 0 ]; then
     live --last-failed --last-failed-no-failures none --exitfirst "$@" || failed+=("live") flaky=
 fi
 
-if [ $style = yes ]; then
+if [ $style = yes ] && [ "$slow" = yes ]; then
+    if wait "$build"; then
+        step "running unit and contract tests"
+        ctest --preset optimised --parallel "$((2 * jobs))" || failed+=("unit")
+    else
+        failed+=("build of the unit tests")
+        tail -n 50 build/unit.log
+    fi
+elif [ $style = yes ]; then
     if wait "$build"; then
         contrib/coverage.sh || failed+=("unit")
     else
         failed+=("build with sanitizers")
         tail -n 50 build/coverage.log
     fi
+fi
+if [ $style = yes ]; then
     step "waiting for the style check and the fuzz targets"
     wait "$lint" || failed+=("lint")
     cat build/lint.log
+fi
+if [ -n "${fuzz:-}" ]; then
     wait "$fuzz" || failed+=("fuzz")
     tail -n 20 build/fuzz.log
 fi

@@ -22,19 +22,10 @@ def run_dirs_of(uid):
             if entry.name.startswith("gpuq-cluster-") and entry.stat().st_uid == uid}
 
 
-def test_is_ready_in_under_ten_seconds(folder):
-    # Takes two or three seconds on an idle machine. This one may be busy with other tests, so the best
-    # of three.
-    for _ in range(3):
-        begin = time.monotonic()
-        done = folder.up(gpus=4, nodes=2)
-        took = time.monotonic() - begin
-        assert "2 nodes with 4 GPUs each (k80, simulated)" in done.stderr
-        assert folder.slurm("srun", "-N2", "hostname").split()  # commands work at once
-        if took < 10:
-            return
-        folder.down("--purge")
-    pytest.fail(f"still {took:.1f} s")
+def test_is_ready_when_up_returns(folder):
+    done = folder.up(gpus=4, nodes=2)  # tests/bench/cluster measures how long it takes
+    assert "2 nodes with 4 GPUs each (k80, simulated)" in done.stderr
+    assert folder.slurm("srun", "-N2", "hostname").split()  # commands work at once
 
 
 def test_status_of_nothing_is_one(folder):
