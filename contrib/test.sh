@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The complete check for a change: installs packages, builds the programs as a site does (preset optimised) and runs the
-# examples and the live suite on real Slurm clusters started for them. In the time that these leave idle it builds the unit
-# and contract tests with sanitizers and line counters (preset coverage), checks style and runs the fuzz targets for a minute
-# each; the unit and contract tests run afterwards, by contrib/coverage.sh. On a machine that needs more than k_slow seconds
-# for the first build all of that would take two hours: there the unit and contract tests are of preset optimised,
-# clang-tidy checks the sources of the last commits, and the rest is left to `contrib/soak.sh analysis`. Tests with full
-# durations and counts are in contrib/soak.sh.
+# The complete check for a change: installs packages, builds the programs (preset dev) and runs the examples and the live
+# suite on real Slurm clusters started for them. In the time that these leave idle it builds the unit and contract tests
+# with sanitizers and line counters (preset coverage), checks style and runs the fuzz targets for a minute each; the unit
+# and contract tests run afterwards, by contrib/coverage.sh. On a machine that needs more than k_slow seconds for the first
+# build all of that would take two hours: there the unit and contract tests are of preset dev, clang-tidy checks the
+# sources of the last commits, and the rest is left to `contrib/soak.sh analysis`. Tests with full durations and counts are
+# in contrib/soak.sh.
 # usage: contrib/test.sh [--no-style] [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
 # --no-style: without sanitizers, counters, style and fuzzing, which need the tools of Debian 12: everything is of preset
 # dev, and unit and contract tests run before the live suite.
@@ -25,12 +25,15 @@ step "looking for the Debian packages it needs"
 contrib/install-packages.sh --tests
 
 failed=()
-preset=$([ $style = yes ] && echo optimised || echo dev)
-step "building (preset $preset: every warning an error)"
-cmake --preset "$preset" ${GPUQ_CMAKE:+"$GPUQ_CMAKE"} >/dev/null
+step "building (preset dev: every warning an error)"
+cmake --preset dev ${GPUQ_CMAKE:+"$GPUQ_CMAKE"} >/dev/null
 k_slow=540
 begin=$SECONDS
-cmake --build --preset "$preset" --parallel "$jobs"
+if [ $style = yes ]; then
+    cmake --build --preset dev --parallel "$jobs" --target live_programs
+else
+    cmake --build --preset dev --parallel "$jobs"
+fi
 slow=$([ $((SECONDS - begin)) -gt $k_slow ] && echo yes || echo no)
 if [ $style = no ]; then
     step "running unit and contract tests"
@@ -50,7 +53,7 @@ step "running the live suite on real clusters"
 if [ $style = yes ] && [ "$slow" = yes ]; then
     step "and, in the time that it leaves idle: building unit and contract tests, checking style"
     step "this machine is slow: sanitizers, line counters, fuzzing and clang-tidy for all sources are left to contrib/soak.sh"
-    chrt --idle 0 cmake --build build/optimised --parallel "$jobs" >build/unit.log 2>&1 &
+    chrt --idle 0 cmake --build --preset dev --parallel "$jobs" >build/unit.log 2>&1 &
     build=$!
     in_idle_time lint $build contrib/lint.sh --changed &
     lint=$!
@@ -69,7 +72,7 @@ for word in "$@"; do
 done
 live() {
     # Interrupted, pytest lists the failures so far.
-    GPUQ_BIN=$PWD/build/$preset/bin timeout --signal INT --kill-after 60 55m \
+    timeout --signal INT --kill-after 60 55m \
         /usr/bin/python3 -m pytest "${tests[@]}" --timeout 600 -q -o cache_dir="$PWD/build/pytest" "$@"
 }
 # Live tests mostly wait, so use one worker more than there are cores.
@@ -87,7 +90,7 @@ fi
 if [ $style = yes ] && [ "$slow" = yes ]; then
     if wait "$build"; then
         step "running unit and contract tests"
-        ctest --preset optimised --parallel "$((2 * jobs))" || failed+=("unit")
+        ctest --preset dev --label-exclude live --parallel "$((2 * jobs))" || failed+=("unit")
     else
         failed+=("build of the unit tests")
         tail -n 50 build/unit.log
