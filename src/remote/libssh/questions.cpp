@@ -4,6 +4,7 @@
 #include "term/sanitise.h"
 
 #include <array>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>

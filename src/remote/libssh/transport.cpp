@@ -186,27 +186,30 @@ Result<Transport::Streams> HostTransport::connect_by_libssh(Way way, Attempt att
     } else if (attempt == Attempt::first && m_openssh.command().interactive) {
         asker = std::make_shared<TerminalAsker>();
     }
-    SshLogin::Request request;
-    std::unique_ptr<SshLogin> jump;
-    for (std::size_t i = 0; i < way.size(); ++i) {
-        request = SshLogin::Request();
-        request.jump = std::move(jump);
-        request.plan = std::move(way[i].plan);
+    const auto request_for = [&](Stop& stop) -> Result<SshLogin::Request> {
+        SshLogin::Request request;
+        request.plan = std::move(stop.plan);
         if (!request.plan.proxy_command.empty()) {
             TRY_ASSIGN(request.socket, start_proxy(request.plan, attempt, errors.write.get()));
         }
         request.command = m_openssh.command();
-        request.command.host = way[i].name;
+        request.command.host = stop.name;
         request.command.attempt = attempt;
         request.asker = request.plan.batch ? nullptr : asker;
         request.may_use_openssh =
             m_choice == TransportChoice::automatic && attempt == Attempt::first;
         request.messages.reset(::fcntl(errors.write.get(), F_DUPFD_CLOEXEC, 0));
-        if (i + 1 < way.size()) {
-            request.forwards_to = {way[i + 1].plan.host, way[i + 1].plan.port};
-            jump = std::make_unique<SshLogin>(*ssh, std::move(request));
-        }
+        return request;
+    };
+    std::unique_ptr<SshLogin> jump;
+    for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+        TRY_ASSIGN(SshLogin::Request request, request_for(way[i]));
+        request.jump = std::move(jump);
+        request.forwards_to = {way[i + 1].plan.host, way[i + 1].plan.port};
+        jump = std::make_unique<SshLogin>(*ssh, std::move(request));
     }
+    TRY_ASSIGN(SshLogin::Request request, request_for(way.back()));
+    request.jump = std::move(jump);
     std::string command = request.command.program + " serve";
     if (const std::string early = wire::remote::escape_argument(first);
         !early.empty() && early.size() <= wire::remote::k_longest_argument) {
