@@ -104,7 +104,7 @@ def test_the_spec_asks_for_what_the_build_needs():
     """By Enterprise Linux's names of the Debian packages."""
     names = {"g++": "gcc-c++", "libcli11-dev": "cli11-devel", "libfmt-dev": "fmt-devel", "libncurses-dev": "ncurses-devel",
              "libre2-dev": "re2-devel", "libslurm-dev": "slurm-devel",
-             "libspdlog-dev": "spdlog-devel", "libyaml-cpp-dev": "yaml-cpp-devel",
+             "libspdlog-dev": "spdlog-devel", "libssh-dev": "libssh-devel", "libyaml-cpp-dev": "yaml-cpp-devel",
              "liblua5.1-0-dev": "lua-devel", "nlohmann-json3-dev": "json-devel", "zlib1g-dev": "zlib-devel"}
     needed = (ROOT / "contrib" / "packages.txt").read_text().split("# to build\n")[1].split("\n\n")[0].split()
     asked = re.findall(r"BuildRequires: *([\w.+-]+)", (ROOT / "contrib" / "gpuq.spec").read_text())
