@@ -72,14 +72,14 @@ for word in "$@"; do
 done
 live() {
     # Interrupted, pytest lists the failures so far.
-    timeout --signal INT --kill-after 60 55m \
+    timeout --signal INT --kill-after 60 60m \
         /usr/bin/python3 -m pytest "${tests[@]}" --timeout 600 -q -o cache_dir="$PWD/build/pytest" "$@"
 }
 # Live tests mostly wait, so use one worker more than there are cores.
 outcome=0
 live -n "$((jobs + 1))" --dist loadfile --durations 20 "$@" || outcome=$?
 if [ $outcome = 124 ]; then
-    failed+=("live: not finished after 55 minutes")
+    failed+=("live: not finished after an hour")
 elif [ $outcome != 0 ]; then
     # Three clusters on two cores can starve each other: only tests that also fail alone count, the others are reported below.
     step "once more, one after the other, what has failed"
