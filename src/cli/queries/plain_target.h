@@ -43,9 +43,9 @@ Result<std::vector<RunStatus>> plain_jobs_meant(Services& services, Store& store
 using Target = std::variant<RunKey, RunStatus>;
 Result<Target> find_target(Services& services, Store& store, const std::string& word);
 
-/// A plain job as it is now, from the jobs that all commands of the user share: at most one RPC, and
-/// a query to accounting once Slurm has forgotten the job; `lost` if accounting does not know how it
-/// ended. `unreachable`: not known.
+/// A plain job as it is now, from the jobs that all commands of the user share: at most one RPC,
+/// and a query to accounting once Slurm has forgotten the job; `lost` if accounting does not know
+/// how it ended. `unreachable`: not known.
 Result<RunStatus> plain_job_now(Services& services, Store& store, const RunStatus& job);
 
 /// The run that is the target of an argument, for a verb that needs its supervisor. `usage` for a
