@@ -27,7 +27,7 @@ contrib/install-packages.sh --tests
 failed=()
 step "building (preset dev: every warning an error)"
 cmake --preset dev ${GPUQ_CMAKE:+"$GPUQ_CMAKE"} >/dev/null
-k_slow=540
+k_slow=360
 begin=$SECONDS
 if [ $style = yes ]; then
     cmake --build --preset dev --parallel "$jobs" --target live_programs
