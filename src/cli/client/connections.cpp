@@ -231,8 +231,8 @@ std::optional<Connection> Connections::open_direct()
     return std::optional<Connection>(std::in_place, Connection::Kind::direct, *std::move(socket));
 }
 
-/// Where the supervisor listens is in its journal. Not tried again in this session once it has
-/// failed: a firewall stays.
+/// The supervisor's address is in its journal, which NFS may show late. A connection that has
+/// failed is not tried again in this session: a firewall stays.
 std::optional<Connection> Connections::open_network()
 {
     const auto settings = m_services.settings();
@@ -250,7 +250,6 @@ std::optional<Connection> Connections::open_network()
     auto socket = address.empty() ? Result<Descriptor>(fail(Error::Kind::missing, "no address"))
                                   : begin_to_connect(address);
     if (!socket) {
-        m_network_works = false;
         log::info(log::Part::client, "not over the network: {}", socket.error().text);
         return std::nullopt;
     }

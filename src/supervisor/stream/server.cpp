@@ -66,6 +66,14 @@ bool Server::accepts(int client) const
     return m_kind == Kind::network || is_same_user(client);
 }
 
+/// Over the network the client could be anybody: it is sent nothing.
+void Server::refuse(int client, std::string_view refusal) const
+{
+    if (m_kind == Kind::local) {
+        (void)::send(client, refusal.data(), refusal.size(), MSG_NOSIGNAL);
+    }
+}
+
 Descriptor Server::accept(std::string_view refusal)
 {
     Descriptor client = next();
@@ -76,7 +84,7 @@ Descriptor Server::accept(std::string_view refusal)
     if (client && !accepts(client.get())) {
         client.reset();
     } else if (client && !has_room_for_streams()) {
-        (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
+        refuse(client.get(), refusal);
         client.reset();
     }
     return client;
@@ -89,7 +97,7 @@ void Server::turn_away(std::string_view refusal)
         // The log writer may have taken the descriptor.
         ::poll(nullptr, 0, k_pause_ms);
     } else if (accepts(client.get())) {
-        (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
+        refuse(client.get(), refusal);
     }
     m_spare = spare();
 }

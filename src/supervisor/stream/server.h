@@ -28,7 +28,7 @@ public:
     Kind kind() const { return m_kind; }
     int fd() const { return m_socket.get(); }
     /// Accepts a client, non-blocking; empty if there is none. If no descriptor is left for the
-    /// client, it is sent `refusal` and dropped.
+    /// client, it is sent `refusal`, unless over the network, and dropped.
     Descriptor accept(std::string_view refusal);
     /// Sends `refusal` to the next client and drops it.
     void turn_away(std::string_view refusal);
@@ -37,6 +37,7 @@ private:
     Server(Kind kind, Descriptor socket);
     Descriptor next();
     bool accepts(int client) const;
+    void refuse(int client, std::string_view refusal) const;
     Kind m_kind;
     Descriptor m_socket;
     Descriptor m_spare; ///< closed to turn a client away when no descriptors are left
