@@ -84,7 +84,7 @@ elif [ $outcome != 0 ]; then
     # Three clusters on two cores can starve each other: only tests that also fail alone count, the others are reported below.
     step "once more, one after the other, what has failed"
     flaky="passed only when tried again alone, see above"
-    live --last-failed --last-failed-no-failures none --exitfirst "$@" || failed+=("live") flaky=
+    live --last-failed --last-failed-no-failures none --exitfirst "$@" 2>&1 | tee build/live.log || failed+=("live") flaky=
 fi
 
 if [ $style = yes ] && [ "$slow" = yes ]; then
@@ -115,6 +115,9 @@ fi
 
 if [ -n "${flaky:-}" ]; then
     step "live tests: some $flaky"
+fi
+if [[ " ${failed[*]} " == *" live "* ]]; then
+    tail -n 60 build/live.log # at the end, where a CI that keeps the last lines keeps them
 fi
 if [ ${#failed[@]} != 0 ]; then
     fail "failed: ${failed[*]}"
