@@ -42,22 +42,32 @@ std::vector<std::string> sorted(std::vector<std::string> names)
     return names;
 }
 
-void add(GpuPool& pool, const Node& node, const NodeGpus& gpus,
-         const std::vector<Partition>& partitions)
+int idle_on(const NodeUse& node)
 {
-    pool.total += gpus.total;
-    if (!gpus.in_use) {
+    return node.in_use ? std::max(0, node.total - *node.in_use) : 0;
+}
+
+NodeUse use_of(const Node& node, const NodeGpus& gpus, const std::vector<Partition>& partitions)
+{
+    NodeUse use{node.name, gpus.total, gpus.in_use, node.up, node.reserved};
+    const int idle = idle_on(use);
+    use.blocked = node.up ? idle - startable(node, idle, partitions) : 0;
+    return use;
+}
+
+void add(GpuPool& pool, const NodeUse& node)
+{
+    pool.total += node.total;
+    if (!node.in_use) {
         pool.in_use = pool.free = pool.most_on_one_node = std::nullopt;
         return;
     }
-    const int idle = std::max(0, gpus.total - *gpus.in_use);
-    const int free = node.up ? startable(node, idle, partitions) : 0;
-    pool.down += node.up ? 0 : idle;
-    pool.blocked += node.up ? idle - free : 0;
+    pool.down += *down_on(node);
+    pool.blocked += node.blocked;
     if (pool.in_use) {
-        *pool.in_use += *gpus.in_use;
-        *pool.free += free;
-        pool.most_on_one_node = std::max(*pool.most_on_one_node, free);
+        *pool.in_use += *node.in_use;
+        *pool.free += *free_on(node);
+        pool.most_on_one_node = std::max(*pool.most_on_one_node, *free_on(node));
     }
 }
 
@@ -97,6 +107,16 @@ bool goes_before(const Job& one, const Job& other)
             (*one.priority == *other.priority && one.id < other.id));
 }
 
+std::optional<int> free_on(const NodeUse& node)
+{
+    return node.in_use ? std::optional(node.up ? idle_on(node) - node.blocked : 0) : std::nullopt;
+}
+
+std::optional<int> down_on(const NodeUse& node)
+{
+    return node.in_use ? std::optional(node.up ? 0 : idle_on(node)) : std::nullopt;
+}
+
 std::vector<GpuPool> gpu_pools(const Inventory& inventory)
 {
     std::map<std::pair<std::vector<std::string>, std::string>, GpuPool> pools;
@@ -105,7 +125,7 @@ std::vector<GpuPool> gpu_pools(const Inventory& inventory)
         for (const NodeGpus& gpus : node.gpus) {
             const GpuPool empty{gpus.model, queues, 0, 0, 0, 0, 0, 0};
             GpuPool& pool = pools.try_emplace({queues, gpus.model}, empty).first->second;
-            add(pool, node, gpus, inventory.partitions);
+            add(pool, use_of(node, gpus, inventory.partitions));
         }
     }
     std::vector<GpuPool> list;
@@ -113,6 +133,19 @@ std::vector<GpuPool> gpu_pools(const Inventory& inventory)
         list.push_back(std::move(pool));
     }
     return list;
+}
+
+std::vector<NodeUse> nodes_of(const GpuPool& pool, const Inventory& inventory)
+{
+    std::vector<NodeUse> nodes;
+    for (const Node& node : inventory.nodes) {
+        for (const NodeGpus& gpus : node.gpus) {
+            if (gpus.model == pool.model && sorted(node.partitions) == pool.queues) {
+                nodes.push_back(use_of(node, gpus, inventory.partitions));
+            }
+        }
+    }
+    return nodes;
 }
 
 std::optional<bool> is_one_free(const std::vector<GpuPool>& pools)

@@ -26,8 +26,29 @@ struct GpuPool {
     bool operator==(const GpuPool&) const = default;
 };
 
+/// The GPUs of a pool's model on one of its nodes.
+struct NodeUse {
+    std::string name;
+    int total = 0;
+    std::optional<int> in_use; ///< held by jobs; unset: not reported
+    bool up = true;            ///< accepts new jobs
+    bool reserved = false;     ///< in an active reservation
+    int blocked = 0;           ///< as in GpuPool; 0 if the node is down
+    int mine = 0;              ///< of those in use, the user's; set only in an overview
+    bool operator==(const NodeUse&) const = default;
+};
+
+/// The number of GPUs on a node that are available to a run now, and of those that are not held
+/// because the node accepts no jobs; unset: use not reported. The sums over the nodes of a pool,
+/// and of `in_use` and `blocked`, are the numbers of the pool.
+std::optional<int> free_on(const NodeUse& node);
+std::optional<int> down_on(const NodeUse& node);
+
 /// Sorted by queues, then model.
 std::vector<GpuPool> gpu_pools(const Inventory& inventory);
+
+/// The nodes of a pool, in the order of the inventory.
+std::vector<NodeUse> nodes_of(const GpuPool& pool, const Inventory& inventory);
 
 /// Whether a GPU is free now. Nothing if Slurm did not report enough.
 std::optional<bool> is_one_free(const std::vector<GpuPool>& pools);

@@ -70,6 +70,45 @@ TEST(GpuPools, AddUpPerModelAndQueues)
                      }));
 }
 
+/// Every mixture of nodes that are up or not, reserved, short of cores, in no open queue, or of
+/// unknown use.
+TEST(GpuPools, AreTheSumsOfTheirNodes)
+{
+    for (unsigned seed = 0; seed < 512; ++seed) {
+        Inventory inventory{queues(), {}};
+        for (unsigned i = 0; i < 6; ++i) {
+            const unsigned bits = seed * 2654435761U >> (4 * i);
+            Node made = node("n" + std::to_string(i), 4, static_cast<int>(bits % 6),
+                             bits % 7 == 0 ? "a100" : "k80");
+            made.up = bits % 5 != 0;
+            made.reserved = bits % 11 == 0;
+            made.cpus_in_use = bits % 3 == 0 ? 30 : 8;
+            if (bits % 13 == 0) {
+                made.partitions = {"closed"};
+            }
+            if (bits % 17 == 0) {
+                made.gpus.push_back({"a100", 2, std::nullopt});
+            }
+            inventory.nodes.push_back(made);
+        }
+        for (const GpuPool& pool : gpu_pools(inventory)) {
+            GpuPool sum{pool.model, pool.queues, 0, 0, 0, 0, 0, 0};
+            for (const NodeUse& one : nodes_of(pool, inventory)) {
+                const bool is_known = sum.free && one.in_use;
+                sum.total += one.total;
+                sum.free = is_known ? std::optional(*sum.free + *free_on(one)) : std::nullopt;
+                sum.in_use = is_known ? std::optional(*sum.in_use + *one.in_use) : std::nullopt;
+                sum.most_on_one_node =
+                    is_known ? std::optional(std::max(*sum.most_on_one_node, *free_on(one)))
+                             : std::nullopt;
+                sum.down += down_on(one).value_or(0);
+                sum.blocked += one.blocked;
+            }
+            EXPECT_EQ(sum, pool) << seed;
+        }
+    }
+}
+
 TEST(GpuPools, DoNotCallFreeWhatNobodyCouldHave)
 {
     Node reserved = node("n0", 4, 1);

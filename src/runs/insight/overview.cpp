@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "ports/cluster.h"
+#include "runs/insight/holdings.h"
 #include "runs/insight/overview_record.h"
 #include "runs/insight/own_gpus.h"
 #include "runs/records/own_names.h"
@@ -58,22 +59,6 @@ OwnJob own(const Job& job)
     return own;
 }
 
-std::vector<std::string> nodes_of(const GpuPool& pool, const Inventory& inventory)
-{
-    std::vector<std::string> names;
-    for (const Node& node : inventory.nodes) {
-        auto queues = node.partitions;
-        std::sort(queues.begin(), queues.end());
-        const bool has_model =
-            std::any_of(node.gpus.begin(), node.gpus.end(),
-                        [&](const NodeGpus& gpus) { return gpus.model == pool.model; });
-        if (has_model && queues == pool.queues) {
-            names.push_back(node.name);
-        }
-    }
-    return names;
-}
-
 /// For some seconds after its start, slurmctld knows the jobs but not their GPUs.
 PoolUse use_of(GpuPool pool, const std::vector<Job>& mine, const Inventory& inventory)
 {
@@ -82,16 +67,21 @@ PoolUse use_of(GpuPool pool, const std::vector<Job>& mine, const Inventory& inve
     use.pool = std::move(pool);
     use.mine = 0;
     for (const Job& job : mine) {
-        *use.mine += has_gpus(job.state) ? held_in(use, job.held) : 0;
+        *use.mine += has_gpus(job.state) ? add_held(use, job.held) : 0;
     }
     if (use.pool.in_use && *use.mine > *use.pool.in_use) {
         use.pool.in_use = use.pool.free = use.pool.most_on_one_node = std::nullopt;
+        for (NodeUse& node : use.nodes) {
+            node.in_use = std::nullopt;
+            node.blocked = 0;
+        }
     }
     return use;
 }
 
 void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
 {
+    replace_own_holdings(overview, jobs);
     const auto before = std::exchange(overview.jobs, {});
     for (const Job& job : jobs) {
         overview.jobs.push_back(own(job));
@@ -138,6 +128,7 @@ void query_nodes(Overview& overview, Cluster& cluster, Time now)
         overview.pools.push_back(use_of(std::move(pool), *jobs, *inventory));
         overview.pools.back().next = next;
     }
+    drop_ended_holdings(overview, now);
     overview.silent.clear();
     overview.at = now;
 }
@@ -147,6 +138,7 @@ void query_first(Overview& overview, Cluster& cluster, Time now)
 {
     Overview first;
     first.cluster = overview.cluster;
+    first.uid = overview.uid;
     first.asked_at = overview.asked_at;
     first.allowance_used = overview.allowance_used;
     query_nodes(first, cluster, now);
@@ -227,6 +219,7 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
 {
     Overview overview;
     overview.cluster = std::move(cluster);
+    overview.uid = uid;
     overview.at = overview.whole_at = overview.jobs_at = now;
     overview.queues = inventory.partitions;
     const std::vector<NextFree> next = next_free(inventory.nodes, all.jobs);
@@ -251,6 +244,7 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
             wanted.insert(job.id);
         }
     }
+    overview.holdings = holdings_of(all.jobs);
     StartEstimates estimates = expected_starts(wanted, all, inventory, now);
     for (const Job& job : mine) {
         overview.jobs.push_back(own(job));
@@ -328,6 +322,7 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
         return; // another process of this user queries
     }
     overview.asked_at = now;
+    overview.uid = uid;
     if (what == Due::own_jobs) {
         query_jobs(overview, cluster, now);
     } else if (what == Due::nodes) {

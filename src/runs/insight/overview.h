@@ -35,8 +35,21 @@ struct PoolUse {
     GpuPool pool;
     std::optional<int> mine;  ///< of those in use
     std::optional<Time> next; ///< latest time at which a running job releases one
-    std::vector<std::string> nodes;
+    std::vector<NodeUse> nodes;
     bool operator==(const PoolUse&) const = default;
+};
+
+/// GPUs of one model that a running job of any user holds on one node.
+struct Holding {
+    std::string node;
+    std::string model; ///< empty if Slurm knows no type
+    int count = 0;
+    JobId job;
+    std::string called; ///< Job::called
+    std::uint32_t uid = 0;
+    std::optional<Time> since;
+    std::optional<Time> until; ///< the job's time limit; unset: none
+    bool operator==(const Holding&) const = default;
 };
 
 struct Overview {
@@ -52,6 +65,11 @@ struct Overview {
     std::vector<PoolUse> pools;
     std::optional<WaitingLine> waiting;
     std::vector<OwnJob> jobs;
+    /// The user's own as of `jobs_at`; those of others as of `whole_at`, except those whose job
+    /// must have ended since. Sorted by node, then job. On a node, more GPUs may be in use than are
+    /// held here: jobs of others have started since, or the site hides them.
+    std::vector<Holding> holdings;
+    std::optional<std::uint32_t> uid;  ///< the user; unset: no answer yet
     std::chrono::milliseconds took{0}; ///< duration of the last full query
 };
 

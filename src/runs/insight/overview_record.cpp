@@ -6,7 +6,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <system_error>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -15,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int k_version = 3;
+constexpr int k_version = 4;
 
 template <typename Value>
 json of(const std::optional<Value>& value)
@@ -43,12 +50,17 @@ std::optional<int> number_in(const json& value)
 json of(const PoolUse& use)
 {
     const GpuPool& pool = use.pool;
+    json nodes = json::array();
+    for (const NodeUse& node : use.nodes) {
+        nodes.push_back({node.name, node.total, of(node.in_use), node.up, node.reserved,
+                         node.blocked, node.mine});
+    }
     return {{"model", pool.model},       {"queues", pool.queues},
             {"total", pool.total},       {"free", of(pool.free)},
             {"in_use", of(pool.in_use)}, {"down", pool.down},
             {"blocked", pool.blocked},   {"mine", of(use.mine)},
             {"next", of(use.next)},      {"most", of(pool.most_on_one_node)},
-            {"nodes", use.nodes}};
+            {"nodes", std::move(nodes)}};
 }
 
 PoolUse pool_in(const json& value)
@@ -64,7 +76,11 @@ PoolUse pool_in(const json& value)
     use.pool.most_on_one_node = number_in(value.at("most"));
     use.mine = number_in(value.at("mine"));
     use.next = time_in(value.at("next"));
-    use.nodes = value.at("nodes").get<std::vector<std::string>>();
+    for (const json& node : value.at("nodes")) {
+        use.nodes.push_back({node.at(0).get<std::string>(), node.at(1).get<int>(),
+                             number_in(node.at(2)), node.at(3).get<bool>(), node.at(4).get<bool>(),
+                             node.at(5).get<int>(), node.at(6).get<int>()});
+    }
     return use;
 }
 
@@ -202,6 +218,120 @@ json list_of(const std::vector<Value>& values)
     return list;
 }
 
+/// The strings of all holdings, each once.
+class Names {
+public:
+    std::int64_t place_of(const std::string& name)
+    {
+        const auto [found, is_new] = m_places.try_emplace(name, m_names.size());
+        if (is_new) {
+            m_names.push_back(name);
+        }
+        return static_cast<std::int64_t>(found->second);
+    }
+    const std::vector<std::string>& all() const { return m_names; }
+
+private:
+    std::unordered_map<std::string, std::size_t> m_places;
+    std::vector<std::string> m_names;
+};
+
+/// A holding in numbers: places of its node, model and `called` in the names, count, job, uid,
+/// since, until.
+using Row = std::array<std::int64_t, 8>;
+constexpr std::int64_t k_no_time = -1;
+constexpr std::int64_t k_largest = std::int64_t{1} << 40;
+
+std::int64_t number_of(const std::optional<Time>& time)
+{
+    return time ? std::chrono::floor<std::chrono::seconds>(*time).time_since_epoch().count()
+                : k_no_time;
+}
+
+std::optional<Time> time_of(std::int64_t number)
+{
+    return number == k_no_time ? std::nullopt : std::optional(Time(std::chrono::seconds(number)));
+}
+
+/// Every number as the difference from the same column of the row above, followed by a space: there
+/// may be 10,000 holdings, and each number as JSON would take twice as long to read.
+std::string text_of(const std::vector<Row>& rows)
+{
+    std::string text;
+    Row above{};
+    for (const Row& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            std::array<char, 24> digits{};
+            const auto end =
+                std::to_chars(digits.data(), digits.data() + digits.size(), row[i] - above[i]);
+            text.append(digits.data(), end.ptr).push_back(' ');
+        }
+        above = row;
+    }
+    return text;
+}
+
+/// Nothing if the text is not what text_of() writes.
+std::optional<std::vector<Row>> rows_in(std::string_view text)
+{
+    std::vector<Row> rows;
+    const char* const end = text.data() + text.size();
+    for (const char* at = text.data(); at != end;) {
+        Row row = rows.empty() ? Row{} : rows.back();
+        for (std::int64_t& value : row) {
+            std::int64_t more = 0;
+            const auto [next, error] = std::from_chars(at, end, more);
+            const bool is_number = error == std::errc() && next != end && *next == ' ';
+            if (!is_number || more > k_largest || more < -k_largest) {
+                return std::nullopt;
+            }
+            value += more;
+            if (value > k_largest || value < k_no_time) {
+                return std::nullopt;
+            }
+            at = next + 1;
+        }
+        rows.push_back(row);
+    }
+    return rows;
+}
+
+json of(const std::vector<Holding>& holdings)
+{
+    Names names;
+    std::vector<Row> rows;
+    rows.reserve(holdings.size());
+    for (const Holding& holding : holdings) {
+        rows.push_back({names.place_of(holding.node), names.place_of(holding.model),
+                        names.place_of(holding.called), holding.count, holding.job.value,
+                        holding.uid, number_of(holding.since), number_of(holding.until)});
+    }
+    return {{"names", names.all()}, {"rows", text_of(rows)}};
+}
+
+std::optional<std::vector<Holding>> holdings_in(const json& value)
+{
+    const auto names = value.at("names").get<std::vector<std::string>>();
+    const auto rows = rows_in(value.at("rows").get_ref<const std::string&>());
+    const auto is_name = [&](std::int64_t place) {
+        return place >= 0 && static_cast<std::size_t>(place) < names.size();
+    };
+    std::vector<Holding> holdings;
+    for (const Row& row : rows.value_or(std::vector<Row>{})) {
+        const auto& [node, model, called, count, job, uid, since, until] = row;
+        if (!is_name(node) || !is_name(model) || !is_name(called)) {
+            return std::nullopt;
+        }
+        const auto name = [&](std::int64_t place) {
+            return names[static_cast<std::size_t>(place)];
+        };
+        holdings.push_back({name(node), name(model), static_cast<int>(count),
+                            JobId{static_cast<std::uint32_t>(job)}, name(called),
+                            static_cast<std::uint32_t>(uid), time_of(since), time_of(until)});
+    }
+    return rows ? std::optional(std::move(holdings)) : std::nullopt;
+}
+
 json document(const Overview& overview)
 {
     return {{"v", k_version},
@@ -217,10 +347,12 @@ json document(const Overview& overview)
             {"waiting_jobs", overview.waiting ? json(overview.waiting->jobs) : json()},
             {"waiting_gpus", overview.waiting ? json(overview.waiting->gpus) : json()},
             {"jobs", list_of(overview.jobs)},
+            {"holdings", of(overview.holdings)},
+            {"uid", of(overview.uid)},
             {"took_ms", overview.took.count()}};
 }
 
-Overview overview_in(const json& value)
+std::optional<Overview> overview_in(const json& value)
 {
     Overview overview;
     overview.cluster = value.at("cluster").get<std::string>();
@@ -242,6 +374,14 @@ Overview overview_in(const json& value)
     for (const json& job : value.at("jobs")) {
         overview.jobs.push_back(job_in(job));
     }
+    auto holdings = holdings_in(value.at("holdings"));
+    if (!holdings) {
+        return std::nullopt;
+    }
+    overview.holdings = std::move(*holdings);
+    if (const json& uid = value.at("uid"); !uid.is_null()) {
+        overview.uid = uid.get<std::uint32_t>();
+    }
     overview.took = std::chrono::milliseconds(value.at("took_ms").get<std::int64_t>());
     return overview;
 }
@@ -258,7 +398,7 @@ std::optional<Overview> overview_from_json(std::string_view text)
 {
     try {
         const json value = json::parse(text);
-        return value.at("v") == k_version ? std::optional(overview_in(value)) : std::nullopt;
+        return value.at("v") == k_version ? overview_in(value) : std::nullopt;
     } catch (const json::exception&) {
         return std::nullopt;
     }

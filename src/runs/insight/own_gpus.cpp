@@ -2,11 +2,13 @@
 #include "runs/insight/own_gpus.h"
 
 #include "ports/job.h"
+#include "runs/insight/holdings.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <set>
 
 namespace gpuq {
 namespace {
@@ -16,17 +18,23 @@ using namespace std::chrono_literals;
 /// The clocks of two hosts differ, and Slurm's times are whole seconds.
 constexpr auto k_slack = 10s;
 
+NodeUse* node_of(PoolUse& use, const std::string& name)
+{
+    const auto node = std::find_if(use.nodes.begin(), use.nodes.end(),
+                                   [&](const NodeUse& one) { return one.name == name; });
+    return node == use.nodes.end() ? nullptr : &*node;
+}
+
 /// The pool of a run that has just started; null if it is ambiguous.
 PoolUse* pool_of(const RunStatus& run, std::vector<PoolUse>& pools)
 {
     const auto& model = run.run->request.gpus.model;
     std::vector<PoolUse*> fitting;
     for (PoolUse& use : pools) {
-        const bool exists =
-            run.host.empty()
-                ? std::find(use.pool.queues.begin(), use.pool.queues.end(), run.queue) !=
-                      use.pool.queues.end()
-                : std::find(use.nodes.begin(), use.nodes.end(), run.host) != use.nodes.end();
+        const bool exists = run.host.empty()
+                                ? std::find(use.pool.queues.begin(), use.pool.queues.end(),
+                                            run.queue) != use.pool.queues.end()
+                                : node_of(use, run.host) != nullptr;
         if (exists && (!model || *model == use.pool.model)) {
             fitting.push_back(&use);
         }
@@ -34,20 +42,73 @@ PoolUse* pool_of(const RunStatus& run, std::vector<PoolUse>& pools)
     return fitting.size() == 1 ? fitting.front() : nullptr;
 }
 
-void set_mine(PoolUse& use, int mine)
+void set_mine(NodeUse& node, int mine)
 {
-    const int more = mine - use.mine.value_or(0);
-    use.mine = mine;
+    if (node.in_use) {
+        node.in_use = std::clamp(*node.in_use + mine - node.mine, 0, node.total);
+        node.blocked = std::min(node.blocked, node.total - *node.in_use);
+    }
+    node.mine = mine;
+}
+
+/// The numbers of a pool, from its nodes. `elsewhere`: its GPUs in use on unknown nodes.
+void sum_up(PoolUse& use, int elsewhere)
+{
     GpuPool& pool = use.pool;
-    if (!pool.in_use || !pool.free || more == 0) {
+    pool.in_use = pool.free = pool.most_on_one_node = pool.down = pool.blocked = 0;
+    for (const NodeUse& node : use.nodes) {
+        *pool.in_use += node.in_use.value_or(0);
+        *pool.free += free_on(node).value_or(0);
+        pool.down += down_on(node).value_or(0);
+        pool.blocked += node.blocked;
+        pool.most_on_one_node = std::max(*pool.most_on_one_node, free_on(node).value_or(0));
+    }
+    const int taken = std::min(elsewhere, *pool.free);
+    *pool.in_use += taken;
+    *pool.free -= taken;
+    pool.most_on_one_node = std::min(*pool.most_on_one_node, *pool.free);
+}
+
+/// The pools with no GPUs of the user, to be filled by add_held().
+std::vector<PoolUse> without_mine(std::vector<PoolUse> pools)
+{
+    for (PoolUse& use : pools) {
+        use.mine = 0;
+        for (NodeUse& node : use.nodes) {
+            node.mine = 0;
+        }
+    }
+    return pools;
+}
+
+/// Changes the user's share of a pool to that of `now`.
+void set_mine(PoolUse& use, const PoolUse& now)
+{
+    if (use.mine == now.mine && use.nodes == now.nodes) {
         return;
     }
-    const int before = *pool.free;
-    pool.in_use = std::clamp(*pool.in_use + more, 0, pool.total);
-    pool.free = std::clamp(before - more, 0, pool.total - pool.down - pool.blocked);
-    const int gained = std::max(0, *pool.free - before);
-    pool.most_on_one_node =
-        std::min(*pool.free, std::max(pool.most_on_one_node.value_or(0), gained));
+    int elsewhere = now.mine.value_or(0);
+    for (std::size_t i = 0; i < use.nodes.size(); ++i) {
+        set_mine(use.nodes[i], now.nodes[i].mine);
+        elsewhere -= now.nodes[i].mine;
+    }
+    use.mine = now.mine;
+    if (use.pool.in_use && use.pool.free) {
+        sum_up(use, elsewhere);
+    }
+}
+
+/// Adds the GPUs of a run that has started.
+void add_started(PoolUse& share, Overview& overview, const RunStatus& run)
+{
+    const Request& request = run.run->request;
+    share.mine = share.mine.value_or(0) + request.gpus.count * request.nodes;
+    if (NodeUse* const node = node_of(share, run.host); node != nullptr) {
+        node->mine += request.gpus.count;
+        add_holding(overview.holdings,
+                    {run.host, share.pool.model, request.gpus.count, run.job->job, "",
+                     overview.uid.value_or(0), run.started_at, run.ends_at});
+    }
 }
 
 /// A job that has started since no longer counts as waiting.
@@ -87,20 +148,15 @@ Change change_of(const RunStatus& run, const OwnJob* own, const std::optional<Ti
 
 } // namespace
 
-bool has_gpus(JobState state)
-{
-    return state == JobState::running || state == JobState::suspended ||
-           state == JobState::completing;
-}
-
-int held_in(const PoolUse& use, const std::vector<HeldGpus>& held)
+int add_held(PoolUse& use, const std::vector<HeldGpus>& held)
 {
     int count = 0;
     for (const HeldGpus& gpus : held) {
-        const bool is_here =
-            gpus.model == use.pool.model &&
-            std::find(use.nodes.begin(), use.nodes.end(), gpus.node) != use.nodes.end();
-        count += is_here ? gpus.count : 0;
+        NodeUse* const node = gpus.model == use.pool.model ? node_of(use, gpus.node) : nullptr;
+        if (node != nullptr) {
+            node->mine += gpus.count;
+            count += gpus.count;
+        }
     }
     return count;
 }
@@ -110,33 +166,36 @@ Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs)
     if (!overview.at) {
         return overview;
     }
-    std::vector<int> mine(overview.pools.size(), 0);
-    std::vector<JobId> changed;
+    std::vector<PoolUse> shares = without_mine(overview.pools);
+    std::set<JobId> changed;
     for (const RunStatus& run : runs) {
         const OwnJob* const own = run.job ? job_of(overview, run.job->job) : nullptr;
         const Change change = change_of(run, own, overview.jobs_at);
-        if (change != Change::none) {
-            changed.push_back(run.job->job);
+        if (change == Change::none) {
+            continue;
         }
-        const PoolUse* const use =
-            change == Change::started ? pool_of(run, overview.pools) : nullptr;
-        if (use != nullptr) {
-            mine[static_cast<std::size_t>(use - overview.pools.data())] +=
-                run.run->request.gpus.count * run.run->request.nodes;
+        changed.insert(run.job->job);
+        PoolUse* const share = change == Change::started ? pool_of(run, shares) : nullptr;
+        if (share != nullptr) {
+            add_started(*share, overview, run);
         }
         if (change == Change::started && own != nullptr) {
             leaves_the_line(overview, *own);
         }
-    }
-    for (const OwnJob& own : overview.jobs) {
-        const bool counts = has_gpus(own.job.state) &&
-                            std::find(changed.begin(), changed.end(), own.job.id) == changed.end();
-        for (std::size_t i = 0; counts && i < mine.size(); ++i) {
-            mine[i] += held_in(overview.pools[i], own.job.held);
+        if (change == Change::ended) {
+            std::erase_if(overview.holdings,
+                          [&](const Holding& holding) { return holding.job == run.job->job; });
         }
     }
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-        set_mine(overview.pools[i], mine[i]);
+    for (const OwnJob& own : overview.jobs) {
+        for (PoolUse& share : shares) {
+            if (has_gpus(own.job.state) && !changed.contains(own.job.id)) {
+                *share.mine += add_held(share, own.job.held);
+            }
+        }
+    }
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+        set_mine(overview.pools[i], shares[i]);
     }
     return overview;
 }

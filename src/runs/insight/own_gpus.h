@@ -8,15 +8,14 @@
 /// The user's own share of the GPUs in an overview. Pure.
 namespace gpuq {
 
-/// True if a job in this state holds its allocation.
-bool has_gpus(JobState state);
-
-/// The number of these GPUs that are in a pool.
-int held_in(const PoolUse& use, const std::vector<HeldGpus>& held);
+/// Adds those of these GPUs that are in a pool to the user's share of its nodes. Returns their
+/// number.
+int add_held(PoolUse& use, const std::vector<HeldGpus>& held);
 
 /// Updates an overview with the current GPUs of the user's own jobs: starts and ends of runs since
 /// the query to Slurm are on disk, and jobs are queried more often than nodes. Without this, GPUs
-/// held by a listed run would be shown as free. `runs`: gpuq's runs.
+/// held by a listed run would be shown as free. `runs`: gpuq's runs. GPUs of a run that has started
+/// since count on its first node, if that is known; the others only in the pool.
 Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs);
 
 } // namespace gpuq

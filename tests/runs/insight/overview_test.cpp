@@ -7,6 +7,7 @@
 #include "fakes/fake_host.h"
 #include "fakes/memory_store.h"
 #include "ports/cluster.h"
+#include "runs/insight/overview_record.h"
 #include "runs/insight/own_gpus.h"
 
 #include <gmock/gmock.h>
@@ -95,6 +96,14 @@ TEST(Overview, DoesNotTakeGpusForFreeThatJobsHold)
     EXPECT_EQ(made.pools[0].mine, 2);
     EXPECT_FALSE(made.pools[0].pool.in_use);
     EXPECT_FALSE(made.pools[0].pool.free);
+    EXPECT_FALSE(made.pools[0].nodes[1].in_use);
+}
+
+TEST(Overview, HasTheGpusOfEachNode)
+{
+    EXPECT_EQ(
+        overview().pools.at(0).nodes,
+        (std::vector<NodeUse>{{"n0", 4, 3, true, false, 0, 2}, {"n1", 4, 3, true, false, 0, 0}}));
 }
 
 TEST(Overview, HasOwnJobsAndTheirPlaces)
@@ -268,6 +277,31 @@ TEST_F(Refreshed, AJobOfOnesOwnIsMineWithTheNextLookAtNodes)
     EXPECT_EQ(kept().pools.at(0).mine, 0);
 }
 
+TEST_F(Refreshed, KeepsTheHoldersOfOthersUntilTheNextWholeLook)
+{
+    cluster.machines = inventory().nodes;
+    cluster.jobs = {running(1, k_other, "n1", 2, clock.now() + 1h)};
+    refresh_whole();
+    ASSERT_EQ(kept().holdings.size(), 1U);
+    const Holding others = kept().holdings.front();
+    const auto query_own = [&](std::vector<Job> own) {
+        own_jobs_now(store, cluster, clock, own);
+        cluster.jobs = std::move(own);
+        clock.advance(31s);
+        refresh();
+    };
+    Overview known = kept();
+    known.jobs.clear(); // FakeCluster returns the jobs of all users as the user's own
+    ASSERT_TRUE(store.write(layout::overview(*cluster.name()), to_json(known)));
+    query_own({running(7, k_me, "n0", 3, clock.now() + 1h)});
+    ASSERT_EQ(kept().holdings.size(), 2U);
+    EXPECT_EQ(kept().holdings[0].job, JobId{7});
+    EXPECT_EQ(kept().holdings[0].uid, k_me);
+    EXPECT_EQ(kept().holdings[1], others);
+    query_own({});
+    EXPECT_EQ(kept().holdings, std::vector<Holding>{others});
+}
+
 TEST_F(Refreshed, DoesNotWaitForEverForAFirstAnswer)
 {
     host.held_by_others.insert(asks_as(store, *cluster.name()));
@@ -344,6 +378,38 @@ TEST(WithOwnRuns, GpusOfARunThatHasEndedSinceAreFreeAgain)
     EXPECT_EQ(now.pools[0].mine, 0);
     EXPECT_EQ(now.pools[0].pool.free, *before.pools[0].pool.free + 2);
     EXPECT_EQ(now.pools[0].pool.in_use, 4);
+}
+
+TEST(WithOwnRuns, MovesTheGpusOfItsNodeAndItsHolding)
+{
+    const Overview now = with_own_runs(overview(), {on_disk(1, RunState::ended, k_now + 3s),
+                                                    on_disk(7, RunState::running, k_now)});
+    EXPECT_EQ(now.pools[0].nodes[0], (NodeUse{"n0", 4, 3, true, false, 0, 2}));
+    ASSERT_EQ(now.holdings.size(), 2U);
+    EXPECT_EQ(now.holdings[0], (Holding{"n0", "k80", 2, JobId{7}, "", k_me, k_now, {}}));
+    EXPECT_EQ(now.holdings[1].job, JobId{2});
+}
+
+/// A node that accepts no new jobs has no free GPUs when a job on it ends.
+TEST(WithOwnRuns, GpusOfARunThatHasEndedOnADrainedNodeAreDown)
+{
+    Overview before = overview();
+    before.pools[0].nodes[0].up = false;
+    const Overview now = with_own_runs(before, {on_disk(1, RunState::ended, k_now + 3s)});
+    EXPECT_EQ(now.pools[0].pool.free, 1);
+    EXPECT_EQ(now.pools[0].pool.down, 3);
+    EXPECT_EQ(now.pools[0].pool.most_on_one_node, 1);
+}
+
+TEST(WithOwnRuns, GpusOfARunOnUnknownNodesCountInThePool)
+{
+    RunStatus run = on_disk(7, RunState::running, k_now + 3s);
+    run.run->request.nodes = 2;
+    const Overview now = with_own_runs(idle_machine(), {run});
+    EXPECT_EQ(now.pools[0].pool.free, 4);
+    EXPECT_EQ(now.pools[0].pool.in_use, 4);
+    EXPECT_EQ(now.pools[0].nodes[0].mine, 2);
+    EXPECT_EQ(now.pools[0].nodes[1].in_use, 0);
 }
 
 TEST(WithOwnRuns, LeavesAloneWhatSlurmHasCountedAlready)
