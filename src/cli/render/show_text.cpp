@@ -382,7 +382,8 @@ std::string event_text(const Event& event, const RunStatus& status)
         return fmt::format("bytes {} to {} of {} could not be written and are lost",
                            event.from.value_or(0), event.to.value_or(0), stream_name(event));
     case Event::Kind::noticed:
-        return fmt::format("the program was asked to save and exit ({})", detail);
+        return "the program was asked to save and exit" +
+               (detail.empty() ? "" : fmt::format(" ({})", detail));
     case Event::Kind::notice_failed:
         return "some other nodes could not be signalled and got the stop file instead: " + detail;
     case Event::Kind::checkpoint:
