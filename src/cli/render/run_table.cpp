@@ -5,6 +5,7 @@
 #include "report/ending_text.h"
 #include "runs/chain.h"
 #include "runs/find.h"
+#include "runs/time_used.h"
 
 #include <fmt/format.h>
 
@@ -40,23 +41,6 @@ std::string link_text(const RunStatus& status, Time now)
     return *expected > status.link.value
                ? fmt::format("link {} of about {}", status.link.value, *expected)
                : fmt::format("link {}, the last", status.link.value);
-}
-
-/// How long the run has had its GPUs; nothing before it has started or if that is unknown.
-std::optional<seconds> time_used(const RunStatus& status, Time now)
-{
-    const bool over = status.state == RunState::ended;
-    if (status.state == RunState::unknown || (over && !status.ending)) {
-        return std::nullopt;
-    }
-    if (is_chain(status) && status.links.size() > 1) {
-        return gpuq::time_used(status.links, over ? status.ending->at : now);
-    }
-    if (!status.started_at) {
-        return std::nullopt;
-    }
-    const Time until = over ? status.ending->at : now;
-    return std::max(seconds(0), std::chrono::floor<seconds>(until - *status.started_at));
 }
 
 std::optional<seconds> time_limit(const RunStatus& status)
