@@ -45,7 +45,7 @@ struct Block {
 };
 
 /// How many curves of `Lines::several`, and parts of a block, can be distinguished.
-constexpr std::size_t k_most_lines = 8;
+constexpr std::size_t k_most_lines = 20;
 constexpr std::size_t k_most_parts = 5;
 
 /// Curves in one drawing. All texts are plain text, not HTML.

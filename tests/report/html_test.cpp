@@ -103,6 +103,18 @@ TEST(Chart, AGapIsNotDrawnOver)
     EXPECT_THAT(html_chart(chart), HasSubstr("class=\"line line0\" d=\"\""));
 }
 
+TEST(Chart, HasAStyleForEveryCurve)
+{
+    Chart chart = small_chart();
+    chart.lines = Chart::Lines::several;
+    chart.curves.assign(k_most_lines, {{0, 0}, {10, 10}});
+    const std::string page = html_page("x", html_chart(chart));
+    for (std::size_t i = 0; i < k_most_lines; ++i) {
+        EXPECT_THAT(page, HasSubstr("class=\"line line" + std::to_string(i) + "\""));
+        EXPECT_THAT(page, HasSubstr("\n.line" + std::to_string(i) + " { stroke: "));
+    }
+}
+
 TEST(Chart, StacksThePartsOfBlocks)
 {
     Chart chart = small_chart();

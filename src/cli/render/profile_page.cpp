@@ -32,6 +32,8 @@ using telemetry::Series;
 using telemetry::Track;
 
 constexpr double k_gap = std::numeric_limits<double>::quiet_NaN();
+/// More curves of one measure are summarised: GPUs usually do the same, and hide one another.
+constexpr std::size_t k_most_tracks = 8;
 constexpr const char* k_since_start = "time since the start of the run";
 
 using Course = std::vector<std::optional<double>>;
@@ -163,7 +165,7 @@ std::vector<Curve> curves_of(const Profile& profile, Measure measure)
 {
     const bool is_gpu = static_cast<std::size_t>(measure) < telemetry::k_gpu_measures;
     const auto& tracks = is_gpu ? profile.gpus : profile.nodes;
-    if (tracks.size() > report::k_most_lines) {
+    if (tracks.size() > k_most_tracks) {
         return summary_of(tracks, measure,
                           fmt::format("{} {}", tracks.size(), is_gpu ? "GPUs" : "nodes"));
     }
