@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/json_page.h"
 #include "cli/policy_ops/apply.h"
+#include "cli/render/comparison_text.h"
 #include "cli/render/credentials_text.h"
 #include "cli/render/free_table.h"
 #include "cli/render/grants_text.h"
@@ -104,6 +105,16 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     whole.idle = {Exemption{}, IdleFinding{}};
     whole.credentials = CredentialRecords{};
     EXPECT_EQ(documented_in("gpuq show"), members_of(show_document(whole, Time()), {"run"}));
+
+    RunToCompare compared{some_status(), {}, {}};
+    compared.training.source = "a";
+    compared.training.curves.add("loss", {1, {}, 0.5});
+    RunToCompare other = compared;
+    other.status.run->request.nodes = 2;
+    EXPECT_EQ(
+        documented_in("gpuq show \\-\\-compare"),
+        members_of(comparison_document({compare({compared, other}, Time()), {"silent"}}, Time()),
+                   {"run"}));
 
     RunStatus plain = some_status();
     plain.plain.emplace();

@@ -40,13 +40,14 @@ std::string plain(const std::string& name)
     return std::regex_replace(lines, std::regex("\\\\(?=[-~])"), "");
 }
 
-const std::array<std::pair<std::string, const Verb*>, 8> k_pages = {
+const std::array<std::pair<std::string, const Verb*>, 9> k_pages = {
     {{"gpuq-logs.1", &k_logs_verb},
      {"gpuq-ls.1", &k_ls_verb},
      {"gpuq-stop.1", &k_stop_verb},
      {"gpuq-free.1", &k_free_verb},
      {"gpuq-top.1", &k_top_verb},
      {"gpuq-why.1", &k_why_verb},
+     {"gpuq-show.1", &k_show_verb},
      {"gpuq-connect.1", &k_connect_verb},
      {"gpuq-profile.1", &k_profile_verb}}};
 

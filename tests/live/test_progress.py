@@ -40,6 +40,12 @@ for done in range(1, 1000):
     print(f"=> {done} of 1000 L=0.5 epoch 7/8", flush=True)
     time.sleep(0.1)
 """
+SWEEP = """
+import sys
+rate = float(sys.argv[2])
+for step in range(1, 21):
+    print(f"step {step}/20 loss {1 / (rate * step):.4f} acc {rate * step / 40:.4f}", flush=True)
+"""
 
 
 @pytest.fixture
@@ -102,3 +108,30 @@ def test_a_pattern_of_ones_own_is_heard_on(person, folder):
     refused = person.gpuq("run", "--progress", "step (", "true")
     assert refused.returncode == 2 and "--progress: 'step (' is not a valid RE2 regular expression" in refused.stderr
     person.gpuq("stop", "own")
+
+
+def test_compare_shows_which_of_a_sweep_was_best(person, folder):
+    (person.home / "sweep.py").write_text(SWEEP)
+    for name, arguments in (("slow", ["--lr", "1"]), ("fast", ["--lr", "2", "--amp"])):
+        done = person.gpuq("run", "-J", name, "-g", 1, "--mem", "64M", "--", PYTHON, "sweep.py", *arguments)
+        assert done.returncode == 0, done.stderr
+    assert person.gpuq("run", "-J", "mute", "-g", 2, "--", "true").returncode == 0
+    done = person.gpuq("show", "--compare", "slow", "fast", "mute", "--html", "c.html", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "wrote c.html" in done.stderr
+    document = json.loads(done.stdout)
+    assert [one["run"]["exit"] for one in document["runs"]] == [0, 0, 0]
+    assert [one["has_metrics"] for one in document["runs"]] == [True, True, False]
+    settings = {one["name"]: [value["text"] or value["kind"] for value in one["values"]]
+                for one in document["settings"]}
+    assert settings["--lr"] == ["1", "2", "absent"] and settings["--amp"] == ["absent", "switched", "absent"]
+    assert settings["GPUs"] == ["1", "1", "2"] and settings["script"] == ["sweep.py", "sweep.py", "absent"]
+    metrics = {one["name"]: one for one in document["metrics"]}
+    assert metrics["loss"]["best_run"] == metrics["acc"]["best_run"] == 1
+    assert metrics["loss"]["series"][1]["best"] == {"step": 20, "value": 0.025}
+    assert metrics["acc"]["series"][0]["last"] == {"step": 20, "value": 0.5}
+    assert len(metrics["loss"]["series"][0]["curve"]) == 20 and metrics["loss"]["series"][2] is None
+    page = (person.home / "c.html").read_text()
+    assert "<h2>loss</h2>" in page and "(fast)</span>" in page
+    text = person.gpuq("show", "--compare", "slow", "fast").stdout
+    assert "best loss: 0.025 at step 20 in run" in text

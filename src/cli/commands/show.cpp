@@ -4,6 +4,7 @@
 #include "cli/base/message.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
+#include "cli/commands/show_comparison.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/plain_show.h"
@@ -14,8 +15,15 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace gpuq::cli {
 namespace {
+
+constexpr std::array k_options = {
+    Option{0, "compare", "", "compare runs: settings that differ, states and metrics"},
+    Option{0, "html", "FILE", "with --compare: also write a page with charts; - for only that"},
+};
 
 std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
 {
@@ -46,7 +54,17 @@ WholeRun find_out(Services& services, Store& store, const RunKey& key)
 
 Result<int> show(Invocation& invocation)
 {
-    if (invocation.arguments.size() != 1) {
+    if (invocation.options.has("compare")) {
+        return show_comparison(invocation);
+    }
+    if (invocation.options.has("html")) {
+        return fail(Error::Kind::usage, "--html: only with --compare; gpuq profile --html FILE RUN "
+                                        "writes a page about one run");
+    }
+    if (invocation.arguments.size() > 1) {
+        return fail(Error::Kind::usage, "one run at a time; --compare compares several");
+    }
+    if (invocation.arguments.empty()) {
         return fail(Error::Kind::usage, "which run? gpuq show RUN; gpuq ls lists them");
     }
     TRY_ASSIGN(Store* const store, invocation.services.store());
@@ -73,6 +91,7 @@ Result<int> show(Invocation& invocation)
 
 } // namespace
 
-const Verb k_show_verb{"show", "gpuq show RUN", "everything about one run", show};
+const Verb k_show_verb{"show", "gpuq show [--compare [--html FILE]] RUN...",
+                       "everything about one run, or a comparison of several", show, k_options};
 
 } // namespace gpuq::cli
