@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/preflight.h"
 
+#include "runs/program_words.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 
 namespace gpuq {
 namespace {
 
 using File = SiteContext::File;
-
-/// Endings of script names. Users keep scripts in their own directories; a node has none in
-/// /usr/bin.
-constexpr std::string_view k_script_endings[] = {".py", ".sh", ".bash", ".zsh", ".csh", ".pl",
-                                                 ".rb", ".jl", ".R",    ".r",   ".lua", ".js"};
 
 Error not_found(std::string text)
 {
@@ -30,20 +26,6 @@ Error not_executable(std::string text)
 std::string base_name(const std::string& path)
 {
     return path.substr(path.find_last_of('/') + 1);
-}
-
-bool is_script_name(std::string_view name)
-{
-    return std::any_of(std::begin(k_script_endings), std::end(k_script_endings),
-                       [&](std::string_view ending) { return name.ends_with(ending); });
-}
-
-/// `python3`, `/opt/x/bin/python3.12`: opens its first argument relative to the working directory.
-bool is_python(const std::string& program)
-{
-    const std::string name = base_name(program);
-    return name.starts_with("python") &&
-           name.find_first_not_of("0123456789.", 6) == std::string::npos;
 }
 
 class Check {

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/program_words.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace gpuq {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+/// Endings of script names. Users keep scripts in their own directories; a node has none in
+/// /usr/bin.
+constexpr std::string_view k_script_endings[] = {".py", ".sh", ".bash", ".zsh", ".csh", ".pl",
+                                                 ".rb", ".jl", ".R",    ".r",   ".lua", ".js"};
+
+/// The options of an interpreter that decide where its script is; all others take no separate
+/// value.
+struct Interpreter {
+    std::string_view name;
+    std::string_view code;        ///< letters of options whose value replaces the script
+    std::string_view values;      ///< letters of other options with a value
+    std::string_view long_code;   ///< as `code`: long options, each between blanks
+    std::string_view long_values; ///< as `values`
+    bool code_is_operand = false; ///< `bash -c CODE`: CODE is where the script would be
+    std::string_view launchers;   ///< modules for -m that are launchers, each between blanks
+};
+
+constexpr std::string_view k_torch_modules =
+    " torch.distributed.run torch.distributed.launch accelerate.commands.launch "
+    "deepspeed.launcher.runner ";
+
+constexpr Interpreter k_shell{"", "", "oO", "", " --rcfile --init-file ", true, ""};
+constexpr Interpreter k_python{"python", "cm",           "WX", "", " --check-hash-based-pycs ",
+                               false,    k_torch_modules};
+constexpr Interpreter k_interpreters[] = {
+    {"perl", "eE", "IMm", "", "", false, ""},
+    {"ruby", "e", "rIC", "", "", false, ""},
+    {"Rscript", "e", "", "", "", false, ""},
+    {"julia", "eE", "tpJLCH", " --eval --print ", " --threads --procs --sysimage --load ", false,
+     ""},
+    {"node", "ep", "r", " --eval --print ", " --require --import --loader ", false, ""},
+    {"lua", "", "el", "", "", false, ""},
+};
+constexpr std::string_view k_shells[] = {"sh", "bash", "dash", "zsh", "ksh", "mksh"};
+
+/// Programs that start another one. Those of k_module_launchers also start a module of Python.
+constexpr std::string_view k_module_launchers[] = {"torchrun", "accelerate", "deepspeed"};
+constexpr std::string_view k_launchers[] = {"horovodrun",
+                                            "mpirun",
+                                            "mpiexec",
+                                            "orterun",
+                                            "srun",
+                                            "env",
+                                            "nice",
+                                            "ionice",
+                                            "time",
+                                            "timeout",
+                                            "nohup",
+                                            "setsid",
+                                            "stdbuf",
+                                            "unbuffer",
+                                            "numactl",
+                                            "taskset",
+                                            "strace",
+                                            "ltrace",
+                                            "gdb",
+                                            "perf",
+                                            "valgrind",
+                                            "nsys",
+                                            "ncu",
+                                            "nvprof",
+                                            "py-spy",
+                                            "scalene",
+                                            "kernprof",
+                                            "coverage",
+                                            "uv",
+                                            "poetry",
+                                            "pipenv",
+                                            "pdm",
+                                            "hatch",
+                                            "pixi",
+                                            "conda",
+                                            "mamba",
+                                            "micromamba",
+                                            "apptainer",
+                                            "singularity",
+                                            "xvfb-run",
+                                            "compute-sanitizer"};
+
+std::string_view base_name(std::string_view path)
+{
+    return path.substr(path.find_last_of('/') + 1);
+}
+
+template <typename Range>
+bool is_one_of(std::string_view word, const Range& list)
+{
+    return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
+
+/// Whether `list`, with blanks around each item, contains the word.
+bool is_among(std::string_view word, std::string_view list)
+{
+    return word.find(' ') == std::string_view::npos &&
+           list.find(" " + std::string(word) + " ") != std::string_view::npos;
+}
+
+const Interpreter* interpreter(std::string_view word)
+{
+    const std::string_view name = base_name(word);
+    if (is_python(name)) {
+        return &k_python;
+    }
+    if (is_one_of(name, k_shells)) {
+        return &k_shell;
+    }
+    const auto found = std::find_if(std::begin(k_interpreters), std::end(k_interpreters),
+                                    [&](const Interpreter& row) { return row.name == name; });
+    return found == std::end(k_interpreters) ? nullptr : found;
+}
+
+bool is_module_launcher(std::string_view word)
+{
+    return is_one_of(base_name(word), k_module_launchers);
+}
+
+bool is_launcher(std::string_view word)
+{
+    return is_module_launcher(word) || is_one_of(base_name(word), k_launchers);
+}
+
+std::optional<std::size_t> end_in_launcher(const Arguments& command, std::size_t at,
+                                           bool of_modules);
+
+/// The effect of one word of an interpreter's options.
+enum class Effect { none, value_follows, code_follows, code_attached };
+
+Effect effect_of(const Interpreter& row, std::string_view word)
+{
+    if (word.starts_with("--")) {
+        return is_among(word, row.long_code)     ? Effect::code_follows
+               : is_among(word, row.long_values) ? Effect::value_follows
+                                                 : Effect::none;
+    }
+    for (std::size_t i = 1; i < word.size(); ++i) {
+        const bool is_last = i + 1 == word.size();
+        if (row.code.find(word[i]) != std::string_view::npos) {
+            return is_last ? Effect::code_follows : Effect::code_attached;
+        }
+        if (row.values.find(word[i]) != std::string_view::npos) {
+            // A shell takes the value of an option in the next word, whatever follows the letter.
+            return is_last || row.code_is_operand ? Effect::value_follows : Effect::none;
+        }
+    }
+    return Effect::none;
+}
+
+/// The end of the program whose interpreter is the word before `at`. All words if it has no script.
+std::optional<std::size_t> end_in_interpreter(const Interpreter& row, const Arguments& command,
+                                              std::size_t at)
+{
+    for (; at < command.size(); ++at) {
+        const std::string_view word = command[at];
+        if (word == "--") {
+            return std::min(at + 2, command.size());
+        }
+        if (word.size() < 2 || !(word[0] == '-' || (row.code_is_operand && word[0] == '+'))) {
+            return at + 1; // the script; `-` and an empty word as well
+        }
+        const Effect effect = effect_of(row, word);
+        if (effect == Effect::code_attached) {
+            return at + 1;
+        }
+        if (effect == Effect::code_follows) {
+            const bool starts_another = at + 1 < command.size() && word.ends_with('m') &&
+                                        is_among(command[at + 1], row.launchers);
+            return starts_another ? end_in_launcher(command, at + 2, true)
+                                  : std::min(at + 2, command.size());
+        }
+        at += effect == Effect::value_follows ? 1 : 0;
+    }
+    return command.size();
+}
+
+/// The end of the program that a launcher before `at` starts. The values of a launcher's options
+/// are not known: its first word that can only be a program is taken.
+std::optional<std::size_t> end_in_launcher(const Arguments& command, std::size_t at,
+                                           bool of_modules)
+{
+    for (; at < command.size(); ++at) {
+        const std::string_view word = command[at];
+        if (of_modules && (word == "-m" || word == "--module") && at + 1 < command.size()) {
+            return at + 2;
+        }
+        if (const Interpreter* const row = interpreter(word)) {
+            return end_in_interpreter(*row, command, at + 1);
+        }
+        of_modules = of_modules || is_module_launcher(word);
+        const bool may_be_path = !word.starts_with('-') && word.find('=') == std::string_view::npos;
+        if (may_be_path && is_script_name(word)) {
+            return at + 1;
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+bool is_python(std::string_view program)
+{
+    constexpr std::string_view k_name = "python";
+    const std::string_view name = base_name(program);
+    return name.starts_with(k_name) &&
+           name.find_first_not_of("0123456789.", k_name.size()) == std::string_view::npos;
+}
+
+bool is_script_name(std::string_view name)
+{
+    return std::any_of(std::begin(k_script_endings), std::end(k_script_endings),
+                       [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+std::optional<std::size_t> size_of_program(const Arguments& command)
+{
+    if (const Interpreter* const row = interpreter(command.front())) {
+        return end_in_interpreter(*row, command, 1);
+    }
+    return is_launcher(command.front())
+               ? end_in_launcher(command, 1, is_module_launcher(command.front()))
+               : std::optional<std::size_t>{1};
+}
+
+} // namespace gpuq

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What the words of a command line are, judged by their names alone: interpreters, launchers and
+/// scripts.
+namespace gpuq {
+
+/// True for `python3` and `/opt/x/bin/python3.12`.
+bool is_python(std::string_view program);
+
+/// True for names such as `train.py` and `run.sh`.
+bool is_script_name(std::string_view name);
+
+/// The number of words at the start of a command line that are the program; the others are its
+/// arguments. One, except for:
+///
+/// an interpreter (python3, bash, perl, ...): up to its script, the module after `-m`, or the code
+/// after `-c`;
+///
+/// a launcher, which starts another program (torchrun, accelerate, mpirun, env, nsys, ...): up to
+/// the first word that is a script by its ending, or that is an interpreter, whose script then ends
+/// the program. Nothing if there is no such word.
+///
+/// `command` must not be empty.
+std::optional<std::size_t> size_of_program(const std::vector<std::string>& command);
+
+} // namespace gpuq
