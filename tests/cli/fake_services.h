@@ -106,7 +106,8 @@ inline Use use(const Verb& verb, Services& services, const std::vector<std::stri
     if (!parsed) {
         return {2, "", parsed.error().text};
     }
-    Invocation invocation{services, std::move(globals), parsed->operands, parsed->options};
+    Invocation invocation{services, std::move(globals), parsed->operands, parsed->options,
+                          parsed->before_dashes};
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     const auto status = verb.run(invocation);

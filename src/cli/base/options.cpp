@@ -90,7 +90,12 @@ public:
                 parsed.options.add(row.name, value);
             }
         }
-        TRY_ASSIGN(parsed.operands, operands(m_table, order, m_app.remaining()));
+        const std::vector<std::string> rest = m_app.remaining();
+        const auto dashes = std::find(rest.begin(), rest.end(), "--");
+        if (order == Order::mixed && dashes != rest.end()) {
+            parsed.before_dashes = dashes - rest.begin();
+        }
+        TRY_ASSIGN(parsed.operands, operands(m_table, order, rest));
         return parsed;
     }
 

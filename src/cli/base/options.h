@@ -3,6 +3,7 @@
 
 #include "core/result.h"
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +55,8 @@ enum class Order {
 struct Parsed {
     Options options;
     std::vector<std::string> operands;
+    /// With Order::mixed: how many of the operands precede `--`; unset: there is no `--`.
+    std::optional<std::size_t> before_dashes = {};
 };
 
 /// Parses arguments as users write them: `-t 2h`, `-t2h`, `--time 2h`, `--time=2h`, `-fQ`. `usage`

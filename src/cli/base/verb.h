@@ -113,6 +113,7 @@ struct Invocation {
     Globals globals;
     std::vector<std::string> arguments; ///< operands
     Options options;
+    std::optional<std::size_t> before_dashes = {}; ///< as in Parsed
 };
 
 /// A row of the table of verbs (verbs.cpp), which dispatch, help, completion and the check of the

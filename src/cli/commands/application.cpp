@@ -119,7 +119,8 @@ Result<int> run_verb(const Verb& verb, const Arguments& arguments, Globals globa
     if (refreshes_tickets(verb.name) && !parsed.options.has("stay")) {
         refresh_tickets(services);
     }
-    Invocation invocation{services, globals, std::move(parsed.operands), std::move(parsed.options)};
+    Invocation invocation{services, globals, std::move(parsed.operands), std::move(parsed.options),
+                          parsed.before_dashes};
     return verb.run(invocation);
 }
 

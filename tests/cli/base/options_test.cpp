@@ -46,6 +46,9 @@ TEST(Options, MayStandBetweenOperands)
     const Parsed mixed = parsed({"a", "-f", "b", "--", "-x", "--"});
     EXPECT_TRUE(mixed.options.has("follow"));
     EXPECT_EQ(mixed.operands, (Strings{"a", "b", "-x", "--"}));
+    EXPECT_EQ(mixed.before_dashes, 2U);
+    EXPECT_EQ(parsed({"a", "--"}).before_dashes, 1U);
+    EXPECT_EQ(parsed({"a", "b"}).before_dashes, std::nullopt);
 }
 
 TEST(Options, EndAtTheFirstWordThatIsNone)
