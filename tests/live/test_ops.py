@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shutil
 import tarfile
 import time
 
@@ -181,6 +182,37 @@ def test_wait_returns_with_the_status_of_runs_and_plain_jobs(cluster, person):
     assert array.returncode in (5, 6), array
     assert array.stderr.count("job ") == 2, "one line for each part"
     assert person.gpuq("wait", "nosuch").returncode == 2
+
+
+def test_a_run_is_started_again_with_its_request_and_other_words(cluster, person):
+    work = person.home / "work"
+    work.mkdir()
+    (work / "show.py").write_text("import os, sys\n"
+                                  "print(sys.argv[1:], os.getcwd(), os.environ['PWD'], os.environ['PAINT_KEY'])\n"
+                                  "sys.exit(int(os.environ.get('STATUS', 0)))\n")
+    first = person.gpuq("run", "-J", "paint", "-t", "7m", "--mem", "64M", "--env", "PAINT_KEY=blue17", "show.py",
+                        "--lr", "1", cwd=work, env={"PWD": str(work)})
+    assert (first.returncode, first.stdout) == (0, f"['--lr', '1'] {work} {work} blue17\n"), first
+    again = person.gpuq("again", "paint")
+    assert (again.returncode, again.stdout) == (0, first.stdout), again
+    old, new = (record.run["request"] for record in records(person))
+    assert old == new
+    other = person.gpuq("again", "-J", "other", "last", "--env", "STATUS=5", "--", "two words", "", "it's", "ü\n")
+    expected = ["two words", "", "it's", "ü\n"]
+    assert (other.returncode, other.stdout) == (5, f"{expected!r} {work} {work} blue17\n"), other
+    late = person.gpuq("again", "other", "--program", "--detach", "--", "sh", "-c", "pwd; exit 3")
+    assert late.returncode == 0 and "blue17" not in late.stderr, late
+    assert person.gpuq("wait", "other", timeout=60).returncode == 3
+    assert person.gpuq("logs", "other").stdout == f"{work}\n"
+    dry = person.gpuq("again", "--dry-run", "paint")
+    assert dry.returncode == 0 and "PAINT_KEY='[removed]'" in dry.stdout and "blue17" not in dry.stdout
+    job = cluster.slurm("sbatch", "--parsable", "-J", "plain", "-o", "/dev/null", "--wrap", "true").strip()
+    plain = person.gpuq("again", job)
+    assert plain.returncode == 2 and "is a plain Slurm job" in plain.stderr
+    shutil.rmtree(work)
+    gone = person.gpuq("again", "paint")
+    assert gone.returncode == 2 and f"its working directory {work} is gone" in gone.stderr
+    assert len(records(person)) == 4
 
 
 def test_a_waiting_run_gets_more_time_and_a_running_one_its_words(plain_user):

@@ -15,6 +15,7 @@
 #include "cli/queries/tickets.h"
 #include "cli/render/credentials_text.h"
 #include "core/layout.h"
+#include "core/redact.h"
 #include "report/json.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
@@ -214,12 +215,24 @@ private:
             TRY(check_policy(plan.request));
         }
         print_note(fmt::format("would start {}: {}", plan.request.name, plan.summary));
-        const std::string script = sbatch_script(plan.request, plan.spec);
+        const std::string script = sbatch_script(without_recorded_values(plan.request), plan.spec);
         TRY(print_text(m_globals.json ? report::json_document({{"name", plan.request.name},
                                                                {"plan", plan.summary},
                                                                {"script", script}})
                                       : script));
         return 0;
+    }
+
+    /// The values of recorded variables may be secret, and were not typed on this screen.
+    Request without_recorded_values(Request request) const
+    {
+        const auto& recorded = m_options.recorded_env;
+        for (auto& [name, value] : request.env) {
+            if (std::find(recorded.begin(), recorded.end(), name) != recorded.end()) {
+                value = k_removed_secret;
+            }
+        }
+        return request;
     }
 
     /// Checks the request against the policy, as Slurm would, as far as that depends only on the

@@ -9,7 +9,8 @@
 
 namespace gpuq::cli {
 
-/// The common part of `gpuq run` and `gpuq shell`, from the choice of a queue to the exit status.
+/// The common part of `gpuq run`, `gpuq again` and `gpuq shell`, from the choice of a queue to the
+/// exit status.
 Result<int> run_with(Invocation& invocation, RunOptions options, bool shell);
 
 /// A run started for use by `gpuq` itself.

@@ -416,16 +416,22 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     result.dry_run = options.has("dry-run");
     result.pty = options.has("pty");
     result.no_stdin = options.has("no-stdin");
-    if (result.pty && result.no_stdin) {
+    TRY(check_terminal(result));
+    return result;
+}
+
+Result<void> check_terminal(const RunOptions& options)
+{
+    if (options.pty && options.no_stdin) {
         return wrong("--no-stdin", "a program on a terminal reads typed input: leave out --pty");
     }
-    if (result.pty && result.parameters.nodes.value_or(1) > 1) {
+    if (options.pty && options.parameters.nodes.value_or(1) > 1) {
         return wrong("--pty", "there is one terminal, and -N starts the program on several nodes");
     }
-    if (result.pty && (result.parameters.tasks_per_node || result.parameters.gpus_per_task)) {
+    if (options.pty && (options.parameters.tasks_per_node || options.parameters.gpus_per_task)) {
         return wrong("--pty", "ranks can't share one terminal");
     }
-    return result;
+    return {};
 }
 
 std::span<const Option> shell_option_table()
@@ -450,6 +456,16 @@ std::span<const Option> rehearse_option_table()
         return table;
     }();
     return k_rehearse_table;
+}
+
+std::span<const Option> again_option_table()
+{
+    static const std::vector<Option> k_again_table = [] {
+        std::vector<Option> table(std::begin(k_table), std::end(k_table));
+        table.push_back({0, "program", "", "the words after -- replace the program as well"});
+        return table;
+    }();
+    return k_again_table;
 }
 
 } // namespace gpuq::cli

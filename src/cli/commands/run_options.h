@@ -19,6 +19,8 @@ std::span<const Option> run_option_table();
 std::span<const Option> shell_option_table();
 /// The options of `gpuq rehearse`: those that describe the run, and the time to spend.
 std::span<const Option> rehearse_option_table();
+/// The options of `gpuq again`: those of `gpuq run`, and `--program`.
+std::span<const Option> again_option_table();
 
 /// The options of `gpuq run` with their types, without defaults.
 struct RunOptions {
@@ -30,10 +32,16 @@ struct RunOptions {
     bool dry_run = false;
     bool pty = false;
     std::optional<std::chrono::seconds> max_wait; ///< for the client, not for the run
+    /// Variables in parameters.env whose values are recorded, not given: never printed.
+    std::vector<std::string> recorded_env;
 };
 
 /// Converts the options and operands of `gpuq run` to their types. `usage` names the option, the
 /// error in its value and the correct form.
 Result<RunOptions> run_options(const Options& options, const std::vector<std::string>& program);
+
+/// Checks that one terminal suffices for the run; `usage` as in run_options(), which does this as
+/// well.
+Result<void> check_terminal(const RunOptions& options);
 
 } // namespace gpuq::cli

@@ -168,8 +168,8 @@ bool prints_lines(std::string_view verb)
 
 bool reads_input(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 8> k_keywords = {
-        "run", "shell", "attach", "resume", "rehearse", "connect", "clean", "policy"};
+    static constexpr std::array<std::string_view, 9> k_keywords = {
+        "run", "again", "shell", "attach", "resume", "rehearse", "connect", "clean", "policy"};
     return is_one_of(verb, k_keywords);
 }
 
@@ -181,8 +181,8 @@ bool takes_paths(std::string_view verb)
 
 bool follows_run(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 4> k_keywords = {"run", "shell", "attach",
-                                                                   "resume"};
+    static constexpr std::array<std::string_view, 5> k_keywords = {"run", "again", "shell",
+                                                                   "attach", "resume"};
     return is_one_of(verb, k_keywords);
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <pwd.h>
@@ -127,6 +128,17 @@ SoftLimits soft_limits()
                                                   : std::nullopt;
     };
     return {soft(RLIMIT_CORE), soft(RLIMIT_STACK)};
+}
+
+Result<void> enter_directory(const std::string& path)
+{
+    if (::chdir(path.c_str()) != 0) {
+        return errno == ENOENT ? fail(Error::Kind::missing, fmt::format("{} is gone", path))
+                               : fail(Error::Kind::denied, fmt::format("{} can't be entered ({})",
+                                                                       path, std::strerror(errno)));
+    }
+    ::setenv("PWD", path.c_str(), 1);
+    return {};
 }
 
 std::function<bool(const std::string&)> same_on_nodes(Services& services,

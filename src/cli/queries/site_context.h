@@ -24,6 +24,11 @@ std::string host_name();
 /// The limits of this process that are passed on to a run.
 SoftLimits soft_limits();
 
+/// Makes `path`, which is absolute, the current directory, and sets PWD, for this process and the
+/// programs that it starts. Must be called before other threads are started. `missing`; `denied`
+/// with the reason.
+Result<void> enter_directory(const std::string& path);
+
 /// SiteContext::same_on_nodes for a run in `work_dir`: the nodes share it, the home and the state
 /// directory. `services` must outlive the result.
 std::function<bool(const std::string&)> same_on_nodes(Services& services,

@@ -34,8 +34,8 @@ namespace {
 constexpr std::chrono::milliseconds k_round{5000};
 constexpr int k_asked = 120; ///< rounds: ten minutes
 
-/// Without `run`, `shell` and `rehearse`: the start of a run should not wait for another run's
-/// ticket.
+/// Without `run`, `again`, `shell` and `rehearse`: the start of a run should not wait for another
+/// run's ticket.
 constexpr std::string_view k_refreshing[] = {
     "attach", "logs",  "ls",     "top",   "why",    "show",    "stop",      "extend",
     "save",   "clean", "resume", "usage", "exempt", "profile", "keepalive", "wait"};

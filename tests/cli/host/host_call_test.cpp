@@ -42,6 +42,19 @@ TEST(HostCall, AProgramsOwnHostIsTheProgramsOwn)
               asked_for({"login1", {"run", "--", "prog", "--host=x"}, "run", false, ""}));
 }
 
+TEST(HostCall, TheWordsOfARunThatIsStartedAgainAreTheProgramsOwn)
+{
+    HostCall expected{
+        "login1", {"again", "7", "-t", "2h", "--", "--host", "a"}, "again", false, ""};
+    EXPECT_EQ(call({"again", "7", "-t", "2h", "--host", "login1", "--", "--host", "a"}),
+              asked_for(expected));
+    expected.arguments = {"again", "--detach", "7", "--", "--no-stdin", "--forward", "1"};
+    expected.detach = true;
+    EXPECT_EQ(call(expected.arguments, "login1"), expected);
+    EXPECT_TRUE(reads_input("again") && follows_run("again"));
+    EXPECT_FALSE(takes_paths("again")) << "the run's directory, not the current one";
+}
+
 TEST(HostCall, FollowsTheSettingUnlessItIsAskedForOtherwise)
 {
     EXPECT_EQ(call({"ls"}), std::nullopt);

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/base/status_sources.h"
+#include "cli/commands/run.h"
+#include "cli/commands/run_options.h"
+#include "cli/queries/plain_target.h"
+#include "cli/queries/site_context.h"
+#include "cli/render/run_table.h"
+#include "runs/credentials.h"
+#include "runs/program_words.h"
+#include "runs/query_status.h"
+#include "runs/repeat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::cli {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+/// The operands of one use.
+struct Given {
+    std::string run;
+    std::optional<Arguments> replacement; ///< those after `--`, if it is given
+};
+
+Result<Given> operands(const Invocation& invocation)
+{
+    const Arguments& all = invocation.arguments;
+    const std::size_t own = invocation.before_dashes.value_or(all.size());
+    if (own == 0) {
+        return fail(Error::Kind::usage, "which run? gpuq again [options] RUN [-- ARG...]; gpuq ls "
+                                        "--all lists them");
+    }
+    if (own > 1) {
+        return fail(Error::Kind::usage,
+                    fmt::format("again: unexpected argument '{}'; arguments of the program follow "
+                                "--: gpuq again RUN -- ARG...",
+                                all[1]));
+    }
+    Given given{all.front(), std::nullopt};
+    if (invocation.before_dashes) {
+        given.replacement = Arguments(all.begin() + 1, all.end());
+    }
+    const bool needs_program = invocation.options.has("program");
+    if (needs_program &&
+        (!given.replacement || given.replacement->empty() || given.replacement->front().empty())) {
+        return fail(Error::Kind::usage, "--program: the program is missing: gpuq again --program "
+                                        "RUN -- PROGRAM [ARG...]");
+    }
+    return given;
+}
+
+/// One use of `gpuq again`.
+class AgainVerb {
+public:
+    AgainVerb(Invocation& invocation, Store& store, RunStatus status)
+        : m_invocation(invocation)
+        , m_services(invocation.services)
+        , m_store(store)
+        , m_status(std::move(status))
+    {
+    }
+
+    Result<int> run(const std::optional<Arguments>& replacement)
+    {
+        if (!m_status.run) {
+            return fail(Error::Kind::missing, not_again("its start parameters can't be read"));
+        }
+        const Request& request = m_status.run->request;
+        if (const auto entered = enter_directory(request.work_dir); !entered) {
+            return fail(entered.error().kind,
+                        not_again("its working directory " + entered.error().text));
+        }
+        TRY_ASSIGN(const Arguments command, command_with(request.program, replacement));
+        TRY_ASSIGN(RunOptions options, run_options(m_invocation.options, command));
+        options.recorded_env = names_kept(request, options.parameters);
+        options.parameters =
+            repeated(std::move(options.parameters), request, m_services.clock().now());
+        options.pty = options.pty || request.pty;
+        repeat_credentials(options);
+        TRY(check_terminal(options));
+        return run_with(m_invocation, std::move(options), request.pty && request.pty->shell);
+    }
+
+private:
+    std::string not_again(const std::string& reason) const
+    {
+        return fmt::format("run {} can't be started again: {}", run_title(m_status), reason);
+    }
+
+    /// The recorded program with other arguments, or another program.
+    Result<Arguments> command_with(const Arguments& recorded,
+                                   const std::optional<Arguments>& replacement) const
+    {
+        if (!replacement) {
+            return recorded;
+        }
+        if (m_invocation.options.has("program")) {
+            return *replacement;
+        }
+        const auto size = size_of_program(recorded);
+        if (!size) {
+            return fail(
+                Error::Kind::usage,
+                not_again(fmt::format("none of the words after {} is known to be its "
+                                      "program; give all of them: gpuq again --program {} "
+                                      "-- {} ...",
+                                      recorded.front(), run_id(m_status), recorded.front())));
+        }
+        Arguments command(recorded.begin(), recorded.begin() + static_cast<std::ptrdiff_t>(*size));
+        command.insert(command.end(), replacement->begin(), replacement->end());
+        return command;
+    }
+
+    /// The recorded variables that keep their values.
+    static Arguments names_kept(const Request& request, const RunParameters& given)
+    {
+        Arguments names;
+        for (const auto& [name, value] : request.env) {
+            const auto is_same = [name = &name](const auto& pair) { return pair.first == *name; };
+            if (std::none_of(given.env.begin(), given.env.end(), is_same)) {
+                names.push_back(name);
+            }
+        }
+        return names;
+    }
+
+    /// A run that had no ticket has no such record.
+    void repeat_credentials(RunOptions& options)
+    {
+        const auto text = m_store.read(credential_plan_json(m_status.key));
+        const auto plan =
+            text ? credential_plan_from_json(*text) : Result<CredentialPlan>(text.error());
+        if (!plan) {
+            return;
+        }
+        if (!options.parameters.when_short) {
+            options.parameters.when_short = plan->when_short;
+        }
+        if (!options.keytab && !plan->keytab.empty()) {
+            options.keytab = plan->keytab;
+        }
+    }
+
+    Invocation& m_invocation;
+    Services& m_services;
+    Store& m_store;
+    RunStatus m_status;
+};
+
+Result<int> again(Invocation& invocation)
+{
+    TRY_ASSIGN(const Given given, operands(invocation));
+    TRY_ASSIGN(Store* const store, invocation.services.store());
+    TRY_ASSIGN(const RunKey key,
+               find_supervised(invocation.services, *store, given.run, "again",
+                               "sbatch submits its script again; gpuq run starts a program"));
+    RunStatus status =
+        query_run(status_sources(invocation.services, *store), key, SlurmQuery::never);
+    return AgainVerb(invocation, *store, std::move(status)).run(given.replacement);
+}
+
+} // namespace
+
+const Verb k_again_verb{"again", "gpuq again [options] RUN [-- ARG...]",
+                        "start a run again, optionally with other arguments", again,
+                        again_option_table()};
+
+} // namespace gpuq::cli
