@@ -208,7 +208,7 @@ def test_a_site_adopts_a_policy_and_backs_out(site):
         assert refused.stderr.count("leads to nodes of the policy") == 2
 
         # Adoption, while a job of an old partition runs.
-        old = site.sbatch("-p", "gpu", "--gres=gpu:1", sleep=20)
+        old = site.sbatch("-p", "gpu", "--gres=gpu:1")
         site.wait_for_state(old, "RUNNING")
         adopt(site)
         plan = site.policy("plan", site.file)
@@ -218,6 +218,7 @@ def test_a_site_adopts_a_policy_and_backs_out(site):
         assert site.policy("drift").returncode == 0
         assert site.policy("rollback").returncode == 2  # there is no policy before the first
         assert site.state(old) == "RUNNING"
+        site.cluster.slurm("scancel", old)
         assert "gres/gpu" not in site.sacctmgr("-nP", "show", "assoc", "account=lab", "format=grptres")
         assert "at most 2 h" in site.sbatch("-p", "trial", "--gres=gpu:1", "-t", "3:00:00", check=False).stderr
         assert site.sbatch("-p", "gpu", "--gres=gpu:1", check=False).returncode != 0
