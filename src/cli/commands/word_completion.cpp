@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/word_completion.h"
+
+#include "cli/commands/completion_rows.h"
+#include "cli/commands/verbs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace gpuq::cli {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+const Verb* verb_named(const std::string& name)
+{
+    for (const Verb* const verb : verbs()) {
+        if (verb->name == name) {
+            return verb;
+        }
+    }
+    return nullptr;
+}
+
+/// The option with a value that a word is; null if it is none.
+const Option* option_before(const std::vector<Option>& options, const std::string& word)
+{
+    const auto found = std::find_if(options.begin(), options.end(), [&](const Option& option) {
+        return !option.value.empty() &&
+               (word == fmt::format("--{}", option.name) ||
+                (option.letter != 0 && word == fmt::format("-{}", option.letter)));
+    });
+    return found == options.end() ? nullptr : &*found;
+}
+
+Strings values(const Option& option, const std::string& word, const WordSources& sources)
+{
+    return takes_file(option)                                   ? sources.files(word)
+           : option.name == "queue" || option.name == "partition" ? sources.queues()
+                                                                : values_of(option);
+}
+
+Strings operands(const Verb& verb, std::size_t count, const std::string& word,
+                 const WordSources& sources)
+{
+    Strings words = count == 0 ? choices_of(verb) : Strings{};
+    if (takes_runs(verb)) {
+        const Strings runs = sources.runs();
+        words.insert(words.end(), runs.begin(), runs.end());
+    }
+    if (takes_program(verb) || (takes_runs(verb) && count > 0)) {
+        const Strings files = sources.files(word);
+        words.insert(words.end(), files.begin(), files.end());
+    }
+    return words;
+}
+
+Strings candidates(const Strings& arguments, const WordSources& sources)
+{
+    const std::string& word = arguments.back();
+    if (arguments.size() == 1) {
+        return verb_names();
+    }
+    const Verb* const verb = verb_named(arguments.front());
+    if (verb == nullptr) {
+        return {};
+    }
+    const std::vector<Option> options = options_of(*verb);
+    const bool in_program =
+        std::find(arguments.begin(), arguments.end() - 1, "--") != arguments.end() - 1;
+    if (const Option* const option = option_before(options, arguments[arguments.size() - 2]);
+        option != nullptr && !in_program) {
+        return values(*option, word, sources);
+    }
+    if (word.starts_with('-') && !in_program) {
+        Strings words;
+        for (const Option& option : options) {
+            words.push_back(fmt::format("--{}", option.name));
+        }
+        return words;
+    }
+    return operands(*verb, arguments.size() - 2, word, sources);
+}
+
+} // namespace
+
+Strings completed_words(const Strings& arguments, const WordSources& sources)
+{
+    if (arguments.empty()) {
+        return {};
+    }
+    Strings words = candidates(arguments, sources);
+    std::erase_if(words, [&](const std::string& word) { return !word.starts_with(arguments.back()); });
+    std::sort(words.begin(), words.end());
+    words.erase(std::unique(words.begin(), words.end()), words.end());
+    return words;
+}
+
+Strings paths_beginning_with(const std::string& beginning, std::size_t most)
+{
+    const std::size_t slash = beginning.rfind('/');
+    const std::string directory = slash == std::string::npos ? "" : beginning.substr(0, slash + 1);
+    const std::string name = beginning.substr(directory.size());
+    Strings paths;
+    std::error_code failed;
+    std::filesystem::directory_iterator entries(directory.empty() ? "." : directory, failed);
+    for (; !failed && entries != std::filesystem::directory_iterator() && paths.size() < most;
+         entries.increment(failed)) {
+        const std::string found = entries->path().filename().string();
+        if (found.starts_with(name) && (name.starts_with('.') || !found.starts_with('.'))) {
+            std::error_code unknown;
+            paths.push_back(directory + found + (entries->is_directory(unknown) ? "/" : ""));
+        }
+    }
+    return paths;
+}
+
+} // namespace gpuq::cli
