@@ -4,7 +4,6 @@
 #include "core/exit_status.h"
 #include "io/descriptor.h"
 #include "io/event_loop.h"
-#include "term/sanitise.h"
 #include "tui/terminal.h"
 #include "tui/update.h"
 #include "tui/view.h"
@@ -13,8 +12,8 @@
 #include <condition_variable>
 #include <csignal>
 #include <deque>
+#include <map>
 #include <mutex>
-#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -46,6 +45,10 @@ constexpr auto k_query_again = 2s;
 constexpr auto k_refresh_detail = 5s;
 /// Loading the details of a large training takes a while: the pause is this many times as long.
 constexpr int k_rest = 200;
+constexpr auto k_refresh_others = 30s;
+/// Pause between two runs of the list, in multiples of the time that the last one took.
+constexpr int k_rest_between = 4;
+constexpr std::chrono::milliseconds k_look_again = 1s;
 constexpr std::chrono::milliseconds k_read_again = 250ms;
 constexpr std::chrono::milliseconds k_nothing_to_do = 1h;
 constexpr auto k_ask_again = 2s;
@@ -63,11 +66,14 @@ struct Shared {
     bool asked = false;  ///< the user wants Slurm queried
     bool wanted = false; ///< the disk should be read at once
     std::optional<OpenLog> log;
-    std::string in_detail;   ///< key of the run in detail; empty: none
+    std::vector<std::string> in_detail; ///< keys of the runs in detail, the selected one first
+    std::optional<Compare> compare;     ///< until it is read
     bool log_unread = false; ///< some of its bytes are still among the messages
     int log_number = 0;      ///< number of logs opened so far
     std::deque<Command> commands;
     std::optional<Try> attempt; ///< the newest one, until it is tried
+    std::optional<Complete> completion; ///< the same
+    std::deque<Notify> notices;
     int working = 0;            ///< number of running workers
     Descriptor wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 
@@ -130,25 +136,72 @@ void refresh_picture(Shared& shared, const Sources& sources)
     } while (rest(shared, k_query_again, [&] { return shared.wanted; }));
 }
 
-/// At once for another run; repeated less often the longer it takes.
+/// What is known about when to read the details of a run again.
+struct Reading {
+    std::chrono::steady_clock::time_point next; ///< not before
+};
+
+/// The run to read next: the selected one if it is due, else one of the others; nothing if none is.
+std::optional<std::string> due_run(const std::vector<std::string>& wanted,
+                                   const std::map<std::string, Reading>& known)
+{
+    const auto now = std::chrono::steady_clock::now();
+    for (const std::string& key : wanted) {
+        const auto found = known.find(key);
+        if (found == known.end() || found->second.next <= now) {
+            return key;
+        }
+    }
+    return std::nullopt;
+}
+
+/// The selected run at once when it becomes selected, then every few seconds; the others in the
+/// list once, then rarely. Everything is repeated less often the longer it takes.
 void refresh_detail(Shared& shared, const Sources& sources)
 {
-    std::string key;
-    std::chrono::milliseconds pause = k_refresh_detail;
-    while (rest(shared, pause, [&] { return shared.in_detail != key; })) {
+    using Clock = std::chrono::steady_clock;
+    std::map<std::string, Reading> known;
+    std::vector<std::string> wanted;
+    std::string selected;
+    do {
+        std::optional<Compare> compare;
         {
             const std::lock_guard lock(shared.mutex);
-            key = shared.in_detail;
+            wanted = shared.in_detail;
+            compare = std::exchange(shared.compare, std::nullopt);
         }
-        if (key.empty()) {
+        if (compare) {
+            shared.post(ComparisonRead{sources.compare(compare->keys)});
+        }
+        if (wanted.empty() || wanted.front() != selected) {
+            selected = wanted.empty() ? "" : wanted.front();
+            known.erase(selected); // the list keeps only a part of its details
+        }
+        std::erase_if(known, [&](const auto& one) {
+            return std::find(wanted.begin(), wanted.end(), one.first) == wanted.end();
+        });
+        const auto key = due_run(wanted, known);
+        if (!key) {
             continue;
         }
-        const auto begin = std::chrono::steady_clock::now();
-        shared.post(DetailRead{sources.read_detail(key)});
-        const auto took =
-            std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
-        pause = std::max<std::chrono::milliseconds>(k_refresh_detail, k_rest * took);
-    }
+        const auto begin = Clock::now();
+        shared.post(DetailRead{sources.read_detail(*key)});
+        const auto took = Clock::now() - begin;
+        const Clock::duration least = *key == selected ? k_refresh_detail : k_refresh_others;
+        known[*key].next = Clock::now() + std::max<Clock::duration>(least, k_rest * took);
+        if (*key != selected) {
+            // Fills the list without occupying a core or the file system.
+            const auto pause = std::chrono::ceil<std::chrono::milliseconds>(k_rest_between * took);
+            if (!rest(shared, pause, [&] {
+                    return shared.compare.has_value() || shared.in_detail != wanted;
+                })) {
+                return;
+            }
+        }
+    } while (rest(shared, k_look_again, [&] {
+        return shared.compare.has_value() || shared.in_detail != wanted ||
+               due_run(shared.in_detail, known).has_value();
+    }));
 }
 
 void refresh_from_slurm(Shared& shared, const Sources& sources)
@@ -190,10 +243,13 @@ void read_again_and_again(Shared& shared, const Sources& sources)
 
 void work_off_commands(Shared& shared, const Sources& sources)
 {
-    while (rest(shared, k_nothing_to_do, [&] { return !shared.commands.empty(); })) {
+    const auto is_due = [&] { return !shared.commands.empty() || !shared.notices.empty(); };
+    while (rest(shared, k_nothing_to_do, is_due)) {
         std::optional<Command> command;
+        std::deque<Notify> notices;
         {
             const std::lock_guard lock(shared.mutex);
+            notices = std::exchange(shared.notices, {});
             if (!shared.commands.empty()) {
                 command = std::move(shared.commands.front());
                 shared.commands.pop_front();
@@ -202,18 +258,26 @@ void work_off_commands(Shared& shared, const Sources& sources)
         if (command) {
             shared.post(sources.command(*command));
         }
+        for (const Notify& notice : notices) {
+            sources.notify(notice);
+        }
     }
 }
 
 void try_again_and_again(Shared& shared, const Sources& sources)
 {
-    while (rest(shared, k_nothing_to_do, [&] { return shared.attempt.has_value(); })) {
+    const auto is_due = [&] { return shared.attempt || shared.completion; };
+    while (rest(shared, k_nothing_to_do, is_due)) {
+        std::optional<Complete> completion;
         std::optional<Try> attempt;
         do {
             const std::lock_guard lock(shared.mutex);
+            completion = std::exchange(shared.completion, std::nullopt);
             attempt = std::exchange(shared.attempt, std::nullopt);
-        } while (rest(shared, k_typed, [&] { return shared.attempt.has_value(); }) &&
-                 shared.attempt);
+        } while (!completion && rest(shared, k_typed, is_due) && (shared.attempt || shared.completion));
+        if (completion) {
+            shared.post(Completed{completion->typed, sources.complete(completion->arguments)});
+        }
         if (attempt) {
             shared.post(Tried{attempt->typed, sources.try_out(*attempt)});
         }
@@ -228,7 +292,7 @@ public:
         , m_sources(sources)
         , m_shared(std::move(shared))
     {
-        m_model.ascii = terminal.ascii();
+        m_model.theme = terminal.theme();
         m_model.size = terminal.size();
         m_model.now = sources.now();
         m_loop.add([] { return EventLoop::to_read(STDIN_FILENO); },
@@ -264,7 +328,7 @@ private:
         if (has_read) {
             notify([](Shared& shared) { shared.log_unread = false; });
         }
-        if (std::string shown = run_in_detail(m_model); shown != m_in_detail) {
+        if (std::vector<std::string> shown = runs_in_detail(m_model); shown != m_in_detail) {
             m_in_detail = std::move(shown);
             notify([this](Shared& shared) { shared.in_detail = m_in_detail; });
         }
@@ -299,6 +363,21 @@ private:
     {
         notify([&](Shared& shared) { shared.attempt = std::move(attempt); });
     }
+    void perform(Complete& completion)
+    {
+        notify([&](Shared& shared) { shared.completion = std::move(completion); });
+    }
+    void perform(Compare& compare)
+    {
+        notify([&](Shared& shared) { shared.compare = std::move(compare); });
+    }
+    void perform(Notify& event)
+    {
+        m_terminal.notify(event.text);
+        if (m_sources.notify) {
+            notify([&](Shared& shared) { shared.notices.push_back(std::move(event)); });
+        }
+    }
     void perform(Command& command)
     {
         if (!command.on_terminal) {
@@ -326,29 +405,15 @@ private:
     Pointer m_shared;
     EventLoop m_loop;
     Model m_model;
-    std::string m_in_detail;
+    std::vector<std::string> m_in_detail;
     bool m_leaving = false;
 };
 
-/// Wide enough that nothing is cut.
-int width_of(const Picture& picture)
-{
-    constexpr std::size_t k_least = 80, k_most = 1000;
-    std::string all = report::to_text(picture.gpus, {}) + report::to_text(picture.runs, {}) +
-                      sanitised(picture.answer) + '\n' + sanitised(picture.trouble) + '\n';
-    std::size_t width = k_least;
-    std::istringstream lines(all);
-    for (std::string line; std::getline(lines, line);) {
-        width = std::max(width, cells(line));
-    }
-    return static_cast<int>(std::min(width, k_most));
-}
-
 } // namespace
 
-Result<void> run(Sources sources, bool colour)
+Result<void> run(Sources sources, const Appearance& appearance)
 {
-    TRY_ASSIGN(auto terminal, Terminal::open(colour));
+    TRY_ASSIGN(auto terminal, Terminal::open({appearance.colour, appearance.gradients, true}));
     const auto shared = std::make_shared<Shared>();
     const auto kept = std::make_shared<Sources>(std::move(sources));
     for (const auto& work : {refresh_picture, refresh_detail, refresh_from_slurm,
@@ -367,20 +432,6 @@ Result<void> run(Sources sources, bool colour)
         ::_exit(static_cast<int>(ExitStatus::success));
     }
     return {};
-}
-
-std::string once(const Picture& picture, Time now, std::optional<int> columns)
-{
-    constexpr int k_other_rows = 8;
-    Model model;
-    model.size = {static_cast<int>(picture.gpus.rows.size() + picture.rows.size()) + k_other_rows,
-                  columns ? *columns : width_of(picture)};
-    model.now = now;
-    model.picture = picture;
-    model.printed = true;
-    std::string text = view(model).text();
-    text.erase(text.find_last_not_of('\n') + 1);
-    return text + '\n';
 }
 
 } // namespace gpuq::tui

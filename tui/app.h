@@ -5,6 +5,9 @@
 #include "tui/model.h"
 
 #include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 /// The full-screen view: its entry points, and the functions that it calls.
 namespace gpuq::tui {
@@ -16,6 +19,8 @@ struct Sources {
     std::function<Picture()> read_picture;
     /// Details of one run, which take longer to collect.
     std::function<Detail(const std::string& key)> read_detail;
+    /// Several runs side by side; on the thread of read_detail.
+    std::function<Comparison(const std::vector<std::string>& keys)> compare;
     /// Queries Slurm if a query is due; `anew`: the user wants it now.
     std::function<void(bool anew)> ask;
     /// New output of a log; called repeatedly while the log is open. `begin`: it has just been
@@ -25,14 +30,21 @@ struct Sources {
     std::function<Done(const Command& command)> command;
     /// Describes the run that a command would start, without starting it.
     std::function<Done(const Try& attempt)> try_out;
+    /// The words that the last argument of a gpuq command may become; on the thread of try_out.
+    std::function<std::vector<std::string>(const std::vector<std::string>& arguments)> complete;
+    /// Reports an event outside the terminal; on the thread of commands. Empty: only the terminal
+    /// is told.
+    std::function<void(const Notify& event)> notify;
     std::function<Time()> now;
 };
 
-/// Shows the view until the user quits. `usage` if there is no terminal, or if its type is unknown.
-Result<void> run(Sources sources, bool colour);
+/// How the view looks.
+struct Appearance {
+    bool colour = true;
+    bool gradients = true; ///< colours besides the 16 of the terminal's theme
+};
 
-/// The view of one picture as text: all GPUs and all runs. `columns`: the terminal's; unset: as
-/// wide as necessary.
-std::string once(const Picture& picture, Time now, std::optional<int> columns);
+/// Shows the view until the user quits. `usage` if there is no terminal, or if its type is unknown.
+Result<void> run(Sources sources, const Appearance& appearance);
 
 } // namespace gpuq::tui

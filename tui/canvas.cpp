@@ -64,6 +64,12 @@ bool Canvas::is_inside(int row, int column) const
     return row >= 0 && row < m_rows && column >= 0 && column < m_columns;
 }
 
+Canvas::Cell& Canvas::cell(int row, int column)
+{
+    return m_cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(m_columns) +
+                   static_cast<std::size_t>(column)];
+}
+
 const Canvas::Cell& Canvas::at(int row, int column) const
 {
     assert(is_inside(row, column));
@@ -82,15 +88,17 @@ int Canvas::put(int row, int column, const Line& line, int width)
             if (!is_inside(row, column) || column + cells_needed > end) {
                 return column;
             }
-            const auto cell = [&](int at) -> Cell& {
-                return m_cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(m_columns) +
-                               static_cast<std::size_t>(at)];
-            };
-            cell(column) = {std::string(glyph), span.style};
+            if (column > 0 && cell(row, column).glyph.empty()) {
+                cell(row, column - 1).glyph = " "; // half of it is overwritten
+            }
+            cell(row, column) = {std::string(glyph), span.style};
             for (int half = 1; half < cells_needed; ++half) {
-                cell(column + half) = {"", span.style};
+                cell(row, column + half) = {"", span.style};
             }
             column += cells_needed;
+            if (is_inside(row, column) && cell(row, column).glyph.empty()) {
+                cell(row, column).glyph = " ";
+            }
         }
     }
     return column;
@@ -101,12 +109,10 @@ int Canvas::put(int row, int column, std::string_view sanitised_text, Style styl
     return put(row, column, Line{{std::string(sanitised_text), style}}, m_columns);
 }
 
-void Canvas::tint(int row, const Style& style)
+void Canvas::tint(int row, int column, int width, const Style& style)
 {
-    for (int column = 0; is_inside(row, column); ++column) {
-        m_cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(m_columns) +
-                static_cast<std::size_t>(column)]
-            .style = style;
+    for (const int end = column + width; column < end && is_inside(row, column); ++column) {
+        cell(row, column).style = style;
     }
 }
 

@@ -10,9 +10,12 @@
 /// The content of the screen as values, independent of a terminal.
 namespace gpuq::tui {
 
-/// The look of a character. Colours are the 16 of the terminal's own theme; unset: its defaults.
+/// A colour: 0 to 15 of the terminal's own theme, or this bit and 0xRRGGBB.
+constexpr std::uint32_t k_rgb = 1U << 24U;
+
+/// The style of a character. An unset colour is the terminal's default.
 struct Style {
-    std::optional<std::uint8_t> fg, bg;
+    std::optional<std::uint32_t> fg, bg;
     bool bold = false;
     bool dim = false;
     bool underline = false;
@@ -36,6 +39,17 @@ std::string text_of(const Line& line);
 /// The rows of `columns` cells that a long line is wrapped into; one for an empty line.
 std::vector<Line> folded(const Line& line, int columns);
 
+/// A part of the screen.
+struct Rect {
+    int top = 0, left = 0, height = 0, width = 0;
+    int bottom() const { return top + height - 1; } ///< its last row
+    bool has(int row, int column) const
+    {
+        return row >= top && row < top + height && column >= left && column < left + width;
+    }
+    bool operator==(const Rect&) const = default;
+};
+
 /// A grid of cells. Text that does not fit is cut; positions outside are ignored.
 class Canvas {
 public:
@@ -53,8 +67,8 @@ public:
     /// Draws from `column` on, at most `width` cells; returns the column after the last one.
     int put(int row, int column, const Line& line, int width);
     int put(int row, int column, std::string_view sanitised_text, Style style = {});
-    /// Sets the style of a whole row, including empty cells.
-    void tint(int row, const Style& style);
+    /// Sets the style of a part of a row, including empty cells.
+    void tint(int row, int column, int width, const Style& style);
 
     /// The characters only, one line per row, without trailing blanks.
     std::string text() const;
@@ -63,6 +77,7 @@ public:
 
 private:
     bool is_inside(int row, int column) const;
+    Cell& cell(int row, int column);
 
     int m_rows, m_columns;
     std::vector<Cell> m_cells;

@@ -2,43 +2,75 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
+/// The keys and their functions, for the help page, the line at the bottom and man gpuq-top(1).
 namespace gpuq::tui {
 
-/// The keys and their functions, for the help page, the line at the bottom and man gpuq-top(1).
+/// Where a key has its function.
+enum Where : std::uint8_t {
+    k_in_gpus = 1,
+    k_in_runs = 2,
+    k_in_log = 4,
+    k_in_curves = 8,
+    k_in_text = 16, ///< the other tabs of the run
+    k_in_comparison = 32,
+    k_in_run = k_in_log | k_in_curves | k_in_text,
+    k_in_panels = k_in_gpus | k_in_runs | k_in_run,
+    k_anywhere = k_in_panels | k_in_comparison
+};
+
 struct KeyRow {
     std::string_view keys;
     std::string_view does;
     std::string_view short_form; ///< for the bottom line; empty: not in it
-    bool in_log = false;
-    bool in_list = false;
+    std::uint8_t where = k_anywhere;
 };
 
-constexpr std::array k_keys = {
-    KeyRow{"j k Up Down", "next or previous run; a line of the log", "", true, true},
-    KeyRow{"g G", "first or last; in a log G resumes following", "", true, true},
-    KeyRow{"Ctrl-D Ctrl-U", "half a screen down, up", "", true, true},
-    KeyRow{"Enter l Tab", "the run's log; in it, Tab switches to stderr and back", "Enter log",
-           false, true},
-    KeyRow{"o", "its stdout or its stderr", "o stderr", true, false},
-    KeyRow{"f", "follow the log's end, or stay", "f follow", true, false},
-    KeyRow{"w", "wrap long lines, or truncate them", "w wrap", true, false},
-    KeyRow{"/", "only the runs with these letters; Esc: all", "/ filter", false, true},
-    KeyRow{"/ n N", "search the log; next or previous match", "/ search", true, false},
-    KeyRow{"p", "the whole log in $PAGER", "p pager", true, true},
-    KeyRow{"a", "attach to the run", "a attach", false, true},
-    KeyRow{"x", "stop the run, after confirmation", "x stop", false, true},
-    KeyRow{"s S", "save and stop, after confirmation; save and continue", "", false, true},
-    KeyRow{"e", "more time for the run", "e extend", false, true},
-    KeyRow{"i", "let the run keep idle GPUs; asks for a reason", "", false, true},
-    KeyRow{"+", "start another run", "+ new", false, true},
-    KeyRow{"v", "all details of the run, in $PAGER", "", false, true},
-    KeyRow{"y", "copy the command that shows the same", "", true, true},
-    KeyRow{"r F5 Ctrl-L", "refresh; Ctrl-L redraws the screen", "", true, true},
-    KeyRow{"?", "this page", "? help", true, true},
-    KeyRow{"Esc", "back", "Esc back", true, false},
-    KeyRow{"q Ctrl-C", "quit; runs are not affected", "q quit", true, true},
+inline constexpr std::array k_keys = {
+    KeyRow{"Tab Shift-Tab", "next or previous panel; on the whole screen, tab", "Tab panel", k_in_gpus | k_in_runs},
+    KeyRow{"Enter", "the run on the whole screen, its log first", "Enter open", k_in_gpus | k_in_runs},
+    KeyRow{"Esc", "back", "Esc back", k_in_run | k_in_comparison},
+    KeyRow{"[ ]", "previous or next tab of the run; also Tab on the whole screen", "[ ] tab", k_in_run},
+    KeyRow{"/ n N", "search the log; next or previous match", "/ search", k_in_log},
+    KeyRow{"o", "its stdout or its stderr", "o stderr", k_in_log},
+    KeyRow{"f", "follow the log's end, or stay", "f follow", k_in_log},
+    KeyRow{"e E", "next or previous error or traceback", "e error", k_in_log},
+    KeyRow{"w", "wrap long lines, or truncate them", "w wrap", k_in_log},
+    KeyRow{"p", "the whole log in $PAGER", "p pager", k_in_runs | k_in_run},
+    KeyRow{"Enter", "only the selected chart, or all of them", "Enter one", k_in_curves},
+    KeyRow{"L", "logarithmic or linear scale", "L log", k_in_curves | k_in_comparison},
+    KeyRow{"m", "smooth more, or not at all", "m smooth", k_in_curves | k_in_comparison},
+    KeyRow{"t", "over time or over steps", "t time", k_in_curves | k_in_comparison},
+    KeyRow{"z Z", "zoom in at the cursor, zoom out", "z zoom", k_in_curves | k_in_comparison},
+    KeyRow{"< >", "move the visible part", "", k_in_curves | k_in_comparison},
+    KeyRow{"0", "the whole curve, without a cursor", "", k_in_curves | k_in_comparison},
+    KeyRow{"/", "only the runs with these letters; Esc: all", "/ filter", k_in_runs},
+    KeyRow{"a", "attach to the run", "a attach", k_in_runs | k_in_run},
+    KeyRow{"x", "stop the run, or all marked ones, after confirmation", "x stop", k_in_runs | k_in_run},
+    KeyRow{"+", "start another run", "+ new", k_in_panels},
+    KeyRow{"A", "start the run again, with its arguments to edit", "A again", k_in_runs | k_in_run},
+    KeyRow{"Space", "mark the run, or remove the mark", "Space mark", k_in_runs},
+    KeyRow{"c", "compare the marked runs", "c compare", k_in_runs},
+    KeyRow{"o O", "sort by something else; reverse the order", "o sort", k_in_runs},
+    KeyRow{"b", "group by name, without a number at its end", "", k_in_runs},
+    KeyRow{"z", "hide or show the runs that have ended", "", k_in_runs},
+    KeyRow{"e", "more time for the run", "e extend", k_in_runs | k_in_curves | k_in_text},
+    KeyRow{"s S", "save and stop, after confirmation; save and continue", "", k_in_runs | k_in_run},
+    KeyRow{"i", "let the run keep idle GPUs; asks for a reason", "", k_in_runs | k_in_run},
+    KeyRow{"v", "all details of the run, in $PAGER", "", k_in_runs | k_in_run},
+    KeyRow{":", "a gpuq command; Tab completes", ": command", k_in_panels},
+    KeyRow{"y", "copy the command that shows the same", "", k_in_runs | k_in_run},
+    KeyRow{"j k Up Down", "next or previous run, GPU, chart or line", ""},
+    KeyRow{"h l Left Right", "a GPU to the left or right; in a chart, the cursor", "", k_in_gpus | k_in_curves | k_in_comparison},
+    KeyRow{"g G", "first or last; in a log G resumes following", "", k_in_panels},
+    KeyRow{"Ctrl-D Ctrl-U", "half a screen down, up", ""},
+    KeyRow{"F", "this panel on the whole screen, or all panels", "", k_in_panels},
+    KeyRow{"1 2 3", "the panel of GPUs, of runs, of the selected run", "", k_in_panels},
+    KeyRow{"r F5 Ctrl-L", "refresh; Ctrl-L redraws the screen", ""},
+    KeyRow{"?", "the keys of this panel", "? help"},
+    KeyRow{"q Ctrl-C", "quit; runs are not affected", "q quit"},
 };
 
 /// How many of them fit on a page of help, below the title and above the bottom line.

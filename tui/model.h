@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "tui/chart.h"
 #include "tui/log_text.h"
 #include "tui/picture.h"
+#include "tui/theme.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -30,11 +34,17 @@ enum class Special {
     backspace,
     left,
     right,
-    erase
+    erase,
+    back_tab
 };
 struct Key {
     Special special = Special::none;
     char32_t character = 0; ///< 1 to 26: with Ctrl
+};
+/// A button of the mouse, or its wheel, at a cell.
+struct Mouse {
+    enum class Action { click, double_click, wheel_up, wheel_down } action = Action::click;
+    int row = 0, column = 0;
 };
 struct Resized {
     int rows = 24, columns = 80;
@@ -47,6 +57,9 @@ struct PictureRead {
 };
 struct DetailRead {
     Detail detail;
+};
+struct ComparisonRead {
+    Comparison comparison;
 };
 /// Bytes of the open log, which continue it or replace it.
 struct LogBytes {
@@ -68,7 +81,13 @@ struct Tried {
     std::string typed;
     Done done;
 };
-using Message = std::variant<Key, Resized, Tick, PictureRead, DetailRead, LogBytes, Done, Tried>;
+/// What the last word of `typed` may become.
+struct Completed {
+    std::string typed;
+    std::vector<std::string> words;
+};
+using Message = std::variant<Key, Mouse, Resized, Tick, PictureRead, DetailRead, ComparisonRead,
+                             LogBytes, Done, Tried, Completed>;
 
 // Effects, to be performed by the loop.
 
@@ -87,6 +106,7 @@ struct Command {
     std::vector<std::string> arguments;
     bool on_terminal = false; ///< uses the whole terminal until it ends
     bool to_pager = false;    ///< and its output is for $PAGER
+    bool pauses = false;      ///< on the terminal: the user reads its output, then presses Enter
     bool operator==(const Command&) const = default;
 };
 /// Describe the run as typed so far, without starting it.
@@ -94,11 +114,25 @@ struct Try {
     std::string typed;
     std::vector<std::string> arguments; ///< of the command
 };
+/// Which words may continue a command line of gpuq.
+struct Complete {
+    std::string typed;                  ///< as it was typed
+    std::vector<std::string> arguments; ///< of gpuq; the last one is incomplete, perhaps empty
+};
+struct Compare {
+    std::vector<std::string> keys;
+};
 /// Copy to the clipboard of the user's terminal.
 struct Copy {
     std::string text;
 };
-using Effect = std::variant<Quit, Redraw, Refresh, OpenLog, CloseLog, Command, Try, Copy>;
+/// Something has happened that the user may want to know while the terminal is not in view.
+struct Notify {
+    std::string text;
+    bool operator==(const Notify&) const = default;
+};
+using Effect = std::variant<Quit, Redraw, Refresh, OpenLog, CloseLog, Command, Try, Complete,
+                            Compare, Copy, Notify>;
 
 // State.
 
@@ -120,28 +154,65 @@ struct OpenedLog {
 /// A question about an action that can't be undone.
 struct Question {
     std::string text;
-    Command command; ///< executed on `y`
+    std::vector<Command> commands; ///< executed on `y`
 };
 
 /// A line being typed.
 struct Prompt {
-    enum class Purpose { search, filter, extend, exempt, start } purpose = Purpose::search;
+    enum class Purpose { search, filter, extend, exempt, start, again, command };
+    Purpose purpose = Purpose::search;
     std::string label, typed;
-    std::string key_of_run; ///< the run for `extend` and `exempt`
-    Done answer;            ///< description of the run that would be started; empty: unknown
-    std::size_t cursor = 0; ///< the byte of `typed` before which characters are inserted
+    std::string key_of_run;         ///< the run for `extend` and `exempt`
+    Done answer;                    ///< description of the run that would be started; empty: unknown
+    std::size_t cursor = 0;         ///< the byte of `typed` before which characters are inserted
+    std::vector<std::string> words; ///< proposed by completion
+};
+
+/// A message shown for a while.
+struct Toast {
+    std::string text;
+    RunMark mark = RunMark::done;
+    Time until;
+};
+
+enum class Panel : std::uint8_t { gpus, runs, run };
+enum class Tab : std::uint8_t { log, curves, gpus, facts, timeline };
+constexpr Tab k_last_tab = Tab::timeline;
+enum class SortBy : std::uint8_t { newest, name, state, progress, loss, ends };
+constexpr SortBy k_last_sort = SortBy::ends;
+
+/// How the list of runs is shown.
+struct ListView {
+    std::string filter; ///< text contained in the lines of the runs shown
+    SortBy sort = SortBy::newest;
+    bool reversed = false;
+    bool grouped = false;          ///< by name, without a number at its end
+    bool hides_ended = false;
+    std::size_t first_row = 0;
 };
 
 struct Model {
     Resized size;
     Time now{};
-    bool ascii = false;             ///< the terminal shows only ASCII
-    std::optional<Picture> whole;   ///< with all runs
-    std::optional<Picture> picture; ///< with the runs that match `filter`
-    std::string filter;             ///< text contained in the rows of the runs shown
-    std::optional<Detail> detail;   ///< its run may no longer be the selected one
-    std::string selected;           ///< key of a run
-    std::size_t first_row = 0;
+    Theme theme;
+    Picture picture;
+    bool has_picture = false; ///< one has been read
+    ListView list;
+    std::vector<std::size_t> shown; ///< indices of the runs in the list, in its order
+    /// By key: of the selected run and those in the list that were read.
+    std::map<std::string, Detail> details;
+    std::string selected; ///< key of a run
+    std::set<std::string> marks;
+    std::size_t gpu = 0; ///< selected GPU: its number among all of the picture
+    Panel focus = Panel::runs;
+    bool full = false;              ///< the focused panel has the whole screen
+    Tab tab_in_panel = Tab::facts; ///< the tab before it had the whole screen
+    Tab tab = Tab::facts;
+    int scroll = 0; ///< first row shown of the tab, unless it is the log
+    ChartView chart;
+    std::size_t curve = 0; ///< selected one
+    bool single = false;   ///< only the selected curve is shown
+    std::optional<Comparison> comparison;
     /// Set when a run is started from here: the keys of all runs before. One that is not among them
     /// is selected.
     std::optional<std::vector<std::string>> before_start;
@@ -153,12 +224,17 @@ struct Model {
     std::string found;   ///< text that `n` searches for
     std::string message; ///< output of the last command; lines
     bool failed = false;
-    bool printed = false; ///< printed once: all rows, and no keys
+    std::vector<Toast> toasts;
 };
 
 /// The selected run among those shown; null without one.
 const RunRow* selected_run(const Model& model);
-/// The key of the run whose details are shown; empty while a log or the help covers them.
-std::string run_in_detail(const Model& model);
+/// Its details; null if they are not known.
+const Detail* selected_detail(const Model& model);
+/// The keys of the runs whose details are shown: the selected run first; empty while a comparison
+/// or the help covers them.
+std::vector<std::string> runs_in_detail(const Model& model);
+/// Whether the tab with the log is visible.
+bool shows_log(const Model& model);
 
 } // namespace gpuq::tui

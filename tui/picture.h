@@ -4,40 +4,132 @@
 #include "core/ids.h"
 #include "report/table.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+/// What `gpuq top` shows, as values. Texts need not be sanitised: the view does that.
 namespace gpuq::tui {
 
-/// A quantity over time, for a small chart. Values at equal intervals, the newest last; an unknown
-/// value leaves a gap.
-struct Curve {
-    std::string title;
-    std::string unit;
-    std::vector<std::optional<double>> values;
+// GPUs.
+
+/// A job that holds GPUs.
+struct Holder {
+    std::string key; ///< of the user's run; empty for another user's job
+    std::string id;  ///< the job, as users type it
+    std::string who; ///< the run's name, or the user's name
+    bool mine = false;
+    std::optional<Time> since, until; ///< until: at the latest
 };
 
-/// A run, with the data that keys need. Texts need not be sanitised.
+/// One GPU. Slurm counts GPUs of a node without naming them: which of a node's GPUs a job holds is
+/// known only for the user's runs.
+struct Gpu {
+    enum class State : std::uint8_t { mine, others, free, reserved, down, unknown };
+    State state = State::unknown;
+    int holder = -1;                    ///< index into Picture::holders; -1: none, or unknown
+    std::optional<double> busy, memory; ///< used share, 0 to 1; only for the user's runs
+};
+
+struct GpuNode {
+    std::string name;
+    std::vector<Gpu> gpus;
+};
+
+/// The GPUs of one model in the same queues.
+struct GpuModel {
+    std::string name;
+    std::string queues;
+    int total = 0;
+    std::optional<int> free, mine, others;
+    int down = 0, reserved = 0;
+    std::optional<Time> next; ///< when one is released at the latest
+    std::vector<GpuNode> nodes;
+};
+
+// Runs.
+
+enum class RunMark : std::uint8_t { waiting, running, attention, done, failed, ended };
+
+/// A run, with the data that keys need.
 struct RunRow {
     std::string key; ///< keeps it selected while rows change
     std::string id;  ///< as users type it
     std::string name;
+    std::string state; ///< `running, link 2 of about 4`
+    RunMark mark = RunMark::waiting;
+    std::string queue;
     std::string gpus;               ///< `1 k80`
+    std::string held;               ///< `1 GPU`
+    std::string time;               ///< `47 min / 2 h`
     std::string since;              ///< `running for 47 min`; empty: not running
     bool active = false;            ///< waiting or running: can be stopped, extended
     bool running = false;           ///< can be attached to
     bool saves = false;             ///< can be asked to save before it stops
     bool plain = false;             ///< a Slurm job that gpuq did not start: no supervisor
     std::optional<double> part;     ///< the used part of its time, 0 to 1
+    std::optional<Time> ends;       ///< when it ended, or must end
+    std::optional<Time> starts;     ///< when a waiting one is expected to start
+    std::string again;              ///< `-- PROGRAM...`, to start it again; empty: can't be
     std::vector<std::string> facts; ///< information about it, one line each
 };
 
-/// Details of one run, which take longer to collect.
+// Details of one run, which take longer to collect.
+
+/// A value of a curve. `value` unset: a gap.
+struct Dot {
+    double step = 0; ///< a training's step, or seconds
+    std::optional<Time> at;
+    std::optional<double> value;
+};
+
+/// A quantity over time or steps.
+struct Curve {
+    std::string title;
+    std::string unit;
+    std::vector<Dot> dots;
+    bool of_training = false; ///< its steps are those of the program
+};
+
+/// A GPU of the run, as last measured.
+struct GpuUse {
+    std::string name;                   ///< `n0 GPU 0`
+    std::string text;                   ///< `87 % busy, 10.2 of 11.4 GiB, 143 W, 61 C`
+    std::optional<double> busy, memory; ///< 0 to 1
+};
+
+/// A period or a moment of a run's life.
+struct Event {
+    enum class Kind : std::uint8_t { waiting, running, checkpoint, notice, idle, credentials, ended };
+    Kind kind = Kind::notice;
+    Time from;
+    std::optional<Time> until; ///< of a period; unset: a moment
+    std::string text;
+};
+
 struct Detail {
     std::string key;
     std::vector<std::string> facts;
-    std::vector<Curve> curves;
+    std::vector<Curve> curves;      ///< the most important first
+    std::optional<double> progress; ///< of the training, 0 to 1
+    std::optional<Time> finish;     ///< of the training, at its current pace
+    std::optional<double> loss;     ///< last value
+    std::vector<GpuUse> gpus;
+    std::vector<Event> events; ///< by time
+};
+
+/// Several runs side by side.
+struct Comparison {
+    std::vector<std::string> keys;  ///< the runs, in their order
+    std::vector<std::string> names; ///< `4711 (train)`
+    std::vector<report::Table> tables; ///< their states, settings that differ, values
+    struct Metric {
+        std::string title;
+        std::vector<Curve> curves; ///< one per run; empty: the run does not have it
+    };
+    std::vector<Metric> metrics; ///< the most important first
+    std::string trouble;         ///< why it can't be shown
 };
 
 /// Everything known at one time, from disk and from Slurm.
@@ -46,9 +138,9 @@ struct Picture {
     std::string answer;           ///< whether a GPU is free for the user now
     std::string trouble;          ///< why there is nothing newer; empty: no problem
     std::optional<Time> slurm_at; ///< time of Slurm's last response; unset: none yet
-    report::Table gpus;
-    report::Table runs;
-    std::vector<RunRow> rows; ///< one per row of `runs`, in its order
+    std::vector<GpuModel> gpus;
+    std::vector<Holder> holders;
+    std::vector<RunRow> runs;
 };
 
 } // namespace gpuq::tui

@@ -23,7 +23,8 @@
 #define NCURSES_NOMACROS 1
 #include <ncurses.h>
 #include <term.h>
-#undef columns // macros of term.h
+#undef back_tab // macros of term.h
+#undef columns
 #undef lines
 
 namespace gpuq::tui {
@@ -31,6 +32,13 @@ namespace {
 
 constexpr int k_escape_ms = 25;
 constexpr wint_t k_ctrl_z = 26;
+/// Two clicks within this time are a double click.
+constexpr int k_click_ms = 200;
+/// What ncurses' own end would write, for a process that dies of a signal.
+constexpr const char* k_mouse_off = "\x1b[?1006l\x1b[?1000l";
+/// The smallest numbers of colours of a terminal with a palette of 6 x 6 x 6 colours, and of one
+/// whose colours are 0xRRGGBB.
+constexpr int k_palette = 256, k_direct = 1 << 24;
 
 // For the signal handler, which may call neither ncurses nor malloc.
 std::array<char, 256> exit_sequence{};
@@ -54,6 +62,7 @@ void give_back_and_die(int number)
 void remember_how_to_leave()
 {
     std::string arguments;
+    arguments = k_mouse_off;
     for (const char* name : {"rmkx", "sgr0", "cnorm", "rmcup"}) {
         const char* sequence = ::tigetstr(const_cast<char*>(name));
         if (sequence != nullptr && sequence != reinterpret_cast<char*>(-1)) {
@@ -102,6 +111,8 @@ Special special_of(wint_t code)
         return Special::enter;
     case KEY_BACKSPACE:
         return Special::backspace;
+    case KEY_BTAB:
+        return Special::back_tab;
     default:
         return Special::none;
     }
@@ -125,9 +136,19 @@ std::string in_base64(std::string_view text)
     return coded;
 }
 
+/// The nearest colour of the 6 x 6 x 6 cube that begins at 16 in a palette of 256.
+int palette_number(std::uint32_t rgb)
+{
+    const auto level = [&](unsigned shift) {
+        const auto value = static_cast<int>(rgb >> shift & 0xffU);
+        return value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40;
+    };
+    return 16 + 36 * level(16) + 6 * level(8) + level(0);
+}
+
 } // namespace
 
-Result<std::unique_ptr<Terminal>> Terminal::open(bool colour)
+Result<std::unique_ptr<Terminal>> Terminal::open(const Wanted& wanted)
 {
     if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
         return fail(Error::Kind::usage, "not a terminal: gpuq top --once prints the display once");
@@ -159,19 +180,20 @@ Result<std::unique_ptr<Terminal>> Terminal::open(bool colour)
                                 "display once",
                                 sanitised(kind)));
     }
-    return std::unique_ptr<Terminal>(new Terminal(screen, colour, ascii));
+    return std::unique_ptr<Terminal>(new Terminal(screen, wanted, ascii));
 }
 
-Terminal::Terminal(void* screen, bool colour, bool ascii)
+Terminal::Terminal(void* screen, const Wanted& wanted, bool ascii)
     : m_screen(screen)
-    , m_colour(colour && ::has_colors())
-    , m_ascii(ascii)
+    , m_wanted(wanted)
 {
+    m_theme.ascii = ascii;
     const char* const colours = std::getenv("COLORFGBG");
     m_light = report::is_light(colours == nullptr ? "" : colours);
-    if (m_colour) {
-        m_colour = ::start_color() == OK;
+    m_wanted.colour = wanted.colour && ::has_colors() && ::start_color() == OK;
+    if (m_wanted.colour) {
         ::use_default_colors();
+        m_theme.gradients = wanted.gradients && COLORS >= k_palette;
     }
     enter();
 }
@@ -191,6 +213,12 @@ void Terminal::enter()
     ::keypad(stdscr, TRUE);
     ::nodelay(stdscr, TRUE);
     ::curs_set(0);
+    if (m_wanted.mouse) {
+        ::mousemask(BUTTON1_CLICKED | BUTTON1_DOUBLE_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED |
+                        BUTTON5_PRESSED,
+                    nullptr);
+        ::mouseinterval(k_click_ms);
+    }
     ::refresh();
     redraw();
     remember_how_to_leave();
@@ -204,6 +232,7 @@ void Terminal::redraw()
 
 void Terminal::leave()
 {
+    ::mousemask(0, nullptr);
     ::curs_set(1);
     ::endwin();
     // Ctrl-C is for the process that has the terminal now, and not for this one.
@@ -220,33 +249,42 @@ Resized Terminal::size() const
     return {LINES, COLS};
 }
 
+int Terminal::number_of(std::uint32_t colour) const
+{
+    if ((colour & k_rgb) == 0) {
+        return static_cast<int>(colour % 8);
+    }
+    const std::uint32_t rgb = colour & ~k_rgb;
+    return COLORS >= k_direct ? static_cast<int>(rgb) : palette_number(rgb);
+}
+
 int Terminal::pair(const Style& style)
 {
-    const std::pair<int, int> colours{style.fg ? *style.fg % 8 : -1, style.bg ? *style.bg % 8 : -1};
-    const auto known = std::find(m_pairs.begin(), m_pairs.end(), colours);
-    const int number = static_cast<int>(known - m_pairs.begin()) + 1;
-    if (known == m_pairs.end()) {
-        if (number >= COLOR_PAIRS ||
-            ::init_pair(static_cast<short>(number), static_cast<short>(colours.first),
-                        static_cast<short>(colours.second)) != OK) {
-            return 0;
-        }
-        m_pairs.push_back(colours);
+    const std::pair colours{style.fg ? number_of(*style.fg) : -1,
+                            style.bg ? number_of(*style.bg) : -1};
+    const auto known = m_pairs.find(colours);
+    if (known != m_pairs.end()) {
+        return known->second;
     }
+    const int number = static_cast<int>(m_pairs.size()) + 1;
+    if (number >= COLOR_PAIRS || ::init_extended_pair(number, colours.first, colours.second) != OK) {
+        return 0;
+    }
+    m_pairs.emplace(colours, number);
     return number;
 }
 
 void Terminal::set_style(const Style& wanted)
 {
     const Style style = m_light ? for_light(wanted) : wanted;
-    const bool bright = m_colour && style.fg && *style.fg >= 8;
+    const bool bright = m_wanted.colour && style.fg && *style.fg >= 8 && *style.fg < 16;
     attr_t attributes = A_NORMAL;
     attributes |= style.bold || bright ? A_BOLD : 0;
     attributes |= style.dim ? A_DIM : 0;
     attributes |= style.underline ? A_UNDERLINE : 0;
     attributes |= style.reverse ? A_REVERSE : 0;
-    const bool has_colour = m_colour && (style.fg || style.bg);
-    ::attr_set(attributes, static_cast<short>(has_colour ? pair(style) : 0), nullptr);
+    int number = m_wanted.colour && (style.fg || style.bg) ? pair(style) : 0;
+    ::attr_set(attributes, 0, &number); // a number too large for a short
 }
 
 void Terminal::draw_row(const Canvas& canvas, int row)
@@ -266,7 +304,7 @@ void Terminal::draw_row(const Canvas& canvas, int row)
             style = cell.style;
         }
         const bool plain = cell.glyph.size() == 1;
-        text += !m_ascii || plain ? cell.glyph : cell.glyph == "…" ? "~" : "?";
+        text += !m_theme.ascii || plain ? cell.glyph : cell.glyph == "…" ? "~" : "?";
     }
     flush();
 }
@@ -307,6 +345,9 @@ std::optional<Message> Terminal::next()
         if (code == KEY_F(5)) {
             return Key{Special::none, U'r'};
         }
+        if (code == KEY_MOUSE) {
+            return mouse_event();
+        }
         return Key{special_of(code), 0};
     }
     if (code == k_ctrl_z) {
@@ -322,6 +363,35 @@ std::optional<Message> Terminal::next()
         return Key{Special::escape, 0};
     }
     return Key{Special::none, static_cast<char32_t>(code)};
+}
+
+/// A key without a function for events that have none, so that the next one is read.
+std::optional<Message> Terminal::mouse_event()
+{
+    MEVENT event;
+    if (::getmouse(&event) != OK) {
+        return Key{};
+    }
+    Mouse mouse{Mouse::Action::click, event.y, event.x};
+    if ((event.bstate & BUTTON1_DOUBLE_CLICKED) != 0) {
+        mouse.action = Mouse::Action::double_click;
+    } else if ((event.bstate & BUTTON4_PRESSED) != 0) {
+        mouse.action = Mouse::Action::wheel_up;
+    } else if ((event.bstate & BUTTON5_PRESSED) != 0) {
+        mouse.action = Mouse::Action::wheel_down;
+    } else if ((event.bstate & (BUTTON1_CLICKED | BUTTON1_PRESSED)) == 0) {
+        return Key{};
+    }
+    return mouse;
+}
+
+void Terminal::notify(const std::string& text)
+{
+    std::string safe = sanitised(text);
+    std::replace(safe.begin(), safe.end(), ';', ','); // separates the fields of OSC 777
+    const std::string sequence =
+        fmt::format("\x1b]9;{0}\x1b\\\x1b]777;notify;gpuq;{0}\x1b\\\a", safe);
+    (void)!::write(STDOUT_FILENO, sequence.data(), sequence.size());
 }
 
 void Terminal::copy(const std::string& text)

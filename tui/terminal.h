@@ -5,9 +5,12 @@
 #include "tui/canvas.h"
 #include "tui/model.h"
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace gpuq::tui {
 
@@ -15,14 +18,18 @@ namespace gpuq::tui {
 /// thread. Restored by the destructor, and when this process dies of a signal that can be caught.
 class Terminal {
 public:
+    struct Wanted {
+        bool colour = true;
+        bool gradients = true; ///< colours besides the 16 of the theme, if the terminal has them
+        bool mouse = true;
+    };
     /// `usage` if there is none, or if its type is unknown on this machine.
-    static Result<std::unique_ptr<Terminal>> open(bool colour);
+    static Result<std::unique_ptr<Terminal>> open(const Wanted& wanted);
     ~Terminal();
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
 
-    /// Whether it shows only ASCII: the locale does not use UTF-8.
-    bool ascii() const { return m_ascii; }
+    const Theme& theme() const { return m_theme; }
     Resized size() const;
     /// Draws the differences from the current content.
     void show(const Canvas& canvas);
@@ -36,19 +43,24 @@ public:
     void enter();
     /// Copies to the clipboard, if the terminal allows it (OSC 52).
     void copy(const std::string& text);
+    /// Rings the bell and asks the terminal for a desktop notification (OSC 9 and OSC 777), which
+    /// those that know neither ignore. `text` is sanitised here.
+    void notify(const std::string& text);
 
 private:
-    Terminal(void* screen, bool colour, bool ascii);
+    Terminal(void* screen, const Wanted& wanted, bool ascii);
     void draw_row(const Canvas& canvas, int row);
     void set_style(const Style& wanted);
+    int number_of(std::uint32_t colour) const;
     int pair(const Style& style);
+    std::optional<Message> mouse_event();
 
     void* m_screen; ///< ncurses' SCREEN, known only to terminal.cpp
-    bool m_colour;
-    bool m_ascii;
+    Wanted m_wanted;
+    Theme m_theme;
     bool m_light = false;
     std::optional<Canvas> m_shown;
-    std::vector<std::pair<int, int>> m_pairs;
+    std::map<std::pair<int, int>, int> m_pairs; ///< numbers of ncurses by both colours
 };
 
 } // namespace gpuq::tui

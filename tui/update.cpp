@@ -1,21 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/update.h"
 
-#include "core/split_arguments.h"
+#include "tui/change.h"
 #include "tui/keys.h"
-#include "tui/typed_line.h"
-#include "tui/view.h"
+#include "tui/layout.h"
+#include "tui/log_view.h"
+#include "tui/runs_panel.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace gpuq::tui {
 namespace {
 
-constexpr char32_t k_tab = 9, k_ctrl_c = 3, k_ctrl_d = 4, k_ctrl_l = 12, k_ctrl_u = 21;
+using namespace std::chrono_literals;
+
+constexpr char32_t k_tab = 9, k_ctrl_c = 3, k_ctrl_l = 12;
+constexpr auto k_toast = 8s;
+constexpr std::size_t k_most_toasts = 4;
+/// Values kept of the curves of a run that is not selected: enough for the list.
+constexpr std::size_t k_thin = 64;
+
+/// Keeps of a run's details what the list shows.
+void thin_out(Detail& detail)
+{
+    detail.facts.clear();
+    detail.events.clear();
+    std::vector<Curve> kept;
+    for (const bool of_training : {true, false}) {
+        const auto found = std::find_if(
+            detail.curves.begin(), detail.curves.end(), [&](const Curve& curve) {
+                return curve.of_training == of_training && (of_training || curve.unit == "%");
+            });
+        if (found == detail.curves.end()) {
+            continue;
+        }
+        Curve thin{found->title, found->unit, {}, of_training};
+        const std::size_t every = found->dots.size() / k_thin + 1;
+        for (std::size_t i = 0; i < found->dots.size(); i += every) {
+            thin.dots.push_back(found->dots[i]);
+        }
+        kept.push_back(std::move(thin));
+    }
+    detail.curves = std::move(kept);
+}
 
 /// Applies one message to one model. An object only so that its parts need not pass both around.
 class Update {
@@ -27,13 +60,27 @@ public:
 
     std::vector<Effect> take(Message message)
     {
+        const std::string selected = m_model.selected;
         std::visit([this](auto& each) { on(each); }, message);
+        settle(selected);
         return std::move(m_effects);
     }
 
 private:
+    Change change() { return {m_model, m_effects}; }
+
     void on(Resized& size) { m_model.size = size; }
-    void on(Tick& tick) { m_model.now = tick.now; }
+    void on(Tick& tick)
+    {
+        m_model.now = tick.now;
+        std::erase_if(m_model.toasts,
+                      [&](const Toast& toast) { return toast.until <= m_model.now; });
+    }
+    void on(Mouse& mouse)
+    {
+        m_model.message.clear();
+        on_mouse(change(), mouse);
+    }
     void on(Done& done)
     {
         m_model.message = std::move(done.message);
@@ -43,46 +90,82 @@ private:
         }
         m_effects.emplace_back(Refresh{});
     }
-
-    void on(PictureRead& picture_read)
+    void on(ComparisonRead& read)
     {
-        m_model.whole = std::move(picture_read.picture);
-        select_started();
-        show_filtered();
-    }
-
-    void set_filter(std::string letters)
-    {
-        m_model.filter = std::move(letters);
-        show_filtered();
-    }
-
-    void show_filtered()
-    {
-        m_model.picture = m_model.whole;
-        if (!m_model.picture) {
-            return;
+        if (m_model.comparison && m_model.comparison->keys == read.comparison.keys) {
+            m_model.comparison = std::move(read.comparison);
         }
-        auto& rows = m_model.picture->rows;
-        auto& lines = m_model.picture->runs.rows;
-        for (std::size_t i = rows.size(); i > 0 && !m_model.filter.empty(); --i) {
-            const auto at = static_cast<std::ptrdiff_t>(i - 1);
-            if (!passes(rows[i - 1], lines[i - 1])) {
-                rows.erase(rows.begin() + at);
-                lines.erase(lines.begin() + at);
+    }
+    void on(DetailRead& read)
+    {
+        Detail& detail = read.detail;
+        if (detail.key != m_model.selected) {
+            thin_out(detail);
+        }
+        m_model.details.insert_or_assign(detail.key, std::move(detail));
+    }
+    void on(LogBytes& piece)
+    {
+        if (m_model.log && m_model.log->key == piece.key && m_model.log->stream == piece.stream) {
+            take_bytes(*m_model.log, piece);
+        }
+    }
+    void on(Tried& tried)
+    {
+        if (m_model.prompt && m_model.prompt->typed == tried.typed) {
+            m_model.prompt->answer = std::move(tried.done);
+        }
+    }
+    void on(Completed& completed) { on_completed(change(), completed); }
+
+    void on(PictureRead& read)
+    {
+        if (m_model.has_picture) {
+            notice_changes(read.picture);
+        }
+        m_model.picture = std::move(read.picture);
+        m_model.has_picture = true;
+        std::unordered_set<std::string_view> keys;
+        for (const RunRow& run : m_model.picture.runs) {
+            keys.insert(run.key);
+        }
+        std::erase_if(m_model.marks, [&](const std::string& key) { return !keys.contains(key); });
+        std::erase_if(m_model.details, [&](const auto& one) { return !keys.contains(one.first); });
+        select_started();
+    }
+
+    /// Shows and reports the runs that have started or ended since the last picture.
+    void notice_changes(const Picture& next)
+    {
+        std::unordered_map<std::string_view, const RunRow*> before;
+        for (const RunRow& run : m_model.picture.runs) {
+            before.emplace(run.key, &run);
+        }
+        for (const RunRow& run : next.runs) {
+            const auto old = before.find(run.key);
+            if (old == before.end()) {
+                continue;
+            }
+            const RunRow& was = *old->second;
+            const std::string name =
+                fmt::format("{} {} ({})", run.plain ? "job" : "run", run.id, run.name);
+            if (was.active && !run.active) {
+                notice(name + ": " + run.state, run.mark);
+            } else if (!was.running && run.running) {
+                notice(name + " has started", run.mark);
+            } else if (was.mark != RunMark::attention && run.mark == RunMark::attention) {
+                notice(name + " needs attention", run.mark);
             }
         }
-        if (!rows.empty() && selected_run(m_model) == nullptr) {
-            m_model.selected = rows.front().key;
-        }
     }
 
-    bool passes(const RunRow& run, const std::vector<report::Cell>& line) const
+    void notice(std::string text, RunMark mark)
     {
-        return is_in(run.name, m_model.filter) || is_in(run.id, m_model.filter) ||
-               std::any_of(line.begin(), line.end(), [this](const report::Cell& cell) {
-                   return is_in(cell.text, m_model.filter);
-               });
+        m_effects.emplace_back(Notify{text});
+        m_model.toasts.push_back({std::move(text), mark, m_model.now + k_toast});
+        if (m_model.toasts.size() > k_most_toasts) {
+            m_model.toasts.erase(m_model.toasts.begin());
+        }
     }
 
     void select_started()
@@ -91,62 +174,14 @@ private:
             return;
         }
         const auto& before = *m_model.before_start;
-        const auto& all = m_model.whole->rows;
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            if (std::find(before.begin(), before.end(), all[i].key) == before.end()) {
-                m_model.selected = all[i].key;
-                if (!passes(all[i], m_model.whole->runs.rows[i])) {
-                    m_model.filter.clear();
+        for (const RunRow& run : m_model.picture.runs) {
+            if (std::find(before.begin(), before.end(), run.key) == before.end()) {
+                m_model.selected = run.key;
+                if (!passes(run, m_model.list.filter)) {
+                    m_model.list.filter.clear();
                 }
                 return m_model.before_start.reset();
             }
-        }
-    }
-
-    void on(DetailRead& picture_read) { m_model.detail = std::move(picture_read.detail); }
-
-    void on(LogBytes& piece)
-    {
-        if (!m_model.log || m_model.log->key != piece.key || m_model.log->stream != piece.stream) {
-            return;
-        }
-        OpenedLog& log = *m_model.log;
-        log.trouble = std::move(piece.trouble);
-        if (piece.anew && !piece.note.empty()) {
-            log.note = std::move(piece.note);
-        }
-        log.behind = log.behind ? !(piece.anew && log.follow) : would_take_away(log, piece);
-        if (log.behind) {
-            return;
-        }
-        if (piece.anew) {
-            log.text = LogText();
-            log.skipped = log.bytes = piece.skipped;
-            log.top = log.top_row = 0;
-        }
-        const std::size_t gone = log.text.gone();
-        log.text.feed(piece.bytes);
-        log.bytes += piece.bytes.size();
-        log.top -= std::min(log.top, log.text.gone() - gone);
-    }
-
-    /// Whether the piece would remove lines at which the user has stopped: they are kept, and it
-    /// must wait.
-    static bool would_take_away(OpenedLog& log, const LogBytes& piece)
-    {
-        const auto& lines = log.text.lines();
-        if (log.follow || (lines.size() == 1 && lines.front().empty())) {
-            return false;
-        }
-        const auto more = std::count(piece.bytes.begin(), piece.bytes.end(), '\n');
-        return piece.anew ||
-               lines.size() + static_cast<std::size_t>(more) > LogText::k_most_lines + log.top;
-    }
-
-    void on(Tried& tried)
-    {
-        if (m_model.prompt && m_model.prompt->typed == tried.typed) {
-            m_model.prompt->answer = std::move(tried.done);
         }
     }
 
@@ -159,99 +194,36 @@ private:
         } else if (m_model.question) {
             answer(key);
         } else if (m_model.prompt) {
-            type(key);
+            on_prompt_key(change(), key);
         } else if (m_model.help) {
-            const int shown = rows_of_help(m_model.size.rows);
-            m_model.help_row += shown;
-            m_model.help = m_model.help_row < static_cast<int>(k_keys.size()) &&
-                           key.special != Special::escape && key.character != U'q';
+            turn_help_page(key);
         } else if (!on_common_key(key)) {
-            m_model.log ? on_log_key(key) : on_list_key(key);
+            on_panel_key(key);
         }
     }
 
     void answer(const Key& key)
     {
-        const Question question = *std::exchange(m_model.question, std::nullopt);
+        Question question = *std::exchange(m_model.question, std::nullopt);
         if (key.character == U'y' || key.character == U'Y') {
             m_model.message = "...";
-            m_effects.emplace_back(question.command);
+            for (Command& command : question.commands) {
+                m_effects.emplace_back(std::move(command));
+            }
         } else {
             m_model.message = "nothing done";
         }
     }
 
-    void type(const Key& key)
+    void turn_help_page(const Key& key)
     {
-        Prompt& prompt = *m_model.prompt;
-        if (key.special == Special::escape) {
-            if (prompt.purpose == Prompt::Purpose::filter) {
-                set_filter("");
-            }
-            return m_model.prompt.reset();
-        }
-        if (key.special == Special::enter) {
-            return typed(*std::exchange(m_model.prompt, std::nullopt));
-        }
-        const std::string before = prompt.typed;
-        edit(prompt, key);
-        if (prompt.typed == before) {
-            return;
-        }
-        if (prompt.purpose == Prompt::Purpose::start) {
-            try_out(prompt);
-        } else if (prompt.purpose == Prompt::Purpose::filter) {
-            set_filter(prompt.typed);
-        }
-    }
-
-    /// Does nothing while a quote is still open.
-    void try_out(Prompt& prompt)
-    {
-        prompt.answer = {};
-        auto arguments = split_arguments(prompt.typed);
-        if (arguments && !arguments->empty()) {
-            arguments->insert(arguments->begin(), {"run", "--detach", "--dry-run"});
-            m_effects.emplace_back(Try{prompt.typed, *std::move(arguments)});
-        }
-    }
-
-    void typed(const Prompt& prompt)
-    {
-        if (prompt.typed.empty() || prompt.purpose == Prompt::Purpose::filter) {
-            return; // the filter is applied at each key
-        }
-        if (prompt.purpose == Prompt::Purpose::search) {
-            m_model.found = prompt.typed;
-            return search(true);
-        }
-        if (prompt.purpose == Prompt::Purpose::exempt) {
-            m_model.message = "...";
-            m_effects.emplace_back(
-                Command{{"exempt", prompt.key_of_run, "--reason", prompt.typed}});
-            return;
-        }
-        const auto arguments = split_arguments(prompt.typed);
-        if (!arguments) {
-            m_model.message = arguments.error().text;
-            m_model.failed = true;
-            return;
-        }
-        Command command;
-        if (prompt.purpose == Prompt::Purpose::extend) {
-            command.arguments = {"extend", prompt.key_of_run};
-        } else {
-            command.arguments = {"run", "--detach"};
-            m_model.before_start.emplace();
-            if (m_model.whole) {
-                for (const RunRow& run : m_model.whole->rows) {
-                    m_model.before_start->push_back(run.key);
-                }
-            }
-        }
-        command.arguments.insert(command.arguments.end(), arguments->begin(), arguments->end());
-        m_model.message = "...";
-        m_effects.emplace_back(std::move(command));
+        const int shown = rows_of_help(m_model.size.rows);
+        const auto place = where(m_model);
+        const auto count = std::count_if(k_keys.begin(), k_keys.end(),
+                                         [&](const KeyRow& row) { return (row.where & place) != 0U; });
+        m_model.help_row += shown;
+        m_model.help = m_model.help_row < static_cast<int>(count) &&
+                       key.special != Special::escape && key.character != U'q';
     }
 
     bool on_common_key(const Key& key)
@@ -270,341 +242,104 @@ private:
         case k_ctrl_l:
             m_effects.emplace_back(Redraw{});
             return true;
-        case U'p':
-            with_run([this](const RunRow& run) {
-                m_effects.emplace_back(Command{{"logs", "--printable", run.key}, true, true});
-            });
-            return true;
-        case U'y':
-            with_run([this](const RunRow& run) {
-                const std::string command =
-                    fmt::format("gpuq {} {}", m_model.log ? "logs -f" : "show", run.id);
-                m_effects.emplace_back(Copy{command});
-                m_model.message = fmt::format("copied: {}", command);
-            });
-            return true;
         default:
-            return false;
+            return !m_model.comparison && (on_focus_key(key) || on_start_key(key));
         }
     }
 
-    int page() const { return std::max(m_model.size.rows / 2, 1); }
-
-    /// How far a key moves; nothing for other keys.
-    std::optional<int> step(const Key& key) const
+    bool on_start_key(const Key& key)
     {
-        if (key.special == Special::down || key.character == U'j') {
-            return 1;
-        }
-        if (key.special == Special::up || key.character == U'k') {
-            return -1;
-        }
-        if (key.special == Special::page_down || key.character == k_ctrl_d) {
-            return page();
-        }
-        if (key.special == Special::page_up || key.character == k_ctrl_u) {
-            return -page();
-        }
-        return std::nullopt;
-    }
-
-    void on_log_key(const Key& key)
-    {
-        OpenedLog& log = *m_model.log;
-        if (const auto by = step(key)) {
-            return scroll(log, *by);
-        }
-        if (key.special == Special::escape || key.character == U'l' ||
-            (key.character == k_tab && log.stream == Stream::err)) {
-            m_model.log.reset();
-            m_effects.emplace_back(CloseLog{});
-        } else if (key.special == Special::home || key.character == U'g') {
-            log.follow = false;
-            show_from(log, {});
-        } else if (key.special == Special::end || key.character == U'G') {
-            follow(log);
-        } else if (key.character == U'f') {
-            if (!log.follow) {
-                return follow(log);
-            }
-            log.follow = false;
-            show_from(log, last_top(log));
-        } else if (key.character == U'w') {
-            log.wrap = !log.wrap;
-            log.top_row = 0;
-        } else if (key.character == U'o' || (key.character == k_tab && log.stream == Stream::out)) {
-            open_log(log.key, log.id, log.name,
-                     log.stream == Stream::out ? Stream::err : Stream::out);
-        } else if (key.character == U'/') {
-            m_model.prompt = Prompt{Prompt::Purpose::search, "search: ", "", "", {}};
-        } else if (key.character == U'n' || key.character == U'N') {
-            search(key.character == U'n');
-        }
-    }
-
-    /// A row of a log: the line, and the row within the wrapped line.
-    struct Place {
-        std::size_t line = 0, row = 0;
-        // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a null pointer in a default <=>
-        auto operator<=>(const Place&) const = default;
-    };
-
-    void scroll(OpenedLog& log, int by) const
-    {
-        const Place last = last_top(log);
-        const Place from = log.follow ? last : Place{log.top, log.top_row};
-        show_from(log, std::min(moved(log, from, by), last));
-        log.follow = log.follow && by > 0;
-    }
-
-    static void show_from(OpenedLog& log, Place place)
-    {
-        log.top = place.line;
-        log.top_row = place.row;
-    }
-
-    void follow(OpenedLog& log)
-    {
-        log.follow = true;
-        if (log.behind) { // lines are missing: reads the log again
-            m_effects.emplace_back(OpenLog{log.key, log.stream});
-        }
-    }
-
-    std::size_t rows_of(OpenedLog& log, std::size_t line) const
-    {
-        return log.wrap ? folded(log.text.lines()[line], m_model.size.columns).size() : 1;
-    }
-
-    Place moved(OpenedLog& log, Place place, int by) const
-    {
-        const std::size_t count = log.text.lines().size();
-        for (; by > 0; --by) {
-            if (place.row + 1 < rows_of(log, place.line)) {
-                ++place.row;
-            } else if (place.line + 1 < count) {
-                place = {place.line + 1, 0};
-            }
-        }
-        for (; by < 0; ++by) {
-            if (place.row > 0) {
-                --place.row;
-            } else if (place.line > 0) {
-                place = {place.line - 1, rows_of(log, place.line - 1) - 1};
-            }
-        }
-        return place;
-    }
-
-    /// The first row shown if the last line is at the bottom.
-    Place last_top(OpenedLog& log) const
-    {
-        auto room = static_cast<std::size_t>(std::max(m_model.size.rows - 2, 1));
-        const auto& lines = log.text.lines();
-        std::size_t at = lines.size();
-        if (at > 1 && lines.back().empty()) {
-            --at; // a cursor at the beginning of a line needs no row
-        }
-        while (at > 0) {
-            const std::size_t rows = rows_of(log, --at);
-            if (rows >= room) {
-                return {at, rows - room};
-            }
-            room -= rows;
-        }
-        return {};
-    }
-
-    void open_log(std::string key, std::string id, std::string name, Stream stream)
-    {
-        const bool wrap = !m_model.log || m_model.log->wrap;
-        m_model.log.emplace();
-        m_model.log->key = key;
-        m_model.log->id = std::move(id);
-        m_model.log->name = std::move(name);
-        m_model.log->stream = stream;
-        m_model.log->wrap = wrap;
-        m_effects.emplace_back(OpenLog{std::move(key), stream});
-    }
-
-    void on_list_key(const Key& key)
-    {
-        if (const auto by = step(key)) {
-            return select(static_cast<int>(selected_index()) + *by);
-        }
-        if (key.special == Special::home || key.character == U'g') {
-            return select(0);
-        }
-        if (key.special == Special::end || key.character == U'G') {
-            return select(static_cast<int>(rows().size()) - 1);
-        }
-        if (key.special == Special::escape) {
-            return set_filter("");
-        }
-        if (key.character == U'/') {
-            m_model.prompt =
-                Prompt{Prompt::Purpose::filter, "only runs with: ", m_model.filter, "", {},
-                       m_model.filter.size()};
-            return;
-        }
-        if (key.special == Special::enter || key.character == U'l' || key.character == k_tab) {
-            return with_run(
-                [this](const RunRow& run) { open_log(run.key, run.id, run.name, Stream::out); });
-        }
         if (key.character == U'+') {
-            m_model.prompt = Prompt{Prompt::Purpose::start, "gpuq run --detach ", "", "", {}};
-            return;
+            begin_prompt(change(), Prompt::Purpose::start, "gpuq run --detach ");
+            return true;
         }
-        act(key.character);
-    }
-
-    void act(char32_t character)
-    {
-        with_run([&](const RunRow& run) {
-            const std::string title = fmt::format("{} ({}), {}{}{}", run.id, run.name, run.gpus,
-                                                  run.since.empty() ? "" : ", ", run.since);
-            if (run.plain &&
-                std::u32string_view(U"asSei").find(character) != std::u32string_view::npos) {
-                m_model.message =
-                    fmt::format("job {} is a plain Slurm job, and this key is for runs of "
-                                "gpuq; v shows the job, x stops it",
-                                run.id);
-                m_model.failed = true;
-                return;
-            }
-            switch (character) {
-            case U'v':
-                m_effects.emplace_back(Command{{"show", run.key}, true, true});
-                return;
-            case U'a':
-                return run.running ? m_effects.emplace_back(Command{{"attach", run.key}, true}),
-                       void()      : refuse(run, "is not running: nothing to attach to");
-            case U'x':
-                return run.active
-                           ? ask(fmt::format("stop {} {}?", run.plain ? "job" : "run", title),
-                                 {{"stop", run.key}})
-                           : refuse(run, "has ended already");
-            case U's':
-                return run.active && run.saves
-                           ? ask(fmt::format("save and stop run {}?", title),
-                                 {{"stop", "--checkpoint", run.key}})
-                           : refuse(run, run.active ? "can't save: see man gpuq-chain"
-                                                    : "has ended already");
-            case U'S':
-                if (!run.running) {
-                    return refuse(run, "is not running: nothing to save");
-                }
-                m_model.message = "...";
-                m_effects.emplace_back(Command{{"save", run.key}});
-                return;
-            case U'e':
-                if (run.active) {
-                    m_model.prompt = Prompt{Prompt::Purpose::extend,
-                                            fmt::format("more time for run {}: ", run.id),
-                                            "",
-                                            run.key,
-                                            {}};
-                    return;
-                }
-                return refuse(run, "has ended already");
-            case U'i':
-                if (run.active) {
-                    m_model.prompt = Prompt{Prompt::Purpose::exempt,
-                                            fmt::format("why run {} keeps idle GPUs: ", run.id),
-                                            "",
-                                            run.key,
-                                            {}};
-                    return;
-                }
-                return refuse(run, "has ended already");
-            default:
-                return;
-            }
-        });
-    }
-
-    void ask(std::string text, Command command)
-    {
-        m_model.question = Question{std::move(text), std::move(command)};
-    }
-
-    void refuse(const RunRow& run, std::string_view why)
-    {
-        m_model.message = fmt::format("run {} {}", run.id, why);
-        m_model.failed = true;
-    }
-
-    template <typename Do>
-    void with_run(const Do& act)
-    {
-        if (const RunRow* run = selected_run(m_model)) {
-            act(*run);
-        }
-    }
-
-    const std::vector<RunRow>& rows() const
-    {
-        static const std::vector<RunRow> k_none;
-        return m_model.picture ? m_model.picture->rows : k_none;
-    }
-
-    std::size_t selected_index() const
-    {
-        const RunRow* run = selected_run(m_model);
-        return run == nullptr ? 0 : static_cast<std::size_t>(run - rows().data());
-    }
-
-    void select(int index)
-    {
-        m_model.before_start.reset(); // the user has moved to another run
-        if (!rows().empty()) {
-            const int last = static_cast<int>(rows().size()) - 1;
-            m_model.selected = rows()[static_cast<std::size_t>(std::clamp(index, 0, last))].key;
-        }
-    }
-
-    void search(bool forward)
-    {
-        if (m_model.found.empty()) {
-            m_model.message = "nothing to search for: / begins a search";
-            return;
-        }
-        if (!search_log(forward)) {
-            m_model.message = fmt::format("'{}' not found", m_model.found);
-            m_model.failed = true;
-        }
-    }
-
-    bool search_log(bool forward)
-    {
-        OpenedLog& log = *m_model.log;
-        const auto& lines = log.text.lines();
-        const std::size_t count = lines.size();
-        // While following the end, the newest match comes first.
-        const std::size_t from = log.follow ? (forward ? count - 1 : count) : log.top;
-        for (std::size_t i = 1; i <= count; ++i) {
-            const std::size_t at = (from + (forward && !log.follow ? i : 2 * count - i)) % count;
-            if (is_in(text_of(lines[at]), m_model.found)) {
-                log.follow = false;
-                show_from(log, {at, row_with_found(log, at)});
-                return true;
-            }
+        if (key.character == U':') {
+            begin_prompt(change(), Prompt::Purpose::command, ":gpuq ");
+            return true;
         }
         return false;
     }
 
-    /// The row of the wrapped line that contains the match.
-    std::size_t row_with_found(OpenedLog& log, std::size_t line) const
+    bool on_focus_key(const Key& key)
     {
-        std::size_t row = 0;
-        if (log.wrap) {
-            const auto parts = folded(log.text.lines()[line], m_model.size.columns);
-            while (row < parts.size() && !is_in(text_of(parts[row]), m_model.found)) {
-                ++row;
+        const bool back = key.special == Special::back_tab;
+        if (key.character == k_tab || back) {
+            if (m_model.full && m_model.focus == Panel::run) {
+                on_run_key(change(), Key{Special::none, back ? U'[' : U']'});
+                return true;
             }
-            row = row < parts.size() ? row : 0; // the match extends over two rows
+            const int next = (static_cast<int>(m_model.focus) + (back ? 2 : 1)) % 3;
+            focus(static_cast<Panel>(next));
+            return true;
         }
-        return row;
+        if (key.character == U'F') {
+            m_model.full = !m_model.full;
+            m_model.tab_in_panel = m_model.tab;
+            return true;
+        }
+        if (key.character >= U'1' && key.character <= U'3') {
+            focus(static_cast<Panel>(key.character - U'1'));
+            return true;
+        }
+        return false;
+    }
+
+    void focus(Panel panel)
+    {
+        if (m_model.full && panel != m_model.focus) {
+            close_run(change());
+        }
+        m_model.focus = panel;
+    }
+
+    void on_panel_key(const Key& key)
+    {
+        if (m_model.comparison) {
+            return on_comparison_key(change(), key);
+        }
+        if (on_action_key(change(), key)) {
+            return;
+        }
+        m_model.focus == Panel::gpus   ? on_gpus_key(change(), key)
+        : m_model.focus == Panel::runs ? on_runs_key(change(), key)
+                                       : on_run_key(change(), key);
+    }
+
+    /// What follows from the other values: the list, the selection, the open log.
+    void settle(const std::string& selected_before)
+    {
+        m_model.shown = listed_runs(m_model);
+        if (!m_model.shown.empty() && selected_run(m_model) == nullptr) {
+            m_model.selected = m_model.picture.runs[m_model.shown.front()].key;
+        }
+        if (m_model.selected != selected_before) {
+            m_model.scroll = 0;
+            m_model.curve = 0;
+            m_model.chart = {};
+            if (const auto old = m_model.details.find(selected_before); old != m_model.details.end()) {
+                thin_out(old->second);
+            }
+        }
+        m_model.list.first_row = first_row_shown(m_model);
+        settle_log();
+    }
+
+    void settle_log()
+    {
+        const RunRow* const run = shows_log(m_model) ? selected_run(m_model) : nullptr;
+        if (run == nullptr) {
+            if (std::exchange(m_model.log, std::nullopt)) {
+                m_effects.emplace_back(CloseLog{});
+            }
+        } else if (!m_model.log || m_model.log->key != run->key) {
+            const bool wrap = !m_model.log || m_model.log->wrap;
+            m_model.log.emplace();
+            m_model.log->key = run->key;
+            m_model.log->id = run->id;
+            m_model.log->name = run->name;
+            m_model.log->wrap = wrap;
+            m_effects.emplace_back(OpenLog{run->key, Stream::out});
+        }
     }
 
     Model& m_model;
@@ -615,38 +350,47 @@ private:
 
 const RunRow* selected_run(const Model& model)
 {
-    if (!model.picture) {
-        return nullptr;
+    const auto& runs = model.picture.runs;
+    const auto found = std::find_if(model.shown.begin(), model.shown.end(), [&](std::size_t at) {
+        return at < runs.size() && runs[at].key == model.selected;
+    });
+    return found == model.shown.end() ? nullptr : &runs[*found];
+}
+
+const Detail* selected_detail(const Model& model)
+{
+    const auto found = model.details.find(model.selected);
+    return found == model.details.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> runs_in_detail(const Model& model)
+{
+    std::vector<std::string> keys;
+    const RunRow* const run = selected_run(model);
+    if (run == nullptr || model.help || model.comparison || (model.full && model.tab == Tab::log)) {
+        return keys;
     }
-    const auto& rows = model.picture->rows;
-    const auto found = std::find_if(rows.begin(), rows.end(),
-                                    [&](const RunRow& run) { return run.key == model.selected; });
-    return found == rows.end() ? nullptr : &*found;
+    keys.push_back(run->key);
+    const Areas areas = areas_of(model);
+    const auto rows = static_cast<std::size_t>(areas.runs.height > 0 ? rows_for_runs(model) : 0);
+    for (std::size_t i = model.list.first_row; i < model.shown.size() && keys.size() <= rows; ++i) {
+        const RunRow& other = model.picture.runs[model.shown[i]];
+        if (other.key != run->key && !other.plain) {
+            keys.push_back(other.key);
+        }
+    }
+    return keys;
 }
 
-std::string run_in_detail(const Model& model)
+bool shows_log(const Model& model)
 {
-    return model.log || model.help ? "" : model.selected;
-}
-
-bool is_in(std::string_view text, std::string_view sought)
-{
-    const auto small = [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-    };
-    const bool exact =
-        std::any_of(sought.begin(), sought.end(), [&](char c) { return small(c) != c; });
-    const auto found = std::search(
-        text.begin(), text.end(), sought.begin(), sought.end(),
-        [&](char one, char other) { return exact ? one == other : small(one) == other; });
-    return found != text.end();
+    return model.tab == Tab::log && !model.comparison &&
+           (areas_of(model).run.height > 0 || (areas_of(model).tiny && model.focus == Panel::run));
 }
 
 std::vector<Effect> update(Model& model, Message message)
 {
-    std::vector<Effect> effects = Update(model).take(std::move(message));
-    model.first_row = first_row_shown(model);
-    return effects;
+    return Update(model).take(std::move(message));
 }
 
 } // namespace gpuq::tui

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/canvas.h"
-#include "tui/curve.h"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +10,10 @@ TEST(Style, IsOneThatCanBeReadOnALightBackground)
 {
     Style bold;
     bold.bold = true;
-    for (const std::uint8_t colour : std::initializer_list<std::uint8_t>{0, 1, 2, 4, 5, 6}) {
+    for (const std::uint32_t colour : std::initializer_list<std::uint32_t>{0, 1, 2, 4, 5, 6}) {
         EXPECT_EQ(for_light({.fg = colour, .bg = {}}), (Style{.fg = colour, .bg = {}}));
     }
-    for (const std::uint8_t yellow : std::initializer_list<std::uint8_t>{3, 11}) {
+    for (const std::uint32_t yellow : std::initializer_list<std::uint32_t>{3, 11}) {
         EXPECT_EQ(for_light({.fg = yellow, .bg = {}}), bold);
     }
     EXPECT_EQ(for_light({.fg = 15, .bg = {}}), Style{});
@@ -40,40 +39,13 @@ TEST(Canvas, CountsWideAndCombiningCharacters)
     EXPECT_EQ(canvas.text(), "最e\u0301x\n");
 }
 
-TEST(Curve, IsDrawnFromLowToHigh)
+/// A toast may cover one half of a wide character.
+TEST(Canvas, LeavesNoHalfOfAWideCharacter)
 {
-    Canvas canvas(3, 8);
-    draw_curve(canvas, 0, 0, 3, 8, {"loss", "", {0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0}}, true);
-    EXPECT_EQ(canvas.text(), "loss 7 …\n    ****\n****\n");
-}
-
-TEST(Curve, LeavesAGapWhereNothingIsKnown)
-{
-    Canvas canvas(2, 20);
-    draw_curve(canvas, 0, 0, 2, 20, {"busy", "%", {50.0, std::nullopt, 50.0}}, true);
-    EXPECT_EQ(canvas.text(), "busy 50 %  (50 to 5…\n*******       ******\n");
-}
-
-/// A constant 100 % must not look like zero.
-TEST(Curve, OfPercentIsDrawnFrom0To100)
-{
-    Canvas canvas(4, 20);
-    draw_curve(canvas, 0, 0, 4, 20, {"busy", "%", {100.0, 100.0, 45.0}}, true);
-    EXPECT_EQ(canvas.text(), "busy 45 %  (45 to 1…\n**************\n              ******\n\n");
-}
-
-TEST(Curve, SaysUnknownRatherThanNought)
-{
-    Canvas canvas(2, 20);
-    draw_curve(canvas, 0, 0, 2, 20, {"busy", "%", {50.0, std::nullopt}}, true);
-    EXPECT_EQ(canvas.text().substr(0, 12), "busy unknown");
-}
-
-TEST(Curve, IsBrailleWhereTheTerminalHasIt)
-{
-    Canvas canvas(2, 2);
-    draw_curve(canvas, 0, 0, 2, 2, {"", "", {0.0, 3.0, 3.0, 0.0}}, false);
-    EXPECT_EQ(canvas.text(), " …\n⡈⢁\n");
+    Canvas canvas(1, 6);
+    canvas.put(0, 0, "最最x");
+    canvas.put(0, 1, "ab");
+    EXPECT_EQ(canvas.text(), " ab x\n");
 }
 
 } // namespace

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/update.h"
 
+#include "tui/layout.h"
+#include "tui/log_view.h"
+#include "tui/runs_panel.h"
 #include "tui/view.h"
 
 #include <fmt/format.h>
@@ -23,20 +26,20 @@ Picture picture(int runs)
     made.cluster = "local";
     made.answer = "yes: 2 k80 in queue calibration (up to 2 h)";
     made.slurm_at = Time(std::chrono::seconds(995));
-    made.gpus.columns = {{"model", "GPU"}, {"free", "FREE", report::Column::Align::right}};
-    made.gpus.rows = {{"k80", "2"}};
-    made.runs.columns = {{"id", "ID", report::Column::Align::right}, {"name", "NAME"}};
     for (int i = 0; i < runs; ++i) {
         RunRow row;
         row.key = "key" + std::to_string(i);
         row.id = std::to_string(100 + i);
         row.name = "run" + std::to_string(i);
-        row.gpus = "1 GPU";
+        row.gpus = "1";
+        row.held = "1 GPU";
+        row.again = "-- a.py --lr 1";
         row.active = row.running = i % 2 == 0;
+        row.state = row.active ? "running" : "done";
+        row.mark = row.active ? RunMark::running : RunMark::done;
         row.since = row.running ? "running for 47 h" : "";
         row.facts = {"runs on n0", "python3 train.py"};
-        made.rows.push_back(row);
-        made.runs.rows.push_back({row.id, row.name});
+        made.runs.push_back(row);
     }
     return made;
 }
@@ -84,6 +87,15 @@ std::string screen(const Model& model)
     return view(model).text();
 }
 
+/// The rows of the log alone, without the border of its panel.
+std::string log_rows(const Model& model)
+{
+    const Rect area = area_of_tab(model);
+    Canvas canvas(area.height, area.width);
+    draw_log(canvas, {0, 0, area.height, area.width}, *model.log, model.found);
+    return canvas.text();
+}
+
 TEST(Update, SelectionIsHeldByTheRunAndNotByItsRow)
 {
     Model m = model(4);
@@ -91,8 +103,7 @@ TEST(Update, SelectionIsHeldByTheRunAndNotByItsRow)
     press(m, "jj");
     EXPECT_EQ(m.selected, "key2");
     Picture next = picture(4);
-    next.rows.erase(next.rows.begin());
-    next.runs.rows.erase(next.runs.rows.begin());
+    next.runs.erase(next.runs.begin());
     update(m, PictureRead{next});
     EXPECT_EQ(m.selected, "key2");
     press(m, "kkkk");
@@ -105,15 +116,15 @@ TEST(Update, ScrollsTheListOnlyAsFarAsTheSelectionNeeds)
 {
     Model m = model(60);
     press(m, std::string(30, 'j'));
-    const std::size_t first = m.first_row;
+    const std::size_t first = m.list.first_row;
     EXPECT_GT(first, 0U);
     press(m, "k");
     EXPECT_EQ(m.selected, "key29");
-    EXPECT_EQ(m.first_row, first);
+    EXPECT_EQ(m.list.first_row, first);
     update(m, Resized{12, 80});
     EXPECT_THAT(screen(m), HasSubstr("run29"));
     press(m, std::string(29, 'k'));
-    EXPECT_EQ(m.first_row, 0U);
+    EXPECT_EQ(m.list.first_row, 0U);
 }
 
 TEST(Update, StopsARunOnlyAfterNamingItAndAsking)
@@ -132,7 +143,7 @@ TEST(Update, TheQuestionKeepsItsRun)
     Model m = model(4);
     press(m, "x");
     Picture next = picture(4);
-    next.rows.erase(next.rows.begin());
+    next.runs.erase(next.runs.begin());
     update(m, PictureRead{next});
     EXPECT_EQ(commands(press(m, "y")), (std::vector<Strings>{{"stop", "key0"}}));
 }
@@ -206,7 +217,7 @@ TEST(Update, SelectsTheRunThatWasStarted)
     update(m, PictureRead{picture(3)});
     EXPECT_EQ(m.selected, "key0");
     Picture next = picture(4);
-    std::reverse(next.rows.begin(), next.rows.end());
+    std::reverse(next.runs.begin(), next.runs.end());
     update(m, PictureRead{next});
     EXPECT_EQ(m.selected, "key3");
     press(m, "k+train.py\nk"); // and the user moves to another run
@@ -227,6 +238,7 @@ TEST(Update, OpensALogAndComesBack)
     const auto effects = press(m, "\n");
     ASSERT_EQ(effects.size(), 1U);
     EXPECT_EQ(std::get<OpenLog>(effects[0]).key, "key0");
+    EXPECT_TRUE(m.full);
     update(m, LogBytes{"key0", Stream::out, "epoch 1\nepoch 2\n", true, 0, ""});
     update(m, LogBytes{"key1", Stream::out, "of another run", true, 0, ""});
     EXPECT_THAT(screen(m), HasSubstr("epoch 2"));
@@ -243,7 +255,7 @@ TEST(Update, OpensALogAndComesBack)
 
 TEST(Update, FollowsALogUntilOneScrollsBack)
 {
-    Model m = model(1, {10, 40});
+    Model m = model(1, {13, 42});
     press(m, "\n");
     std::string text;
     for (int i = 0; i < 100; ++i) {
@@ -257,13 +269,13 @@ TEST(Update, FollowsALogUntilOneScrollsBack)
     press(m, "G");
     EXPECT_THAT(screen(m), HasSubstr("line 100"));
     press(m, "g");
-    EXPECT_THAT(screen(m), HasSubstr("line 0\n"));
+    EXPECT_THAT(screen(m), HasSubstr("line 0 "));
 }
 
 /// Every row of a folded line can be reached, and each key moves by one row.
 TEST(Update, ScrollsThroughFoldedLines)
 {
-    Model m = model(1, {10, 40});
+    Model m = model(1, {13, 42});
     press(m, "\n");
     std::string text = "first\n";
     for (int i = 0; i < 30; ++i) {
@@ -274,20 +286,20 @@ TEST(Update, ScrollsThroughFoldedLines)
     EXPECT_THAT(screen(m), HasSubstr("last"));
     for (int i = 22; i >= 0; --i) {
         press(m, "k");
-        EXPECT_THAT(screen(m), HasSubstr(fmt::format("\n<{:02}>", i))) << i;
-        EXPECT_THAT(screen(m), Not(HasSubstr(fmt::format("<{:02}>", i + 8)))) << i;
+        EXPECT_THAT(log_rows(m), HasSubstr(fmt::format("\n<{:02}>", i))) << i;
+        EXPECT_THAT(log_rows(m), Not(HasSubstr(fmt::format("<{:02}>", i + 8)))) << i;
     }
     press(m, "kkk");
-    EXPECT_THAT(screen(m), HasSubstr("\nfirst\n<00>"));
+    EXPECT_THAT(log_rows(m), HasSubstr("\nfirst\n<00>"));
     press(m, "jj");
-    EXPECT_THAT(screen(m), HasSubstr(")\n<01>"));
+    EXPECT_THAT(log_rows(m), HasSubstr(")\n<01>"));
     press(m, "/<17>\n");
-    EXPECT_THAT(screen(m), HasSubstr(")\n<17>"));
+    EXPECT_THAT(log_rows(m), HasSubstr(")\n<17>"));
 }
 
 TEST(Update, StaysWhereOneHasStoppedHoweverMuchComes)
 {
-    Model m = model(1, {10, 40});
+    Model m = model(1, {13, 42});
     press(m, "\n");
     int line = 0;
     const auto more = [&](int count) {
@@ -300,7 +312,7 @@ TEST(Update, StaysWhereOneHasStoppedHoweverMuchComes)
     update(m, LogBytes{"key0", Stream::out, more(4900), true, 0, ""});
     press(m, "k");
     const auto without_title = [&] {
-        const std::string text = screen(m);
+        const std::string text = log_rows(m);
         return text.substr(text.find('\n'));
     };
     const std::string before = without_title();
@@ -324,7 +336,7 @@ TEST(Update, StaysWhereOneHasStoppedHoweverMuchComes)
 
 TEST(Update, SaysThatALogHasMoreThanIsShown)
 {
-    Model m = model(1, {10, 60});
+    Model m = model(1, {13, 62});
     press(m, "\n");
     std::string text;
     for (int i = 0; i < 4999; ++i) { // plus one empty line
@@ -332,20 +344,20 @@ TEST(Update, SaysThatALogHasMoreThanIsShown)
     }
     update(m, LogBytes{"key0", Stream::out, text, true, 0, ""});
     press(m, "g");
-    EXPECT_THAT(screen(m), HasSubstr("stdout of run 100 (run0)\nline 0\n"));
+    EXPECT_THAT(log_rows(m), HasSubstr("stdout of run 100 (run0)\nline 0\n"));
     press(m, "G");
     update(m, LogBytes{"key0", Stream::out, "more\nand more\n", false, 0, ""});
     press(m, "g");
-    EXPECT_THAT(screen(m), HasSubstr("stdout of run 100 (run0), the end of 48 kB; p: all\n"
+    EXPECT_THAT(log_rows(m), HasSubstr("stdout of run 100 (run0), the end of 48 kB; p: all\n"
                                      "more above: p or gpuq logs 100 shows it\n"
                                      "line 2\n"));
     press(m, "j");
-    EXPECT_THAT(screen(m), HasSubstr("p: all\nline 3\n"));
+    EXPECT_THAT(log_rows(m), HasSubstr("p: all\nline 3\n"));
     press(m, "G");
     update(m, LogBytes{"key0", Stream::out, text, true, 7'000'000, ""});
-    EXPECT_THAT(screen(m), HasSubstr("the end of 7.0 MB; p: all\n"));
+    EXPECT_THAT(log_rows(m), HasSubstr("the end of 7.0 MB; p: all\n"));
     press(m, "g");
-    EXPECT_THAT(screen(m), HasSubstr("more above"));
+    EXPECT_THAT(log_rows(m), HasSubstr("more above"));
     update(m, Resized{2, 60});
     EXPECT_THAT(screen(m), Not(HasSubstr("more above")));
 }
@@ -370,10 +382,10 @@ TEST(Update, ShowsTheLastLineOfALogOfWhichFewLinesAreShown)
 TEST(Update, ALongNameGivesWayToWhatOneHasToKnowOfTheLog)
 {
     Model m = model(1);
-    m.picture->rows[0].name = std::string(200, 'n');
+    m.picture.runs[0].name = std::string(200, 'n');
     press(m, "\n");
     update(m, LogBytes{"key0", Stream::out, "a\n", true, 123'456'789, "", "the file was replaced"});
-    EXPECT_THAT(screen(m), HasSubstr("n…) [the file was replaced], the end of 123 MB; p: all\n"));
+    EXPECT_THAT(log_rows(m), HasSubstr("n…) [the file was replaced], the end of 123 MB; p: all\n"));
 }
 
 TEST(Update, SaysWhatHasHappenedToTheFile)
@@ -382,19 +394,19 @@ TEST(Update, SaysWhatHasHappenedToTheFile)
     press(m, "\n");
     update(m, LogBytes{"key0", Stream::out, "old\n", true, 0, ""});
     update(m, LogBytes{"key0", Stream::out, "new\n", true, 0, "", "the file was replaced"});
-    EXPECT_THAT(screen(m), HasSubstr("[the file was replaced]\nnew\n"));
+    EXPECT_THAT(log_rows(m), HasSubstr("[the file was replaced]\nnew\n"));
     press(m, "k");
     update(m, LogBytes{"key0", Stream::out, "", true, 0, "", "the file was truncated"});
-    EXPECT_THAT(screen(m), HasSubstr("[the file was truncated] [more: G]\nnew\n"));
+    EXPECT_THAT(log_rows(m), HasSubstr("[the file was truncated] [more: G]\nnew\n"));
 }
 
 TEST(Update, ShowsOnlyTheRunsThatPassTheFilter)
 {
     Model m = model(30);
     press(m, "jj/run1");
-    EXPECT_EQ(m.picture->rows.size(), 11U) << "while it is being typed";
+    EXPECT_EQ(m.shown.size(), 11U) << "while it is being typed";
     EXPECT_EQ(m.selected, "key1") << "the one before does not pass";
-    EXPECT_THAT(screen(m), HasSubstr("11 of 30 with 'run1'"));
+    EXPECT_THAT(screen(m), HasSubstr("11 of 30 with 'run1'; Esc: all"));
     EXPECT_THAT(screen(m), HasSubstr("only runs with: run1_"));
     press(m, "7\n");
     EXPECT_EQ(m.selected, "key17");
@@ -404,21 +416,20 @@ TEST(Update, ShowsOnlyTheRunsThatPassTheFilter)
     EXPECT_THAT(screen(m), HasSubstr("no run has 'run17x' in its line; Esc: all"));
     EXPECT_TRUE(press(m, "\nx").empty()) << "there is none to stop";
     press(m, "\x1b");
-    EXPECT_EQ(m.picture->rows.size(), 30U);
+    EXPECT_EQ(m.shown.size(), 30U);
     EXPECT_EQ(m.selected, "key17");
     press(m, "/nothing such\x1b");
-    EXPECT_EQ(m.picture->rows.size(), 30U) << "given up";
+    EXPECT_EQ(m.shown.size(), 30U) << "given up";
 }
 
 TEST(Update, FiltersByAllThatARunsLineTells)
 {
     Model m = model(4);
     Picture next = picture(4);
-    next.runs.rows[2][1] = report::Cell("waiting: no GPU is free");
+    next.runs[2].state = "waiting: no GPU is free";
     update(m, PictureRead{next});
     press(m, "/GPU is\n");
-    ASSERT_EQ(m.picture->rows.size(), 1U);
-    EXPECT_EQ(m.picture->runs.rows.size(), 1U);
+    ASSERT_EQ(m.shown.size(), 1U);
     EXPECT_EQ(m.selected, "key2");
 }
 
@@ -430,16 +441,68 @@ TEST(Update, ARunThatWasStartedIsShownWhateverTheFilter)
     EXPECT_EQ(m.selected, "key1") << "those that the filter hides were there before";
     update(m, PictureRead{picture(4)});
     EXPECT_EQ(m.selected, "key3");
-    EXPECT_EQ(m.picture->rows.size(), 4U);
+    EXPECT_EQ(m.shown.size(), 4U);
 }
 
-TEST(Update, TabGoesThroughTheRunsTheLogAndItsErrors)
+TEST(Update, TabGoesThroughThePanels)
 {
     Model m = model(2);
-    EXPECT_EQ(std::get<OpenLog>(press(m, "\t")[0]).stream, Stream::out);
-    EXPECT_EQ(std::get<OpenLog>(press(m, "\t")[0]).stream, Stream::err);
+    EXPECT_EQ(m.focus, Panel::runs);
+    press(m, "\t");
+    EXPECT_EQ(m.focus, Panel::run);
+    press(m, "\t");
+    EXPECT_EQ(m.focus, Panel::gpus);
+    update(m, Key{Special::back_tab, 0});
+    EXPECT_EQ(m.focus, Panel::run);
+    press(m, "2");
+    EXPECT_EQ(m.focus, Panel::runs);
+    press(m, "1\x1b");
+    EXPECT_EQ(m.focus, Panel::runs);
+}
+
+/// On the whole screen there is one panel: Tab goes through its tabs.
+TEST(Update, TabGoesThroughTheTabsOfARunOnTheWholeScreen)
+{
+    Model m = model(2);
+    press(m, "\n");
+    EXPECT_EQ(m.tab, Tab::log);
     EXPECT_TRUE(std::holds_alternative<CloseLog>(press(m, "\t")[0]));
-    EXPECT_FALSE(m.log);
+    EXPECT_EQ(m.tab, Tab::curves);
+    press(m, "]][");
+    EXPECT_EQ(m.tab, Tab::gpus);
+    EXPECT_TRUE(m.full);
+    press(m, "\x1b");
+    EXPECT_EQ(m.tab, Tab::facts) << "as before";
+    EXPECT_FALSE(m.full);
+    EXPECT_EQ(m.focus, Panel::runs);
+}
+
+TEST(Update, AnyPanelCanHaveTheWholeScreen)
+{
+    Model m = model(3);
+    for (const char* panel : {"1", "2", "3"}) {
+        press(m, panel);
+        press(m, "F");
+        const Areas areas = areas_of(m);
+        EXPECT_EQ((areas.gpus.height > 0) + (areas.runs.height > 0) + (areas.run.height > 0), 1);
+        press(m, "F");
+        EXPECT_GT(areas_of(m).gpus.height, 0);
+    }
+    press(m, "2F3");
+    EXPECT_FALSE(m.full) << "another panel";
+}
+
+/// The log in the panel is always that of the selected run.
+TEST(Update, TheLogInThePanelFollowsTheSelection)
+{
+    Model m = model(3);
+    const auto opened = press(m, "3[[[2");
+    EXPECT_EQ(std::get<OpenLog>(opened.back()).key, "key0");
+    const auto next = press(m, "j");
+    ASSERT_EQ(next.size(), 1U);
+    EXPECT_EQ(std::get<OpenLog>(next[0]).key, "key1");
+    update(m, LogBytes{"key0", Stream::out, "of the run before", true, 0, ""});
+    EXPECT_THAT(screen(m), Not(HasSubstr("of the run before")));
 }
 
 TEST(Update, SearchesTheLog)
@@ -532,21 +595,297 @@ TEST(Update, ShowsAllThatACommandHasSaid)
     EXPECT_THAT(screen(shown), HasSubstr("run 7 can't be extended"));
     EXPECT_THAT(screen(shown), HasSubstr("operators"));
     update(shown, Done{std::string(4000, 'y'), true});
-    EXPECT_THAT(screen(shown), HasSubstr("gpuq top")); // not more than half of the screen
+    EXPECT_THAT(screen(shown), HasSubstr("gpuq local")); // not more than half of the screen
 }
 
-TEST(RunInDetail, IsNoneWhileSomethingCoversIt)
+TEST(RunsInDetail, AreTheSelectedRunAndThoseInTheList)
+{
+    Model m = model(30);
+    press(m, "jj");
+    const auto keys = runs_in_detail(m);
+    EXPECT_EQ(keys.front(), "key2");
+    EXPECT_EQ(keys[1], "key0");
+    EXPECT_LT(keys.size(), 15U) << "no run that is not visible";
+    press(m, "\n");
+    EXPECT_THAT(runs_in_detail(m), testing::IsEmpty()) << "its log covers them";
+    press(m, "\t");
+    EXPECT_EQ(runs_in_detail(m), (Strings{"key2"}));
+    press(m, "\x1b?");
+    EXPECT_THAT(runs_in_detail(m), testing::IsEmpty());
+}
+
+Detail detail_of(const std::string& key, double loss)
+{
+    Detail detail;
+    detail.key = key;
+    detail.loss = loss;
+    detail.facts = {"progress: step 2 of 4"};
+    Curve curve{"loss", "", {}, true};
+    for (int i = 0; i < 1000; ++i) {
+        curve.dots.push_back({static_cast<double>(i), {}, loss});
+    }
+    detail.curves = {curve, {"acc", "", curve.dots, true}};
+    return detail;
+}
+
+/// 10,000 runs with all their curves would need gigabytes.
+TEST(Update, KeepsOnlyASparklineOfRunsThatAreNotSelected)
+{
+    Model m = model(3);
+    update(m, DetailRead{detail_of("key0", 1)});
+    update(m, DetailRead{detail_of("key1", 2)});
+    EXPECT_EQ(m.details.at("key0").curves.size(), 2U);
+    EXPECT_EQ(m.details.at("key1").curves.size(), 1U);
+    EXPECT_LE(m.details.at("key1").curves[0].dots.size(), 64U);
+    press(m, "j");
+    EXPECT_EQ(m.details.at("key0").curves.size(), 1U);
+    Picture next = picture(1);
+    update(m, PictureRead{next});
+    EXPECT_EQ(m.details.size(), 1U) << "of runs that are gone nothing";
+}
+
+TEST(Update, SortsByWhatIsKnownAndPutsTheUnknownLast)
+{
+    Model m = model(4);
+    update(m, DetailRead{detail_of("key2", 0.1)});
+    update(m, DetailRead{detail_of("key1", 0.3)});
+    press(m, "oooo");
+    EXPECT_EQ(m.list.sort, SortBy::loss);
+    EXPECT_EQ(m.shown, (std::vector<std::size_t>{2, 1, 0, 3}));
+    EXPECT_THAT(screen(m), HasSubstr("by loss"));
+    press(m, "O");
+    EXPECT_EQ(m.shown, (std::vector<std::size_t>{1, 2, 0, 3}));
+    EXPECT_EQ(m.selected, "key0") << "sorting moves no selection";
+    press(m, "ooO");
+    EXPECT_EQ(m.list.sort, SortBy::newest);
+    EXPECT_EQ(m.shown, (std::vector<std::size_t>{0, 1, 2, 3}));
+}
+
+TEST(Update, GroupsRunsByNameAndHidesTheEndedOnes)
+{
+    Model m = model(6);
+    Picture next = picture(6);
+    for (std::size_t i = 0; i < 6; ++i) {
+        next.runs[i].name = (i % 3 == 0 ? "other-" : "lr sweep ") + std::to_string(i);
+    }
+    update(m, PictureRead{next});
+    press(m, "b");
+    EXPECT_THAT(screen(m), HasSubstr("other: 1 running, 1 done"));
+    EXPECT_THAT(screen(m), HasSubstr("lr sweep: 2 running, 2 done"));
+    EXPECT_EQ(m.shown, (std::vector<std::size_t>{0, 3, 1, 2, 4, 5}));
+    press(m, "z");
+    EXPECT_EQ(m.shown, (std::vector<std::size_t>{0, 2, 4}));
+    EXPECT_THAT(screen(m), HasSubstr("3 ended hidden"));
+}
+
+TEST(GroupOf, LeavesOutANumberAtTheEnd)
+{
+    EXPECT_EQ(group_of("train-12"), "train");
+    EXPECT_EQ(group_of("lr_0.001"), "lr_0");
+    EXPECT_EQ(group_of("train"), "train");
+    EXPECT_EQ(group_of("42"), "42");
+    EXPECT_EQ(group_of(""), "");
+    EXPECT_EQ(group_of("-7"), "-7");
+}
+
+TEST(Update, StopsAllMarkedRunsAfterNamingThem)
+{
+    Model m = model(6);
+    press(m, "  j x");
+    EXPECT_EQ(m.marks, (std::set<std::string>{"key0", "key1", "key3"}));
+    EXPECT_THAT(screen(m), HasSubstr("stop run 100 (run0), 1 GPU, running for 47 h? y/N"))
+        << "the only one that has not ended";
+    press(m, "n");
+    press(m, "gjj x");
+    EXPECT_THAT(screen(m), HasSubstr("stop 2 runs: 100 102? y/N"));
+    EXPECT_EQ(commands(press(m, "y")), (std::vector<Strings>{{"stop", "key0", "key2"}}));
+    press(m, "\x1b");
+    EXPECT_TRUE(m.marks.empty());
+}
+
+TEST(Update, ComparesMarkedRuns)
+{
+    Model m = model(4);
+    EXPECT_TRUE(press(m, " c").empty());
+    EXPECT_THAT(screen(m), HasSubstr("mark two or more runs"));
+    const auto effects = press(m, " c");
+    ASSERT_EQ(effects.size(), 1U);
+    const Strings keys = std::get<Compare>(effects[0]).keys;
+    EXPECT_EQ(keys, (Strings{"key0", "key1"}));
+    EXPECT_THAT(screen(m), HasSubstr("reading"));
+    Comparison read;
+    read.keys = keys;
+    read.names = {"100 (run0)", "101 (run1)"};
+    read.metrics = {{"loss", {{"loss", "", {{0, {}, 4.0}, {1, {}, 2.0}}, true}, {}}}};
+    report::Table table;
+    table.columns = {{"setting", "SETTING"}, {"100", "100"}, {"101", "101"}};
+    table.rows = {{"--lr", "0.1", "0.3"}};
+    read.tables = {table};
+    update(m, ComparisonRead{read});
+    EXPECT_THAT(screen(m), HasSubstr("100 (run0) loss 2"));
+    EXPECT_THAT(screen(m), HasSubstr("--lr     0.1  0.3"));
+    read.keys = {"others"};
+    read.names = {"of an earlier request"};
+    update(m, ComparisonRead{read});
+    EXPECT_THAT(screen(m), Not(HasSubstr("earlier")));
+    press(m, "\x1b");
+    EXPECT_FALSE(m.comparison);
+}
+
+TEST(Update, StartsARunAgainWithItsArgumentsToEdit)
 {
     Model m = model(2);
-    EXPECT_EQ(run_in_detail(m), "key0");
-    press(m, "j");
-    EXPECT_EQ(run_in_detail(m), "key1");
+    const auto tried = press(m, "A");
+    EXPECT_THAT(screen(m), HasSubstr("gpuq again --detach --program 100 -- a.py --lr 1_"));
+    EXPECT_EQ(std::get<Try>(tried[0]).arguments,
+              (Strings{"again", "--detach", "--dry-run", "--program", "key0", "--", "a.py", "--lr", "1"}));
+    EXPECT_EQ(commands(press(m, "e-3\n")),
+              (std::vector<Strings>{{"again", "--detach", "--program", "key0", "--", "a.py", "--lr", "1e-3"}}));
+}
+
+TEST(Update, ExecutesATypedCommand)
+{
+    Model m = model(1);
+    const auto quick = press(m, ":stop 100\n");
+    EXPECT_EQ(commands(quick), (std::vector<Strings>{{"stop", "100"}}));
+    EXPECT_FALSE(std::get<Command>(quick[0]).on_terminal);
+    const auto shown = press(m, ":gpuq usage --days 2\n");
+    EXPECT_EQ(commands(shown), (std::vector<Strings>{{"usage", "--days", "2"}}));
+    EXPECT_TRUE(std::get<Command>(shown[0]).on_terminal && std::get<Command>(shown[0]).pauses);
+    EXPECT_TRUE(press(m, ":gpuq\n").empty());
+    EXPECT_TRUE(press(m, ":'\n").empty());
+    EXPECT_TRUE(m.failed);
+}
+
+TEST(Update, CompletesACommand)
+{
+    Model m = model(1);
+    const auto asked = press(m, ":sh\t");
+    EXPECT_EQ(std::get<Complete>(asked.back()).arguments, (Strings{"sh"}));
+    update(m, Completed{"sh", {"shell", "show"}});
+    EXPECT_EQ(m.prompt->typed, "sh");
+    EXPECT_THAT(screen(m), HasSubstr("shell  show"));
+    press(m, "o\t");
+    update(m, Completed{"sho", {"show"}});
+    EXPECT_EQ(m.prompt->typed, "show ");
+    const auto next = press(m, "\t");
+    EXPECT_EQ(std::get<Complete>(next.back()).arguments, (Strings{"show", ""}));
+    update(m, Completed{"sho", {"shoot "}});
+    EXPECT_EQ(m.prompt->typed, "show ") << "the answer to an earlier question";
+    press(m, "\x1b+tra\t");
+    update(m, Completed{"tra", {"training/"}});
+    EXPECT_EQ(m.prompt->typed, "training/") << "a path may continue";
+}
+
+TEST(Update, ReportsStartsAndEndsThatItHasSeen)
+{
+    Model m = model(2);
+    Picture next = picture(2);
+    next.runs[0].active = next.runs[0].running = false;
+    next.runs[0].state = "failed";
+    next.runs[0].mark = RunMark::failed;
+    const auto effects = update(m, PictureRead{next});
+    ASSERT_EQ(effects.size(), 1U);
+    EXPECT_EQ(std::get<Notify>(effects[0]).text, "run 100 (run0): failed");
+    EXPECT_THAT(screen(m), HasSubstr("run 100 (run0): failed"));
+    EXPECT_TRUE(update(m, PictureRead{next}).empty()) << "once";
+    update(m, Tick{m.now + std::chrono::seconds(9)});
+    EXPECT_THAT(screen(m), Not(HasSubstr("run 100 (run0): failed")));
+    next.runs[1].active = next.runs[1].running = true;
+    next.runs[1].mark = RunMark::running;
+    EXPECT_EQ(std::get<Notify>(update(m, PictureRead{next})[0]).text, "run 101 (run1) has started");
+}
+
+TEST(Update, JumpsToErrorsInTheLog)
+{
+    Model m = model(1);
     press(m, "\n");
-    EXPECT_EQ(run_in_detail(m), "");
-    press(m, "\x1b");
-    EXPECT_EQ(run_in_detail(m), "key1");
-    press(m, "?");
-    EXPECT_EQ(run_in_detail(m), "");
+    std::string text = "Traceback (most recent call last):\n";
+    for (int i = 0; i < 50; ++i) {
+        text += i == 25 ? "RuntimeError: CUDA error\n" : "fine\n";
+    }
+    update(m, LogBytes{"key0", Stream::out, text, true, 0, ""});
+    press(m, "e");
+    EXPECT_THAT(log_rows(m), HasSubstr("RuntimeError"));
+    press(m, "E");
+    EXPECT_THAT(log_rows(m), HasSubstr("Traceback"));
+}
+
+TEST(Update, MovesAndZoomsInCurves)
+{
+    Model m = model(1);
+    update(m, DetailRead{detail_of("key0", 1)});
+    press(m, "\n\tj\n");
+    EXPECT_EQ(m.curve, 1U);
+    EXPECT_TRUE(m.single);
+    press(m, "zLtm");
+    EXPECT_EQ(m.chart, (ChartView{true, true, 0.6, 0.25, 0.75, {}}));
+    press(m, ">>>");
+    EXPECT_DOUBLE_EQ(m.chart.to, 1.0);
+    press(m, "lll");
+    EXPECT_NEAR(*m.chart.cursor, 0.03, 1e-9);
+    press(m, "ZZZZ0mmmLt");
+    EXPECT_EQ(m.chart, ChartView{});
+}
+
+Picture with_gpus()
+{
+    Picture made = picture(2);
+    made.holders = {{"key1", "101", "run1", true, {}, {}}, {"", "77", "ada", false, {}, {}}};
+    GpuModel group;
+    group.name = "k80";
+    group.total = 4;
+    group.free = 2;
+    group.nodes = {{"n0", {{Gpu::State::mine, 0, 0.5, 0.25}, {Gpu::State::others, 1, {}, {}}}},
+                   {"n1", {{Gpu::State::free, -1, {}, {}}, {Gpu::State::down, -1, {}, {}}}}};
+    made.gpus = {group};
+    return made;
+}
+
+TEST(Update, MovesThroughTheGpusAndGoesToTheRunThatHoldsOne)
+{
+    Model m = model(2);
+    update(m, PictureRead{with_gpus()});
+    press(m, "1");
+    EXPECT_THAT(screen(m), HasSubstr("n0: run 101 (run1), 50 % busy, memory 25 %"));
+    press(m, "l");
+    EXPECT_THAT(screen(m), HasSubstr("n0: ada, job 77"));
+    press(m, "\n");
+    EXPECT_EQ(m.focus, Panel::gpus);
+    press(m, "G");
+    EXPECT_THAT(screen(m), HasSubstr("n1: the node accepts no jobs"));
+    press(m, "g\n");
+    EXPECT_EQ(m.selected, "key1");
+    EXPECT_EQ(m.focus, Panel::runs);
+}
+
+TEST(Update, TheMouseSelectsOpensAndScrolls)
+{
+    Model m = model(30);
+    update(m, PictureRead{with_gpus()});
+    update(m, PictureRead{picture(30)});
+    const Areas areas = areas_of(m);
+    const int row = areas.runs.top + 2 + 3;
+    update(m, Mouse{Mouse::Action::click, row, 5});
+    EXPECT_EQ(m.selected, "key3");
+    update(m, Mouse{Mouse::Action::wheel_down, row, 5});
+    EXPECT_EQ(m.selected, "key6");
+    update(m, Mouse{Mouse::Action::wheel_up, row, 5});
+    update(m, Mouse{Mouse::Action::click, areas.run.top, areas.run.left + 40});
+    EXPECT_EQ(m.focus, Panel::run);
+    const std::string there = run_at(m, areas.runs, row);
+    update(m, Mouse{Mouse::Action::double_click, row, 5});
+    EXPECT_TRUE(m.full);
+    EXPECT_EQ(m.selected, there);
+    for (int line = -1; line < 30; ++line) { // anywhere, also outside
+        for (int column = -1; column < 90; column += 7) {
+            for (const auto action : {Mouse::Action::click, Mouse::Action::double_click,
+                                      Mouse::Action::wheel_up, Mouse::Action::wheel_down}) {
+                update(m, Mouse{action, line, column});
+                (void)view(m);
+            }
+        }
+    }
 }
 
 TEST(Update, HelpHasPagesOnASmallScreen)
@@ -555,7 +894,7 @@ TEST(Update, HelpHasPagesOnASmallScreen)
     press(shown, "?");
     EXPECT_THAT(screen(shown), HasSubstr("any key: more"));
     EXPECT_THAT(screen(shown), Not(HasSubstr("runs are not affected")));
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 3; ++i) {
         press(shown, " ");
     }
     EXPECT_THAT(screen(shown), HasSubstr("runs are not affected"));
@@ -570,8 +909,8 @@ TEST(Update, HelpHasPagesOnASmallScreen)
 TEST(Update, APlainJobIsStoppedByItsIdAndRefusesWhatNeedsASupervisor)
 {
     Picture shown = picture(1);
-    shown.rows[0].plain = true;
-    shown.rows[0].key = shown.rows[0].id = "20_3";
+    shown.runs[0].plain = true;
+    shown.runs[0].key = shown.runs[0].id = "20_3";
     Model plain = model(0);
     EXPECT_TRUE(update(plain, PictureRead{shown}).empty());
     for (const char* key : {"a", "s", "S", "e", "i"}) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/view.h"
 
-#include "tui/app.h"
 #include "tui/update.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +12,6 @@
 namespace gpuq::tui {
 namespace {
 
-using testing::ContainsRegex;
 using testing::HasSubstr;
 
 Picture picture(int runs)
@@ -22,166 +20,222 @@ Picture picture(int runs)
     made.cluster = "centre";
     made.answer = "no: 8 in use; the next: 1 k80 by 16:40 at the latest";
     made.slurm_at = Time(std::chrono::seconds(1'795'000'000));
-    made.gpus.columns = {{"model", "GPU"},
-                         {"free", "FREE", report::Column::Align::right},
-                         {"mine", "MINE", report::Column::Align::right}};
-    made.gpus.rows = {{"k80", "0", "2"}, {"a100", "?", "0"}};
-    made.runs.columns = {{"id", "ID", report::Column::Align::right},
-                         {"name", "NAME", report::Column::Align::left, report::Column::Shrink::yes},
-                         {"state", "STATE"}};
+    made.holders = {{"0", "4700", "train", true, {}, {}}};
+    GpuModel k80;
+    k80.name = "k80";
+    k80.total = 2;
+    k80.free = 0;
+    k80.mine = 1;
+    k80.others = 1;
+    k80.nodes = {{"n0", {{Gpu::State::mine, 0, 0.97, 0.5}, {Gpu::State::others, -1, {}, {}}}}};
+    GpuModel a100;
+    a100.name = "a100";
+    a100.total = 1;
+    a100.nodes = {{"n1", {{Gpu::State::unknown, -1, {}, {}}}}};
+    made.gpus = {k80, a100};
     for (int i = 0; i < runs; ++i) {
         RunRow row;
         row.key = std::to_string(i);
         row.id = std::to_string(4700 + i);
         row.name = "train";
+        row.state = "running";
+        row.mark = RunMark::running;
+        row.gpus = "1";
+        row.active = true;
         row.part = 0.25;
         row.facts = {"runs on n0", "python3 train.py  (in /home/ada)"};
-        made.rows.push_back(row);
-        made.runs.rows.push_back({row.id, row.name, {"running", report::Cell::Tone::good}});
+        made.runs.push_back(row);
     }
+    return made;
+}
+
+Detail detail()
+{
+    Detail made;
+    made.key = "0";
+    made.facts = {"step 4 of 8"};
+    made.curves = {{"loss", "", {{1, {}, 4.0}, {2, {}, 2.0}, {3, {}, 1.0}, {4, {}, 0.5}}, true}};
+    made.progress = 0.5;
+    made.loss = 0.5;
+    made.gpus = {{"n0 GPU 0", "97 % busy", 0.97, 0.5}};
+    made.events = {{Event::Kind::waiting, Time(std::chrono::seconds(1'795'000'000)),
+                    Time(std::chrono::seconds(1'795'000'004)), "job 4700 waiting"},
+                   {Event::Kind::checkpoint, Time(std::chrono::seconds(1'795'000'009)), {}, "epoch-1.pt"}};
     return made;
 }
 
 Model model(int rows, int columns, int runs)
 {
     Model made;
-    made.ascii = true;
+    made.theme.ascii = true;
     made.now = Time(std::chrono::seconds(1'795'000'012));
     update(made, Resized{rows, columns});
     update(made, PictureRead{picture(runs)});
-    update(made, DetailRead{{"0", {"step 4 of 8"}, {{"loss", "", {4.0, 2.0, 1.0, 0.5}}}}});
+    update(made, DetailRead{detail()});
     return made;
 }
 
-std::string body(Model& made) // without the clock, which shows local time
+std::string text_of_view(Model& made)
 {
-    std::string text = view(made).text();
-    return text.substr(text.find('\n') + 1);
+    return view(made).text();
 }
 
 TEST(View, Is80By24ByDesign)
 {
     Model m = model(24, 80, 3);
-    EXPECT_THAT(view(m).text(), HasSubstr("Slurm 12 s ago"));
-    EXPECT_EQ(body(m),
-              "no: 8 in use; the next: 1 k80 by 16:40 at the latest\n"
-              "GPU   FREE  MINE\n"
-              "k80      0     2\n"
-              "a100     ?     0\n"
-              "\n"
-              "  ID  NAME   STATE\n"
-              "4700  train  running\n"
-              "4701  train  running\n"
-              "4702  train  running\n"
-              "\n"
-              "\n"
-              "run 4700 (train)\n"
-              "[##########..............................] 25 % of its time\n"
-              "runs on n0\n"
-              "step 4 of 8\n"
-              "python3 train.py  (in /home/ada)\n"
-              "loss 0.5  (0.5 to 4)\n"
-              "********************\n"
-              "\n"
-              "                    ********************\n"
-              "                                        ********************\n"
-              "                                                            *******************\n"
-              "Enter log  / filter  p pager  a attach  x stop  e extend  + new  ? help  q quit\n");
+    EXPECT_EQ(text_of_view(m),
+              "gpuq centre  no: 8 in use; the next: 1 k80 by 16:40 at the late…  Slurm 12 s ago\n"
+              "+- 1 GPUs: ? of 3 free --------------------------------------------------------+\n"
+              "|k80 0 of 2 free   n0 470095 used                                              |\n"
+              "|a100 ? of 1 free  n1 ?                                                        |\n"
+              "+------------------------------------------------------------------------------+\n"
+              "+= 2 Runs =====================================================================+\n"
+              "|      ID  NAME   STATE    GPUS  PROGRESS        ENDS  LOSS                    |\n"
+              "| >  4700  train  running     1  ####....  50 %  -     9410 0.5                |\n"
+              "| >  4701  train  running     1  ##......  25 %  -                             |\n"
+              "| >  4702  train  running     1  ##......  25 %  -                             |\n"
+              "+==============================================================================+\n"
+              "+- 3 run 4700 (train)  Log Curves GPUs Facts Timeline -------------------------+\n"
+              "|########...................... 25 % of its time                               |\n"
+              "|runs on n0                                                                    |\n"
+              "|step 4 of 8                                                                   |\n"
+              "|python3 train.py  (in /home/ada)                                              |\n"
+              "|loss 0.5  (0.5 to 4)                                                          |\n"
+              "|*******                                                                       |\n"
+              "|       ************                                                           |\n"
+              "|                   *******************                                        |\n"
+              "|                                      **************************              |\n"
+              "|                                                                ************* |\n"
+              "+------------------------------------------------------------------------------+\n"
+              "Tab panel  Enter open  p pager  / filter  a attach  x stop  ? help  q quit\n");
 }
 
 TEST(View, HowToLeaveIsTheLastKeyThatTheBottomLineLoses)
 {
     for (int columns = 40; columns < 90; ++columns) {
         Model m = model(24, columns, 1);
-        EXPECT_THAT(body(m), HasSubstr("? help  q quit\n")) << columns;
+        EXPECT_THAT(text_of_view(m), HasSubstr("? help  q quit\n")) << columns;
         update(m, Key{Special::enter, 0});
-        EXPECT_THAT(body(m), HasSubstr("? help  Esc back  q quit\n")) << columns;
+        EXPECT_THAT(text_of_view(m), HasSubstr("Esc back  ")) << columns;
+        EXPECT_THAT(text_of_view(m), HasSubstr("? help  q quit\n")) << columns;
     }
-    Model m = model(24, 65, 1);
-    EXPECT_THAT(body(m),
-                HasSubstr("Enter log  / filter  p pager  a attach  x stop  ? help  q quit"));
 }
 
 TEST(View, LongFactsHaveAllTheirWordsWhereThereIsRoom)
 {
-    Model m = model(24, 50, 1);
-    m.picture->rows[0].facts = {"waits: no GPU is free; it is the next; Slurm expects it to start "
-                                "2026-11-24 01:29, when run 3 ends",
-                                std::string(60, 'x')};
-    EXPECT_THAT(body(m), HasSubstr("waits: no GPU is free; it is the next; Slurm\n"
-                                   "  expects it to start 2026-11-24 01:29, when run 3\n"
-                                   "  ends\nstep 4 of 8\n" +
-                                   std::string(50, 'x') + "\n  " + std::string(10, 'x') + "\n"));
-    m.picture->rows[0].facts.resize(8, "another");
-    const std::string full = body(m);
-    EXPECT_THAT(full, HasSubstr("waits: no GPU is free; it is the next; Slurm expe…\n"));
-    EXPECT_THAT(full, HasSubstr("another\nanother\n")) << "more facts before the rest of one";
+    Model m = model(40, 62, 1);
+    m.picture.runs[0].facts = {"waits: no GPU is free; it is the next; Slurm expects it to start "
+                               "2026-11-24 01:29, when run 3 ends",
+                               std::string(70, 'x')};
+    const std::string text = text_of_view(m);
+    EXPECT_THAT(text, HasSubstr("waits: no GPU is free; it is the next; Slurm expects it to"));
+    EXPECT_THAT(text, HasSubstr("|  start 2026-11-24 01:29, when run 3 ends"));
+    EXPECT_THAT(text, HasSubstr("|  " + std::string(10, 'x')));
 }
 
 TEST(View, SaysThatFactsAreCut)
 {
     Model m = model(24, 80, 1);
-    m.picture->rows[0].facts.resize(30, "another");
-    m.picture->rows[0].facts.back() = "the last";
-    const std::string text = body(m);
-    EXPECT_THAT(text, HasSubstr("runs on n0\nstep 4 of 8\npython3"));
-    EXPECT_THAT(text, HasSubstr("another\n+24 lines: v shows all, a taller terminal more\nloss"));
-    EXPECT_THAT(text, testing::Not(HasSubstr("the last")));
-}
-
-/// A list mostly of ended runs does not push out the details of the selected, active run.
-TEST(View, EndedRunsGiveWayToTheDetailsOfOneThatIsAlive)
-{
-    Model m = model(24, 80, 12);
-    for (int i = 0; i < 12; ++i) {
-        m.picture->rows[static_cast<std::size_t>(i)].active = i < 2;
-    }
-    m.detail->facts = {"progress: step 4 of 8", "finish: about 16:02", "GPU 0: 98 % busy"};
-    const std::string alive = body(m);
-    EXPECT_THAT(alive, HasSubstr("1-5 of 12"));
-    EXPECT_THAT(alive, HasSubstr("GPU 0: 98 % busy\npython3 train.py  (in /home/ada)\nloss 0.5"));
-    EXPECT_THAT(alive, testing::Not(HasSubstr("a taller terminal")));
-    m.selected = "5";
-    EXPECT_THAT(body(m), HasSubstr("1-8 of 12"));
+    m.picture.runs[0].facts.resize(30, "another");
+    m.picture.runs[0].facts.back() = "the last";
+    EXPECT_THAT(text_of_view(m), HasSubstr("lines: v shows all, a taller terminal more"));
+    EXPECT_THAT(text_of_view(m), testing::Not(HasSubstr("the last")));
+    update(m, Key{Special::none, U'3'});
+    update(m, Key{Special::end, 0});
+    EXPECT_THAT(text_of_view(m), HasSubstr("the last")) << "scrolled to";
 }
 
 TEST(View, SaysWhySlurmIsSilentAndKeepsWhatWasKnown)
 {
     Model m = model(24, 80, 1);
-    m.picture->trouble = "Slurm does not answer: Connection refused";
-    EXPECT_THAT(view(m).text(), HasSubstr("Slurm does not answer"));
-    EXPECT_THAT(view(m).text(), HasSubstr("4700"));
+    m.picture.trouble = "Slurm does not answer: Connection refused";
+    EXPECT_THAT(text_of_view(m), HasSubstr("Slurm does not answer"));
+    EXPECT_THAT(text_of_view(m), HasSubstr("4700"));
 }
 
 TEST(View, OneLineIsEnoughForTheMostImportant)
 {
     Model m = model(1, 30, 1);
-    EXPECT_EQ(view(m).text(), "4700: runs on n0\n");
+    EXPECT_EQ(text_of_view(m), "4700: runs on n0\n");
 }
 
 TEST(View, SaysThatTheListGoesOn)
 {
     Model m = model(24, 80, 30);
-    EXPECT_THAT(body(m), ContainsRegex("  ID  NAME   STATE +1-8 of 30\n"));
+    EXPECT_THAT(text_of_view(m), HasSubstr("2 Runs: 1-6 of 30"));
     m.selected = "29";
-    EXPECT_THAT(body(m), ContainsRegex("STATE +23-30 of 30\n"));
-    Model narrow = model(24, 25, 30);
-    EXPECT_THAT(body(narrow), ContainsRegex("STATE +\\+9\n"));
-    Model full = model(24, 20, 30); // no space after the headings: a whole column is dropped
-    EXPECT_THAT(body(full), HasSubstr("  ID  NAME        +9\n"));
-    Model whole = model(24, 80, 3);
-    EXPECT_THAT(body(whole), HasSubstr("STATE\n"));
+    EXPECT_THAT(text_of_view(m), HasSubstr("2 Runs: 25-30 of 30"));
 }
 
 TEST(View, TheSelectedRunIsAlwaysInView)
 {
-    for (const int rows : {2, 3, 4, 5, 9, 10, 12, 24, 50}) {
-        Model m = model(rows, 60, 60);
-        for (int i = 0; i < 60; ++i) {
-            m.selected = std::to_string(i);
-            ASSERT_THAT(view(m).text(), HasSubstr(std::to_string(4700 + i))) << rows;
+    for (const int rows : {2, 3, 4, 5, 7, 9, 10, 12, 18, 24, 50}) {
+        for (const int columns : {30, 60, 80, 200}) {
+            Model m = model(rows, columns, 60);
+            for (int i = 0; i < 60; ++i) {
+                m.selected = std::to_string(i);
+                ASSERT_THAT(text_of_view(m), HasSubstr(std::to_string(4700 + i))) << rows << 'x' << columns;
+            }
         }
     }
+}
+
+TEST(View, ASmallScreenHasThePanelThatIsInUse)
+{
+    Model m = model(10, 40, 3);
+    EXPECT_THAT(text_of_view(m), HasSubstr("2 Runs"));
+    EXPECT_THAT(text_of_view(m), testing::Not(HasSubstr("1 GPUs")));
+    update(m, Key{Special::none, U'1'});
+    EXPECT_THAT(text_of_view(m), HasSubstr("1 GPUs"));
+    update(m, Key{Special::none, U'3'});
+    EXPECT_THAT(text_of_view(m), HasSubstr("runs on n0"));
+}
+
+TEST(View, TheTabsOfARun)
+{
+    Model m = model(40, 100, 1);
+    update(m, Key{Special::none, U'3'});
+    const auto next = [&] {
+        update(m, Key{Special::none, U']'});
+        return text_of_view(m);
+    };
+    const std::string timeline = next();
+    EXPECT_THAT(timeline, HasSubstr("waiting     ......"));
+    EXPECT_THAT(timeline, HasSubstr("checkpoints "));
+    EXPECT_THAT(timeline, HasSubstr("job 4700 waiting (4 s)"));
+    EXPECT_THAT(next(), HasSubstr("nothing yet")) << "the log";
+    EXPECT_THAT(next(), HasSubstr("* loss 0.5"));
+    EXPECT_THAT(next(), HasSubstr("n0 GPU 0  #################."));
+}
+
+/// What fits decides: a cell per GPU, a letter per GPU, numbers.
+TEST(View, DrawsGpusAsWellAsTheyFit)
+{
+    Model m = model(24, 80, 1);
+    GpuModel& group = m.picture.gpus[0];
+    const GpuNode node = group.nodes[0];
+    const auto with = [&](int nodes) {
+        group.nodes.assign(static_cast<std::size_t>(nodes), node);
+        group.total = 2 * nodes;
+        group.mine = group.others = nodes;
+        return text_of_view(m);
+    };
+    EXPECT_THAT(with(4), HasSubstr("n0 470095 used     n0 470095 used"));
+    EXPECT_THAT(with(20), HasSubstr("n0 Mo  n0 Mo  n0 Mo"));
+    EXPECT_THAT(with(20), HasSubstr("M mine  o others'"));
+    EXPECT_THAT(with(2000), HasSubstr("k80 0 of 4000 free  mine 2000  others 2000  MMMM"));
+}
+
+TEST(View, WhatToTypeTheFirstTime)
+{
+    Model m = model(24, 80, 0);
+    EXPECT_THAT(text_of_view(m), HasSubstr("gpuq run -t 2h train.py"));
+    m.picture.gpus.clear();
+    EXPECT_THAT(text_of_view(m), HasSubstr("this cluster has no GPUs that Slurm knows"));
+    Model before;
+    before.theme.ascii = true;
+    EXPECT_THAT(text_of_view(before), HasSubstr("asking Slurm"));
+    EXPECT_THAT(text_of_view(before), HasSubstr("reading your runs"));
 }
 
 /// From a single cell to a wall display, in every mode: nothing is drawn outside and nothing fails.
@@ -192,8 +246,9 @@ TEST(View, FitsEverySize)
         const int rows = 1 + static_cast<int>(random() % 100);
         const int columns = 1 + static_cast<int>(random() % 300);
         Model m = model(rows, columns, static_cast<int>(random() % 30));
-        m.ascii = random() % 2 == 0;
-        for (const char32_t key : {U'x', U'?', U'/', U'e', U'l'}) {
+        m.theme.ascii = random() % 2 == 0;
+        m.theme.gradients = random() % 2 == 0;
+        for (const char32_t key : {U'1', U'x', U'?', U'/', U'3', U'e', U'l', U']', U']', U' ', U'c', U'b'}) {
             if (random() % 3 == 0) {
                 update(m, Key{Special::none, key});
             }
@@ -209,36 +264,24 @@ TEST(View, FitsEverySize)
 TEST(View, HostileNamesReachNoTerminal)
 {
     Model m = model(24, 80, 1);
-    m.picture->rows[0].name = "\x1b]0;owned\a";
-    m.picture->rows[0].facts = {"\x9b"
+    m.picture.runs[0].name = "\x1b]0;owned\a";
+    m.picture.runs[0].facts = {"\x9b"
                                 "31m",
                                 "\u202e"};
-    m.picture->runs.rows[0][1] = {"\x1b[2J"};
-    for (const char c : view(m).text()) {
-        const auto byte = static_cast<unsigned char>(c);
-        EXPECT_TRUE(byte >= 0x20 || byte == '\n');
-        EXPECT_NE(byte, 0x9b);
+    m.picture.runs[0].state = m.picture.runs[0].gpus = "\x1b[2J";
+    m.picture.gpus[0].name = m.picture.gpus[0].nodes[0].name = "\x1b[31m";
+    m.picture.holders[0].id = m.picture.cluster = m.picture.answer = "\a\x9b";
+    m.details.at("0").events[0].text = m.details.at("0").gpus[0].name = "\x1b]52;c;\a";
+    m.toasts = {{"\x1b[2J", RunMark::done, m.now + std::chrono::seconds(9)}};
+    update(m, Key{Special::none, U'3'});
+    for (int tab = 0; tab < 5; ++tab) {
+        update(m, Key{Special::none, U']'});
+        for (const char c : view(m).text()) {
+            const auto byte = static_cast<unsigned char>(c);
+            EXPECT_TRUE(byte >= 0x20 || byte == '\n');
+            EXPECT_NE(byte, 0x9b);
+        }
     }
-}
-
-TEST(Once, PrintsAllRunsAndNoKeys)
-{
-    const std::string text = once(picture(60), Time(std::chrono::seconds(1'795'000'012)), 80);
-    EXPECT_THAT(text, HasSubstr("4759"));
-    EXPECT_THAT(text, testing::Not(HasSubstr("q quit")));
-    EXPECT_EQ(text.substr(text.size() - 2).front() == '\n', false);
-    EXPECT_THAT(once(picture(0), Time(std::chrono::seconds(1'795'000'012)), 80),
-                testing::EndsWith("\nno runs, and none ended within a day\n"));
-}
-
-TEST(Once, IsAsWideAsNeedBeWhereThereIsNoTerminal)
-{
-    Picture wide = picture(2);
-    wide.answer = std::string(150, 'a');
-    wide.runs.rows[1][1] = {std::string(120, 'n')};
-    const std::string text = once(wide, Time(std::chrono::seconds(1'795'000'012)), std::nullopt);
-    EXPECT_THAT(text, HasSubstr(std::string(150, 'a') + "\n"));
-    EXPECT_THAT(text, HasSubstr(std::string(120, 'n')));
 }
 
 TEST(View, BreaksWhatACommandSaysAtBlanks)

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
+#include "cli/base/message.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/client/plain_log.h"
+#include "cli/commands/word_completion.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/listed_runs.h"
 #include "cli/render/run_table.h"
+#include "cli/render/top_comparison.h"
 #include "cli/render/top_picture.h"
+#include "cli/render/top_text.h"
 #include "core/layout.h"
 #include "core/split_arguments.h"
+#include "core/user_name.h"
 #include "ports/cluster.h"
 #include "runs/evidence.h"
+#include "runs/insight/comparison.h"
+#include "runs/insight/link_records.h"
 #include "runs/insight/log_tail.h"
 #include "runs/insight/own_gpus.h"
 #include "runs/insight/plain_jobs.h"
@@ -47,6 +54,8 @@ constexpr auto k_changed_again = 15s;
 constexpr std::chrono::minutes k_shown{10};
 /// How often to look up runs whose state neither the disk nor the overview shows.
 constexpr auto k_lost_again = 60s;
+/// Runs whose GPUs are shown with their use: each costs reading a few KiB.
+constexpr int k_most_measured = 64;
 /// The prefix of each message from a gpuq command.
 constexpr std::string_view k_prefix = "gpuq: ";
 
@@ -104,10 +113,20 @@ public:
         const auto plain =
             plain_statuses(m_store, found.overview.jobs, found.overview.cluster, now);
         found.runs = merged(std::move(found.runs), plain);
+        add_samples(found);
+        add_users(found);
         const std::lock_guard lock(m_mutex);
         m_plain.clear();
         for (const RunStatus& job : plain) {
             m_plain.emplace(run_id(job), job);
+        }
+        m_words.clear();
+        for (const RunStatus& run : found.runs) {
+            m_words.push_back(run_id(run));
+        }
+        m_queues.clear();
+        for (const Partition& queue : found.overview.queues) {
+            m_queues.push_back(queue.name);
         }
         return found;
     }
@@ -117,7 +136,7 @@ public:
     {
         const auto key = RunKey::parse(text);
         if (!key) {
-            return {text, {}, {}};
+            return no_detail(text);
         }
         TopCloser closer{query_run(status_sources(m_services, m_store), *key, SlurmQuery::never),
                          {},
@@ -132,7 +151,31 @@ public:
                                                 closer.run.link, m_clock.now());
         closer.samples = m_recent.of(*key, closer.run.link, closer.newest);
         closer.saved_at = newest_checkpoint_at(closer.run);
+        closer.links = link_records(m_store, *key, closer.run.link);
         return top_detail(closer, m_clock.now());
+    }
+
+    /// From the disk alone.
+    tui::Comparison compare(const std::vector<std::string>& keys)
+    {
+        tui::Comparison refused;
+        refused.keys = keys;
+        if (keys.size() > Comparison::k_most_runs) {
+            refused.trouble = fmt::format("at most {} runs can be compared", Comparison::k_most_runs);
+            return refused;
+        }
+        const Time now = m_clock.now();
+        std::vector<RunToCompare> runs;
+        for (const std::string& text : keys) {
+            if (const auto key = RunKey::parse(text)) {
+                RunStatus status =
+                    query_run(status_sources(m_services, m_store), *key, SlurmQuery::never);
+                const GpuTime used = gpu_time_so_far(m_store, status, now);
+                Training training = find_training(m_services, m_store, status, Apart::no).training;
+                runs.push_back({std::move(status), used, std::move(training)});
+            }
+        }
+        return top_comparison(gpuq::compare(runs, now), now);
     }
 
     /// On the thread that may query Slurm.
@@ -193,8 +236,14 @@ public:
         if (!arguments) {
             return {arguments.error().text, true};
         }
-        return command.on_terminal ? on_terminal(*arguments, command.to_pager)
-                                   : captured(*arguments);
+        if (!command.on_terminal) {
+            return captured(*arguments);
+        }
+        tui::Done done = on_terminal(*arguments, command.to_pager);
+        if (command.pauses) {
+            wait_for_enter();
+        }
+        return done;
     }
 
     /// Leaves out the script of a dry run, which is on standard output.
@@ -216,7 +265,52 @@ public:
         return done;
     }
 
+    /// The words that the last argument of a command may become.
+    std::vector<std::string> words_for(const std::vector<std::string>& arguments)
+    {
+        std::vector<std::string> runs, queues;
+        {
+            const std::lock_guard lock(m_mutex);
+            runs = m_words;
+            queues = m_queues;
+        }
+        return completed_words(arguments, {[&] { return runs; }, [&] { return queues; },
+                                           [](const std::string& beginning) {
+                                               return paths_beginning_with(beginning);
+                                           }});
+    }
+
 private:
+    static tui::Detail no_detail(const std::string& key)
+    {
+        tui::Detail detail;
+        detail.key = key;
+        return detail;
+    }
+
+    /// The newest measurements of the user's own GPUs.
+    void add_samples(TopFound& found)
+    {
+        int count = 0;
+        for (const RunStatus& run : found.runs) {
+            if (run.state == RunState::running && !run.plain && ++count <= k_most_measured) {
+                found.newest.emplace(run.key.text(), newest_samples(m_store, run.key, run.link));
+            }
+        }
+    }
+
+    /// Asks the name service once for each user.
+    void add_users(TopFound& found)
+    {
+        for (const Holding& holding : found.overview.holdings) {
+            if (holding.uid != found.overview.uid && !m_users.contains(holding.uid)) {
+                const std::string name = user_name(holding.uid);
+                m_users.emplace(holding.uid, name.substr(0, name.find(" (")));
+            }
+        }
+        found.users = m_users;
+    }
+
     std::optional<tui::LogBytes> read_plain(const tui::OpenLog& log, bool begin)
     {
         if (begin || !m_plain_tail) {
@@ -311,6 +405,14 @@ private:
         return status ? tui::Done{"", false} : tui::Done{status.error().text, true};
     }
 
+    static void wait_for_enter()
+    {
+        print_message("Enter returns to gpuq top");
+        char byte = 0;
+        while (::read(STDIN_FILENO, &byte, 1) == 1 && byte != '\n') {
+        }
+    }
+
     /// For the thread that queries Slurm.
     void note(const std::vector<RunStatus>& runs)
     {
@@ -352,7 +454,8 @@ private:
     Clock& m_clock;
     Host& m_host;
     bool m_want_all;
-    std::map<std::string, RunStatus> m_ended; ///< for the thread of found()
+    std::map<std::string, RunStatus> m_ended;     ///< for the thread of found()
+    std::map<std::uint32_t, std::string> m_users; ///< the same
     RecentSamples m_recent;                   ///< for the thread of detail()
     Time m_began;
     std::optional<LogTail> m_tail;                                   ///< for the thread of read()
@@ -362,15 +465,16 @@ private:
     std::string m_cluster_name, m_trouble;
     Time m_changed{};
     std::vector<RunKey> m_lost;
-    std::map<std::string, RunStatus> m_plain; ///< plain jobs, by the id shown
+    std::map<std::string, RunStatus> m_plain;   ///< plain jobs, by the id shown
+    std::vector<std::string> m_words, m_queues; ///< runs and queues, for completion
 };
 
 /// As in gpuq ls: nothing is cut if the output is not a terminal.
-std::optional<int> columns_of_terminal()
+std::optional<std::size_t> columns_of_terminal()
 {
     winsize size{};
     return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
-               ? std::optional<int>(size.ws_col)
+               ? std::optional<std::size_t>(size.ws_col)
                : std::nullopt;
 }
 
@@ -383,7 +487,7 @@ Result<int> print_once(Top& top, const Invocation& invocation)
         TRY(print_text(report::json_document(top_document(found, now))));
         return 0;
     }
-    TRY(print_text(tui::once(top_picture(found, now), now, columns_of_terminal())));
+    TRY(print_text(top_text(found, now, columns_of_terminal())));
     return 0;
 }
 
@@ -411,7 +515,13 @@ Result<int> top(Invocation& invocation)
     sources.read = [shown](const tui::OpenLog& log, bool begin) { return shown->read(log, begin); };
     sources.command = [shown](const tui::Command& command) { return shown->command(command); };
     sources.try_out = [shown](const tui::Try& attempt) { return shown->try_out(attempt); };
-    TRY(tui::run(std::move(sources), wants_color(invocation.globals, services)));
+    sources.complete = [shown](const std::vector<std::string>& arguments) {
+        return shown->words_for(arguments);
+    };
+    sources.compare = [shown](const std::vector<std::string>& keys) {
+        return shown->compare(keys);
+    };
+    TRY(tui::run(std::move(sources), {wants_color(invocation.globals, services), true}));
     return 0;
 }
 

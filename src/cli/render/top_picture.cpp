@@ -5,11 +5,15 @@
 #include "cli/render/free_table.h"
 #include "cli/render/run_table.h"
 #include "cli/render/sample_text.h"
+#include "cli/render/show_text.h"
+#include "cli/render/top_gpus.h"
 #include "core/number.h"
 #include "core/pending_reason.h"
 #include "core/walltime.h"
 #include "report/ending_text.h"
 #include "runs/chain.h"
+#include "runs/insight/timeline.h"
+#include "runs/repeat.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -42,48 +46,6 @@ FreeGpus free_in(const Overview& overview)
     std::sort(found.next->begin(), found.next->end(),
               [](const NextFree& one, const NextFree& other) { return *one.at < *other.at; });
     return found;
-}
-
-std::string count_text(const std::optional<int>& count)
-{
-    return count ? std::to_string(*count) : "?";
-}
-
-std::optional<int> of_others(const PoolUse& use)
-{
-    return use.mine && use.pool.in_use ? std::optional(std::max(0, *use.pool.in_use - *use.mine))
-                                       : std::nullopt;
-}
-
-report::Table gpu_table(const Overview& overview, Time now)
-{
-    using Align = Column::Align;
-    using Tone = Cell::Tone;
-    report::Table table;
-    table.columns = {{"model", "GPU"},
-                     {"queues", "QUEUES", Align::left, Column::Shrink::yes},
-                     {"free", "FREE", Align::right},
-                     {"mine", "MINE", Align::right},
-                     {"others", "OTHERS", Align::right},
-                     {"down", "DOWN", Align::right, Column::Shrink::no, 2},
-                     {"blocked", "BLOCKED", Align::right, Column::Shrink::no, 3},
-                     {"next", "NEXT FREE BY", Align::left, Column::Shrink::no, 1}};
-    for (const PoolUse& use : overview.pools) {
-        const GpuPool& pool = use.pool;
-        const bool is_free = pool.free.value_or(0) > 0;
-        table.rows.push_back(
-            {pool.model.empty() ? "GPU" : pool.model,
-             fmt::format("{}", fmt::join(pool.queues, ",")),
-             {count_text(pool.free), is_free ? Tone::good : Tone::plain},
-             count_text(use.mine),
-             count_text(of_others(use)),
-             {std::to_string(pool.down), pool.down > 0 ? Tone::warning : Tone::plain},
-             std::to_string(pool.blocked),
-             is_free    ? "now"
-             : use.next ? clock_text(*use.next, now)
-                        : "?"});
-    }
-    return table;
 }
 
 const OwnJob* job_of(const RunStatus& status, const Overview& overview)
@@ -152,10 +114,50 @@ std::string state_text(const RunStatus& status, const Overview& overview, Time n
     return status.why_unknown.empty() ? "state unknown" : status.why_unknown;
 }
 
-tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
+tui::RunMark mark_of(const RunStatus& status)
+{
+    using tui::RunMark;
+    switch (status.state) {
+    case RunState::submitting:
+    case RunState::waiting:
+        return RunMark::waiting;
+    case RunState::running:
+        return status.suspended || status.stop ? RunMark::attention : RunMark::running;
+    case RunState::ended:
+        break;
+    case RunState::unknown:
+        return RunMark::attention;
+    }
+    if (!status.ending) {
+        return RunMark::ended;
+    }
+    const Cause cause = status.ending->cause;
+    return cause == Cause::stopped || cause == Cause::cancelled ? RunMark::ended
+           : cause == Cause::finished && status.ending->status == 0 ? RunMark::done
+                                                                    : RunMark::failed;
+}
+
+/// `line`: the run's in the table of `gpuq ls`.
+tui::RunRow row_of(const RunStatus& status, const report::Table& table,
+                   const std::vector<Cell>& line, const TopFound& found, Time now)
 {
     tui::RunRow row;
+    const auto text = [&](std::string_view column) {
+        for (std::size_t i = 0; i < table.columns.size(); ++i) {
+            if (table.columns[i].name == column) {
+                return line[i].text;
+            }
+        }
+        return std::string();
+    };
     row.id = run_id(status);
+    row.state = text("state");
+    row.queue = text("queue");
+    row.gpus = text("gpus");
+    row.time = text("time");
+    row.mark = mark_of(status);
+    row.ends = status.ending ? std::optional(status.ending->at) : status.ends_at;
+    row.starts = start_of(status);
     row.plain = status.plain.has_value();
     row.key = row.plain ? row.id : status.key.text();
     row.active = status.state != RunState::ended;
@@ -168,7 +170,8 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
     if (status.run) {
         const Request& request = status.run->request;
         row.name = request.name;
-        row.gpus = counted(static_cast<std::uint64_t>(request.gpus.count * request.nodes), "GPU");
+        row.held = counted(static_cast<std::uint64_t>(request.gpus.count * request.nodes), "GPU");
+        row.again = row.plain ? "" : "-- " + again_text(request);
         row.saves = row.running && !row.plain; // if it can't save, stop --checkpoint reports it
         if (row.running && status.started_at) {
             const auto time = std::chrono::floor<seconds>(now - *status.started_at);
@@ -194,47 +197,55 @@ tui::RunRow row_of(const RunStatus& status, const TopFound& found, Time now)
 /// have become NaN.
 tui::Curve curve_of(const std::string& tag, const telemetry::Series& series)
 {
-    tui::Curve curve{tag, "", {}};
+    const auto dot = [](const telemetry::Point& point) {
+        return tui::Dot{static_cast<double>(point.step), point.at, point.value};
+    };
+    tui::Curve curve{tag, "", {}, true};
     for (const telemetry::Series::Bucket& bucket : series.buckets()) {
         if (bucket.gap_before) {
-            curve.values.emplace_back();
+            curve.dots.push_back({static_cast<double>(bucket.low.step), {}, {}});
         }
-        curve.values.emplace_back((bucket.low.value + bucket.high.value) / 2);
+        const bool low_first = bucket.low.step <= bucket.high.step;
+        curve.dots.push_back(dot(low_first ? bucket.low : bucket.high));
+        if (bucket.low != bucket.high) {
+            curve.dots.push_back(dot(low_first ? bucket.high : bucket.low));
+        }
     }
     if (series.not_finite_since()) {
-        curve.values.emplace_back(series.last()->value);
+        curve.dots.push_back(dot(*series.last()));
     }
     return curve;
 }
 
 /// Mean over all GPUs of a sample, in percent; nothing if it is unknown for one of them.
-std::optional<double> busy(const Sample& sample)
+std::optional<double> mean_percent(const Sample& sample,
+                                   std::optional<double> (*share)(const GpuSample& gpu))
 {
     double sum = 0;
     for (const GpuSample& gpu : sample.gpus) {
-        const Reading& reading = gpu[GpuMetric::busy];
-        if (!reading.known()) {
+        const auto one = share(gpu);
+        if (!one) {
             return std::nullopt;
         }
-        sum += static_cast<double>(*reading.value()) / row(GpuMetric::busy).scale;
+        sum += 100 * *one;
     }
     return sample.gpus.empty() ? std::nullopt
                                : std::optional(sum / static_cast<double>(sample.gpus.size()));
 }
 
+std::optional<double> busy(const Sample& sample)
+{
+    return mean_percent(sample, busy_share);
+}
+
 std::optional<double> memory(const Sample& sample)
 {
-    double used = 0, total = 0;
-    for (const GpuSample& gpu : sample.gpus) {
-        const Reading& of_gpu = gpu[GpuMetric::memory_used];
-        const Reading& all = gpu[GpuMetric::memory_total];
-        if (!of_gpu.known() || !all.known()) {
-            return std::nullopt;
-        }
-        used += static_cast<double>(*of_gpu.value());
-        total += static_cast<double>(*all.value());
-    }
-    return total > 0 ? std::optional(100 * used / total) : std::nullopt;
+    return mean_percent(sample, memory_share);
+}
+
+double seconds_of(Time at)
+{
+    return std::chrono::duration<double>(at.time_since_epoch()).count();
 }
 
 /// Empty if nothing is known at any time: the facts then give the reason.
@@ -242,12 +253,12 @@ template <typename Measure>
 tui::Curve curve_of(const std::vector<Sample>& samples, const char* title, const char* unit,
                     const Measure& measure)
 {
-    tui::Curve curve{title, unit, {}};
+    tui::Curve curve{title, unit, {}, false};
     for (const Sample& sample : samples) {
-        curve.values.push_back(measure(sample));
+        curve.dots.push_back({seconds_of(sample.at), sample.at, measure(sample)});
     }
-    const bool known = std::any_of(curve.values.begin(), curve.values.end(),
-                                   [](const auto& value) { return value.has_value(); });
+    const bool known = std::any_of(curve.dots.begin(), curve.dots.end(),
+                                   [](const tui::Dot& dot) { return dot.value.has_value(); });
     return known ? curve : tui::Curve{};
 }
 
@@ -271,14 +282,14 @@ std::size_t counted_from(const std::vector<Sample>& samples, std::size_t last)
 /// The rate of a counter per second; unknown after a time without measurements.
 tui::Curve cores_of(const std::vector<Sample>& samples)
 {
-    tui::Curve curve{"processors", "", {}};
+    tui::Curve curve{"processors", "", {}, false};
     bool known = false;
     for (std::size_t i = 1; i < samples.size(); ++i) {
         const Sample& before = samples[counted_from(samples, i)];
         const auto time = std::chrono::duration<double, std::milli>(samples[i].at - before.at);
-        curve.values.emplace_back();
+        curve.dots.push_back({seconds_of(samples[i].at), samples[i].at, {}});
         if (time.count() > 0) {
-            curve.values.back() = static_cast<double>(*samples[i].run[RunMetric::cpu].value() -
+            curve.dots.back().value = static_cast<double>(*samples[i].run[RunMetric::cpu].value() -
                                                       *before.run[RunMetric::cpu].value()) /
                                   time.count();
             known = true;
@@ -293,20 +304,6 @@ std::optional<double> main_memory(const Sample& sample)
     const Reading& memory = sample.run[RunMetric::memory];
     return memory.known() ? std::optional(static_cast<double>(*memory.value()) / k_gib)
                           : std::nullopt;
-}
-
-/// The first measure of the training whose name contains one of these words.
-const std::pair<const std::string, telemetry::Series>*
-named(const telemetry::Curves& curves, std::initializer_list<std::string_view> arguments)
-{
-    for (const auto& curve : curves.by_tag()) {
-        if (std::any_of(arguments.begin(), arguments.end(), [&](std::string_view word) {
-                return curve.first.find(word) != std::string::npos;
-            })) {
-            return &curve;
-        }
-    }
-    return nullptr;
 }
 
 /// `link 2 of about 4, 1 h of 4 h used; newest checkpoint epoch-12.pt, 3 min ago`. Empty for a run
@@ -342,22 +339,107 @@ std::string chain_text(const TopCloser& closer, Time now)
                        : "");
 }
 
+void add_main_loss(tui::Detail& detail, const Training& training)
+{
+    if (const auto* const loss = telemetry::main_loss(training.curves)) {
+        detail.curves.push_back(curve_of(loss->first, loss->second));
+        const auto& last = loss->second.last();
+        detail.loss = last ? std::optional(last->value) : std::nullopt;
+    }
+}
+
+/// Losses first.
+void add_other_measures(tui::Detail& detail, const Training& training)
+{
+    const auto* const main = telemetry::main_loss(training.curves);
+    for (const bool of_loss : {true, false}) {
+        for (const auto& [tag, series] : training.curves.by_tag()) {
+            const bool is_main = main != nullptr && tag == main->first;
+            if (telemetry::is_loss(tag) == of_loss && !is_main) {
+                detail.curves.push_back(curve_of(tag, series));
+            }
+        }
+    }
+}
+
+std::optional<double> part_of(const std::optional<telemetry::Progress>& progress)
+{
+    return progress && progress->total.value_or(0) > 0
+               ? std::optional(static_cast<double>(progress->done) /
+                               static_cast<double>(*progress->total))
+               : std::nullopt;
+}
+
+void add_gpu_uses(tui::Detail& detail, const TopCloser& closer)
+{
+    for (const NodeSample& node : closer.newest) {
+        for (std::size_t i = 0; node.newest && i < node.newest->gpus.size(); ++i) {
+            const GpuSample& gpu = node.newest->gpus[i];
+            detail.gpus.push_back({fmt::format("{} GPU {}", node.header.node, i), gpu_text(gpu),
+                                   busy_share(gpu), memory_share(gpu)});
+        }
+    }
+}
+
+tui::Event::Kind kind_of(TimelineEntry::Kind kind)
+{
+    using From = TimelineEntry::Kind;
+    using To = tui::Event::Kind;
+    switch (kind) {
+    case From::waiting:
+        return To::waiting;
+    case From::running:
+        return To::running;
+    case From::checkpoint:
+        return To::checkpoint;
+    case From::idle:
+        return To::idle;
+    case From::credentials:
+        return To::credentials;
+    case From::ended:
+        return To::ended;
+    case From::notice:
+    case From::memory:
+    case From::retry:
+    case From::other:
+        break;
+    }
+    return To::notice;
+}
+
+void add_events(tui::Detail& detail, const TopCloser& closer, Time now)
+{
+    const Timeline timeline = timeline_of(
+        closer.run, closer.links,
+        [&](const Event& event) { return event_text(event, closer.run); }, now);
+    for (const TimelineEntry& entry : timeline.entries) {
+        const bool is_ongoing = entry.extent == TimelineEntry::Extent::ongoing;
+        detail.events.push_back({kind_of(entry.kind), entry.from,
+                                 is_ongoing ? std::optional(now) : entry.until, entry.text});
+    }
+}
+
 } // namespace
+
+std::string top_answer(const Overview& overview, Time now)
+{
+    return !overview.at         ? ""
+           : overview.whole_at ? free_answer(free_in(overview), now)
+                               : free_answer(free_in(overview), now) +
+                                     "; other waiting jobs not known yet";
+}
 
 tui::Picture top_picture(const TopFound& found, Time now)
 {
     tui::Picture picture;
     picture.cluster = found.overview.cluster;
     picture.slurm_at = found.overview.at;
-    picture.answer = found.overview.at ? free_answer(free_in(found.overview), now) : "";
-    if (found.overview.at && !found.overview.whole_at) {
-        picture.answer += "; other waiting jobs not known yet";
-    }
+    picture.answer = top_answer(found.overview, now);
     picture.trouble = found.overview.silent.empty() ? found.trouble : found.overview.silent;
-    picture.gpus = gpu_table(found.overview, now);
-    picture.runs = run_table(found.runs, now);
-    for (const RunStatus& status : found.runs) {
-        picture.rows.push_back(row_of(status, found, now));
+    add_gpus(picture, found);
+    const report::Table table = run_table(found.runs, now);
+    for (std::size_t i = 0; i < found.runs.size(); ++i) {
+        picture.runs.push_back(row_of(found.runs[i], table, table.rows[i], found, now));
     }
     return picture;
 }
@@ -393,23 +475,23 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
             detail.facts.push_back(fmt::format("{}: {}", name, text));
         }
     }
-    const telemetry::Curves& curves = closer.training.training.curves;
-    if (const auto* loss = telemetry::main_loss(curves)) {
-        detail.curves.push_back(curve_of(loss->first, loss->second));
-    }
+    const Training& training = closer.training.training;
+    add_main_loss(detail, training);
     for (auto& curve :
          {curve_of(closer.samples, "GPUs busy", "%", busy),
           curve_of(closer.samples, "GPU memory", "%", memory), cores_of(closer.samples),
           curve_of(closer.samples, "memory", "GiB", main_memory)}) {
-        if (!curve.values.empty()) {
+        if (!curve.dots.empty()) {
             detail.curves.push_back(curve);
         }
     }
-    for (const auto* measure : {named(curves, {"acc"}), named(curves, {"learning_rate", "lr"})}) {
-        if (measure != nullptr) {
-            detail.curves.push_back(curve_of(measure->first, measure->second));
-        }
+    add_other_measures(detail, training);
+    detail.progress = part_of(training.progress);
+    if (closer.training.finish && closer.run.state == RunState::running) {
+        detail.finish = closer.training.finish->at;
     }
+    add_gpu_uses(detail, closer);
+    add_events(detail, closer, now);
     return detail;
 }
 

@@ -6,10 +6,13 @@
 #include "runs/credentials.h"
 #include "runs/idle.h"
 #include "runs/insight/overview.h"
+#include "runs/insight/link_records.h"
 #include "runs/insight/samples.h"
 #include "runs/status.h"
 #include "tui/picture.h"
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,9 +23,15 @@ struct TopFound {
     Overview overview;
     std::vector<RunStatus> runs; ///< completed by the overview
     std::string trouble;         ///< in addition to the overview's own
+    std::map<std::uint32_t, std::string> users = {}; ///< names of those who hold GPUs
+    /// By the text of a run's key.
+    std::map<std::string, std::vector<NodeSample>> newest = {};
 };
 
 tui::Picture top_picture(const TopFound& found, Time now);
+
+/// Whether a GPU is free for the user now; empty if unknown.
+std::string top_answer(const Overview& overview, Time now);
 
 /// Data of one run that takes longer to collect.
 struct TopCloser {
@@ -33,11 +42,12 @@ struct TopCloser {
     IdleRecords idle;
     std::optional<CredentialRecords> credentials;
     std::optional<Time> saved_at = {}; ///< a chain's newest checkpoint
+    std::vector<LinkRecords> links = {}; ///< for its timeline
 };
 
 /// Facts, those that change first: idle GPUs, its training in words, its GPUs, the progress of its
 /// chain, the state of its ticket. Curves, the most important first: the loss, GPU utilisation, GPU
-/// memory, processors, memory, other measures of the training.
+/// memory, processors, memory, then all other measures of the training.
 tui::Detail top_detail(const TopCloser& closer, Time now);
 
 /// For --json.

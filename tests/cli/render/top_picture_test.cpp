@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/top_picture.h"
 
+#include "cli/render/top_text.h"
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace gpuq::cli {
@@ -74,9 +78,9 @@ TEST(TopPicture, TellsOfARunThatLostProcessesForMemory)
     const Time now{1'795'000'000s};
     TopFound found;
     found.runs = {a_chain(now).run};
-    EXPECT_EQ(top_picture(found, now).rows[0].facts.size(), 2U);
+    EXPECT_EQ(top_picture(found, now).runs[0].facts.size(), 2U);
     found.runs[0].memory_kills = 2;
-    EXPECT_EQ(top_picture(found, now).rows[0].facts[1],
+    EXPECT_EQ(top_picture(found, now).runs[0].facts[1],
               "the kernel has killed 2 of its processes for memory");
 }
 
@@ -87,9 +91,7 @@ TEST(TopPicture, CountsTheTimeOfEarlierLinksWhileAChainWaits)
     found.runs = {a_chain(now).run};
     found.runs[0].state = RunState::waiting;
     found.runs[0].links[1].started_at.reset();
-    const report::Table runs = top_picture(found, now).runs;
-    EXPECT_EQ(runs.columns[5].name, "time");
-    EXPECT_EQ(runs.rows[0][5].text, "1 h / 4 h");
+    EXPECT_EQ(top_picture(found, now).runs[0].time, "1 h / 4 h");
 }
 
 TEST(TopPicture, TellsARunThatWasReleasedFromOneThatWasStopped)
@@ -100,9 +102,9 @@ TEST(TopPicture, TellsARunThatWasReleasedFromOneThatWasStopped)
     found.runs[0].state = RunState::ended;
     found.runs[0].ending.emplace();
     found.runs[0].ending->cause = Cause::stopped;
-    EXPECT_EQ(top_picture(found, now).runs.rows[0][2].text, "stopped");
+    EXPECT_EQ(top_picture(found, now).runs[0].state, "stopped");
     found.runs[0].ending->detail = "released: its GPUs were unused for 8 min";
-    EXPECT_EQ(top_picture(found, now).runs.rows[0][2].text, "released");
+    EXPECT_EQ(top_picture(found, now).runs[0].state, "released");
 }
 
 TEST(TopDetail, SaysThatIdleGpusAreLeftAlone)
@@ -121,7 +123,7 @@ TEST(TopPicture, MeasuresAChainByTheTimeOfAllItsLinks)
     TopFound found;
     found.runs = {a_chain(now).run};
     found.runs[0].started_at = now - 30min;
-    EXPECT_DOUBLE_EQ(top_picture(found, now).rows[0].part.value(), 1.5 / 4);
+    EXPECT_DOUBLE_EQ(top_picture(found, now).runs[0].part.value(), 1.5 / 4);
 }
 
 /// The last value is NaN even if the one before it was valid.
@@ -133,9 +135,9 @@ TEST(TopDetail, DoesNotShowALossThatHasBecomeNaNByItsLastNumber)
     closer.training.training.curves.add("loss", {2, now, NAN});
     const auto curves = top_detail(closer, now).curves;
     ASSERT_EQ(curves.size(), 1U);
-    ASSERT_EQ(curves[0].values.size(), 2U);
-    EXPECT_EQ(curves[0].values[0], 0.5);
-    EXPECT_TRUE(std::isnan(*curves[0].values[1]));
+    ASSERT_EQ(curves[0].dots.size(), 2U);
+    EXPECT_EQ(curves[0].dots[0].value, 0.5);
+    EXPECT_TRUE(std::isnan(*curves[0].dots[1].value));
 }
 
 TEST(TopDetail, HasCurvesOfTheProcessorsToo)
@@ -152,9 +154,11 @@ TEST(TopDetail, HasCurvesOfTheProcessorsToo)
     const auto curves = top_detail(closer, now).curves;
     ASSERT_EQ(curves.size(), 2U);
     EXPECT_EQ(curves[0].title, "processors");
-    EXPECT_EQ(curves[0].values, (std::vector<std::optional<double>>{2.5, 2.5}));
+    ASSERT_EQ(curves[0].dots.size(), 2U);
+    EXPECT_EQ(curves[0].dots[0].value, 2.5);
+    EXPECT_EQ(curves[0].dots[1].value, 2.5);
     EXPECT_EQ(curves[1].title, "memory");
-    EXPECT_EQ(curves[1].values.back(), 3.0);
+    EXPECT_EQ(curves[1].dots.back().value, 3.0);
 }
 
 /// On a node without cgroups the CPU time is measured every five seconds; the samples in between
@@ -172,12 +176,117 @@ TEST(TopDetail, HasNoSpikesWhereTheProcessorsAreLookedAtMoreRarely)
     closer.samples[30].run[RunMetric::cpu] = {};
     const auto curves = top_detail(closer, now).curves;
     ASSERT_EQ(curves.size(), 1U);
-    ASSERT_EQ(curves[0].values.size(), 39U);
+    ASSERT_EQ(curves[0].dots.size(), 39U);
     for (std::size_t i = 10; i < 29; ++i) {
-        EXPECT_EQ(curves[0].values[i], 1.0) << i;
+        EXPECT_EQ(curves[0].dots[i].value, 1.0) << i;
     }
-    EXPECT_FALSE(curves[0].values[29] || curves[0].values[30]) << "nothing was measured";
-    EXPECT_TRUE(curves[0].values[31]);
+    EXPECT_FALSE(curves[0].dots[29].value || curves[0].dots[30].value) << "nothing was measured";
+    EXPECT_TRUE(curves[0].dots[31].value);
+}
+
+NodeUse node_with(int total, int in_use, int mine)
+{
+    NodeUse node;
+    node.name = "n0";
+    node.total = total;
+    node.in_use = in_use;
+    node.mine = mine;
+    return node;
+}
+
+/// Every GPU has one state; those in use have their holder where Slurm has named the job.
+TEST(TopPicture, HasACellForEveryGpu)
+{
+    const Time now{1'795'000'000s};
+    TopFound found;
+    found.runs = {a_chain(now).run};
+    found.runs[0].job.emplace();
+    found.runs[0].job->job = JobId{7};
+    found.overview.uid = 1000;
+    found.users = {{1001, "ada"}};
+    PoolUse use;
+    use.pool.model = "k80";
+    use.pool.total = 8;
+    NodeUse node = node_with(8, 5, 2);
+    node.blocked = 1;
+    use.nodes = {node};
+    found.overview.pools = {use};
+    Holding mine{"n0", "k80", 2, JobId{7}, "", 1000, now, now + 1h};
+    Holding others{"n0", "k80", 2, JobId{8}, "8_1", 1001, {}, {}};
+    found.overview.holdings = {mine, others};
+    NodeSample sample;
+    sample.header.node = "n0";
+    sample.header.gpus.resize(2);
+    sample.newest.emplace();
+    sample.newest->gpus.resize(2);
+    sample.newest->gpus[1][GpuMetric::busy] = Reading::of(9700);
+    found.newest = {{found.runs[0].key.text(), {sample}}};
+    const tui::Picture picture = top_picture(found, now);
+    const auto& gpus = picture.gpus[0].nodes[0].gpus;
+    using State = tui::Gpu::State;
+    std::vector<State> states;
+    for (const tui::Gpu& gpu : gpus) {
+        states.push_back(gpu.state);
+    }
+    EXPECT_EQ(states, (std::vector<State>{State::mine, State::mine, State::others, State::others,
+                                          State::others, State::free, State::free, State::reserved}));
+    EXPECT_FALSE(gpus[0].busy);
+    EXPECT_DOUBLE_EQ(gpus[1].busy.value(), 0.97);
+    EXPECT_EQ(picture.holders[0].key, found.runs[0].key.text());
+    EXPECT_EQ(picture.holders[1].who, "ada");
+    EXPECT_EQ(picture.holders[1].id, "8_1");
+    EXPECT_EQ(gpus[4].holder, -1) << "more in use than the holders known";
+}
+
+TEST(TopPicture, UnknownUseIsNotFree)
+{
+    TopFound found;
+    PoolUse use;
+    NodeUse node = node_with(2, 0, 0);
+    node.in_use.reset();
+    use.nodes = {node};
+    found.overview.pools = {use};
+    const tui::Picture picture = top_picture(found, Time());
+    for (const tui::Gpu& gpu : picture.gpus[0].nodes[0].gpus) {
+        EXPECT_EQ(gpu.state, tui::Gpu::State::unknown);
+    }
+}
+
+/// A spike of a single step stays visible: both ends of a bucket are drawn.
+TEST(TopDetail, KeepsTheSpikesOfALongTraining)
+{
+    const Time now{1'795'000'000s};
+    TopCloser closer = a_chain(now);
+    for (int step = 0; step < 100'000; ++step) {
+        closer.training.training.curves.add("loss", {step, {}, step == 77'777 ? 100.0 : 1.0});
+    }
+    closer.training.training.progress = telemetry::Progress{"step", 50, 200};
+    const tui::Detail detail = top_detail(closer, now);
+    const auto& dots = detail.curves[0].dots;
+    EXPECT_TRUE(std::any_of(dots.begin(), dots.end(),
+                            [](const tui::Dot& dot) { return dot.value == 100.0; }));
+    EXPECT_TRUE(std::is_sorted(dots.begin(), dots.end(), [](const tui::Dot& one, const tui::Dot& other) {
+        return one.step < other.step;
+    }));
+    EXPECT_DOUBLE_EQ(detail.progress.value(), 0.25);
+    EXPECT_DOUBLE_EQ(detail.loss.value(), 1.0);
+}
+
+TEST(TopText, PrintsAllRunsAndNoKeys)
+{
+    const Time now{1'795'000'000s};
+    TopFound found;
+    for (int i = 0; i < 60; ++i) {
+        found.runs.push_back(a_chain(now).run);
+        found.runs.back().run->request.name = fmt::format("train-{:02}-{}", i, std::string(90, 'n'));
+    }
+    const std::string text = top_text(found, now, std::nullopt);
+    EXPECT_THAT(text, testing::HasSubstr("train-59-" + std::string(90, 'n')));
+    EXPECT_THAT(top_text(found, now, 80), testing::Not(testing::ContainsRegex("[^\n]{120}")));
+    found.runs.clear();
+    EXPECT_THAT(top_text(found, now, 80), EndsWith("\nno runs, and none ended within a day\n"));
+    found.trouble = "Slurm is \x1b[2J silent";
+    EXPECT_THAT(top_text(found, now, 80), testing::HasSubstr("Slurm is ^[[2J silent"));
 }
 
 } // namespace

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "tui/model.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// The parts of update(): each applies a key to a model and adds the effects to perform.
+namespace gpuq::tui {
+
+/// A model that is being changed.
+struct Change {
+    Model& model;
+    std::vector<Effect>& effects;
+
+    void add(Effect effect) { effects.push_back(std::move(effect)); }
+    void report(std::string text, bool failed = false)
+    {
+        model.message = std::move(text);
+        model.failed = failed;
+    }
+};
+
+// panel_keys.cpp: moving in the panels.
+
+/// How far a key moves; nothing for other keys.
+std::optional<int> step_of(const Key& key, const Model& model);
+void on_gpus_key(Change change, const Key& key);
+void on_runs_key(Change change, const Key& key);
+void on_run_key(Change change, const Key& key);
+void on_comparison_key(Change change, const Key& key);
+void on_mouse(Change change, const Mouse& mouse);
+/// The run with the whole screen, or back to all panels.
+void open_run(Change change);
+void close_run(Change change);
+/// Selects by its place in the list.
+void select_run(Change change, int place);
+int selected_place(const Model& model);
+/// The part of k_keys that applies: a value of Where.
+unsigned where(const Model& model);
+
+// run_actions.cpp: what is done with runs.
+
+/// False if the key is none for the selected run.
+bool on_action_key(Change change, const Key& key);
+
+// prompt_keys.cpp: the line being typed.
+
+void on_prompt_key(Change change, const Key& key);
+void on_completed(Change change, const Completed& completed);
+void begin_prompt(Change change, Prompt::Purpose purpose, std::string label, std::string typed = "",
+                  std::string key_of_run = "");
+
+} // namespace gpuq::tui

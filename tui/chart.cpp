@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/chart.h"
+
+#include "term/sanitise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace gpuq::tui {
+namespace {
+
+constexpr int k_dots_across = 2, k_dots_down = 4;
+/// The dots of a braille cell by column and row, as Unicode numbers them (U+2800 and the bits).
+constexpr unsigned k_dot[k_dots_across][k_dots_down] = {{0x01, 0x02, 0x04, 0x40},
+                                                        {0x08, 0x10, 0x20, 0x80}};
+constexpr int k_rows_per_tick = 2, k_columns_per_tick = 14;
+constexpr int k_least_rows = 4, k_least_columns = 16;
+
+std::string braille(unsigned dots)
+{
+    const unsigned point = 0x2800U + dots;
+    return {static_cast<char>(0xe0U | point >> 12U),
+            static_cast<char>(0x80U | (point >> 6U & 0x3fU)),
+            static_cast<char>(0x80U | (point & 0x3fU))};
+}
+
+bool is_known(const std::optional<double>& value)
+{
+    return value && std::isfinite(*value);
+}
+
+/// A point of a line; `y` unset: a gap.
+struct Point {
+    double x = 0;
+    std::optional<double> y;
+};
+using Points = std::vector<Point>;
+
+/// The exponential mean of TensorBoard, without the bias of its first values.
+Points smoothed(Points points, double weight)
+{
+    double sum = 0, scale = 0;
+    for (Point& point : points) {
+        if (point.y && weight > 0) {
+            sum = weight * sum + (1 - weight) * *point.y;
+            scale = weight * scale + (1 - weight);
+            point.y = sum / scale;
+        }
+    }
+    return points;
+}
+
+Points points_of(const Curve& curve, const ChartView& shown)
+{
+    const bool by_time = shown.by_time || !curve.of_training;
+    std::optional<Time> first;
+    Points points;
+    for (const Dot& dot : curve.dots) {
+        if (by_time && !dot.at) {
+            if (!dot.value && !points.empty()) {
+                points.push_back({points.back().x, {}});
+            }
+            continue;
+        }
+        first = first || !dot.at ? first : dot.at;
+        const double x =
+            by_time ? std::chrono::duration<double>(*dot.at - *first).count() : dot.step;
+        points.push_back({x, is_known(dot.value) ? dot.value : std::nullopt});
+    }
+    return smoothed(std::move(points), shown.smoothing);
+}
+
+void widen(std::optional<Range>& range, double value)
+{
+    range = range ? Range{std::min(range->low, value), std::max(range->high, value)}
+                  : Range{value, value};
+}
+
+/// The grid of dots of a chart.
+class Grid {
+public:
+    Grid(const Rect& area, bool ascii)
+        : m_area(area)
+        , m_ascii(ascii)
+        , m_cells(static_cast<std::size_t>(std::max(area.height, 0)) *
+                  static_cast<std::size_t>(std::max(area.width, 0)))
+    {
+    }
+
+    int across() const { return m_ascii ? m_area.width : m_area.width * k_dots_across; }
+    int down() const { return m_ascii ? m_area.height : m_area.height * k_dots_down; }
+
+    /// `y` counts from the top.
+    void set(int x, int y, const Style& style)
+    {
+        if (x < 0 || y < 0 || x >= across() || y >= down()) {
+            return;
+        }
+        const int row = m_ascii ? y : y / k_dots_down;
+        const int column = m_ascii ? x : x / k_dots_across;
+        Cell& cell = m_cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(m_area.width) +
+                             static_cast<std::size_t>(column)];
+        cell.dots |= m_ascii ? 1U : k_dot[x % k_dots_across][y % k_dots_down];
+        cell.style = style;
+    }
+
+    void line(int x, int y, int to_x, int to_y, const Style& style)
+    {
+        const int steps = std::max({std::abs(to_x - x), std::abs(to_y - y), 1});
+        for (int i = 0; i <= steps; ++i) {
+            const auto between = [&](int from, int to) {
+                return from + static_cast<int>(std::lround(double(to - from) * i / steps));
+            };
+            set(between(x, to_x), between(y, to_y), style);
+        }
+    }
+
+    void draw(Canvas& canvas) const
+    {
+        for (int row = 0; row < m_area.height; ++row) {
+            for (int column = 0; column < m_area.width; ++column) {
+                const Cell& cell =
+                    m_cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(m_area.width) +
+                            static_cast<std::size_t>(column)];
+                if (cell.dots != 0) {
+                    canvas.put(m_area.top + row, m_area.left + column,
+                               m_ascii ? "*" : braille(cell.dots), cell.style);
+                }
+            }
+        }
+    }
+
+private:
+    struct Cell {
+        unsigned dots = 0;
+        Style style;
+    };
+    Rect m_area;
+    bool m_ascii;
+    std::vector<Cell> m_cells;
+};
+
+/// Maps values to dots of a grid.
+struct Scale {
+    Range x, y;
+    bool logarithmic = false;
+
+    std::optional<double> share_y(double value) const
+    {
+        if (!logarithmic) {
+            return y.high > y.low ? (value - y.low) / (y.high - y.low) : 0.5;
+        }
+        if (value <= 0) {
+            return std::nullopt;
+        }
+        return y.high > y.low
+                   ? (std::log(value) - std::log(y.low)) / (std::log(y.high) - std::log(y.low))
+                   : 0.5;
+    }
+    double share_x(double value) const
+    {
+        return x.high > x.low ? (value - x.low) / (x.high - x.low) : 0;
+    }
+};
+
+void plot(Grid& grid, const Points& points, const Scale& scale, const Style& style)
+{
+    struct Place {
+        int x, y;
+    };
+    std::optional<Place> before;
+    for (const Point& point : points) {
+        const auto share = point.y ? scale.share_y(*point.y) : std::nullopt;
+        if (!share) {
+            before.reset();
+            continue;
+        }
+        const double across = scale.share_x(point.x);
+        const Place place{
+            static_cast<int>(std::lround(std::clamp(across, -1.0, 2.0) * (grid.across() - 1))),
+            static_cast<int>(std::lround((1 - std::clamp(*share, -1.0, 2.0)) * (grid.down() - 1)))};
+        const bool forward = before && before->x <= place.x; // not back to a checkpoint
+        const Place from = forward ? *before : place;
+        grid.line(from.x, from.y, place.x, place.y, style);
+        before = place;
+    }
+}
+
+/// `90 s`, `15 min`, `2.5 h`, `3 d`.
+std::string span_text(double seconds)
+{
+    const double size = std::abs(seconds);
+    return size < 120      ? fmt::format("{:.3g} s", seconds)
+           : size < 7200   ? fmt::format("{:.3g} min", seconds / 60)
+           : size < 172800 ? fmt::format("{:.3g} h", seconds / 3600)
+                           : fmt::format("{:.3g} d", seconds / 86400);
+}
+
+/// Round times: multiples of a second, a minute, an hour or a day.
+std::vector<double> time_ticks(const Range& range, int most)
+{
+    const double span = range.high - range.low;
+    const double unit = span < 120 ? 1 : span < 7200 ? 60 : span < 172800 ? 3600 : 86400;
+    std::vector<double> found = ticks({range.low / unit, range.high / unit}, most);
+    for (double& tick : found) {
+        tick *= unit;
+    }
+    return found;
+}
+
+std::vector<double> log_ticks(const Range& range, int most)
+{
+    std::vector<double> decades;
+    for (double power = std::floor(std::log10(range.low)); power <= std::log10(range.high); ++power) {
+        const double tick = std::pow(10, power);
+        if (tick >= range.low && tick <= range.high) {
+            decades.push_back(tick);
+        }
+    }
+    if (decades.size() < 2) {
+        return ticks(range, most);
+    }
+    const auto every = (decades.size() + static_cast<std::size_t>(most) - 1) /
+                       static_cast<std::size_t>(std::max(most, 1));
+    std::vector<double> kept;
+    for (std::size_t i = 0; i < decades.size(); i += std::max<std::size_t>(every, 1)) {
+        kept.push_back(decades[i]);
+    }
+    return kept;
+}
+
+/// The value of a line at a place: the last one not after it.
+std::optional<double> value_at(const Points& points, double x)
+{
+    std::optional<double> value;
+    for (const Point& point : points) {
+        if (point.x <= x && point.y) {
+            value = point.y;
+        }
+    }
+    return value;
+}
+
+std::optional<double> newest(const Points& points)
+{
+    return points.empty() ? std::nullopt : points.back().y;
+}
+
+/// One chart while it is drawn.
+class Chart {
+public:
+    Chart(Canvas& canvas, const Rect& area, const std::vector<Plotted>& curves,
+          const ChartView& shown, const Theme& theme)
+        : m_canvas(canvas)
+        , m_area(area)
+        , m_curves(curves)
+        , m_shown(shown)
+        , m_theme(theme)
+        , m_by_time(shown.by_time ||
+                    std::none_of(curves.begin(), curves.end(), [](const Plotted& plotted) {
+                        return plotted.curve->of_training;
+                    }))
+    {
+        for (const Plotted& plotted : curves) {
+            m_points.push_back(points_of(*plotted.curve, shown));
+        }
+    }
+
+    void draw()
+    {
+        const auto scale = scale_of_visible();
+        if (!scale) {
+            m_canvas.put(m_area.top, m_area.left,
+                         Line{{m_by_time && m_shown.by_time ? "no values with times" : "no values yet",
+                               dim()}},
+                         m_area.width);
+            return;
+        }
+        draw_legend(*scale);
+        const std::vector<double> marks = y_ticks(*scale);
+        std::size_t gutter = 0;
+        for (const double mark : marks) {
+            gutter = std::max(gutter, short_number(mark).size());
+        }
+        const Rect inner{m_area.top + 1, m_area.left + static_cast<int>(gutter) + 1,
+                         m_area.height - 3, m_area.width - static_cast<int>(gutter) - 1};
+        draw_axes(inner, *scale, marks, gutter);
+        Grid grid(inner, m_theme.ascii);
+        for (std::size_t i = 0; i < m_points.size(); ++i) {
+            plot(grid, m_points[i], *scale, m_curves[i].style);
+        }
+        grid.draw(m_canvas);
+        if (m_shown.cursor) {
+            draw_cursor(inner);
+        }
+    }
+
+private:
+    std::optional<Scale> scale_of_visible() const
+    {
+        std::optional<Range> x, y;
+        for (const Points& points : m_points) {
+            for (const Point& point : points) {
+                widen(x, point.x);
+            }
+        }
+        if (!x) {
+            return std::nullopt;
+        }
+        const double span = x->high - x->low;
+        const Range visible{x->low + m_shown.from * span, x->low + m_shown.to * span};
+        for (const Points& points : m_points) {
+            for (const Point& point : points) {
+                if (point.y && point.x >= visible.low && point.x <= visible.high &&
+                    (!m_shown.logarithmic || *point.y > 0)) {
+                    widen(y, *point.y);
+                }
+            }
+        }
+        if (!y) {
+            return std::nullopt;
+        }
+        const bool is_share = std::all_of(m_curves.begin(), m_curves.end(), [](const Plotted& one) {
+            return one.curve->unit == "%";
+        });
+        return Scale{visible, is_share && !m_shown.logarithmic ? Range{0, 100} : *y,
+                     m_shown.logarithmic};
+    }
+
+    void draw_legend(const Scale& scale)
+    {
+        Line legend;
+        const double x =
+            scale.x.low + m_shown.cursor.value_or(1) * (scale.x.high - scale.x.low);
+        if (m_shown.cursor) {
+            legend.push_back({(m_by_time ? span_text(x) : "step " + short_number(std::round(x))) + "  ",
+                              bold()});
+        }
+        for (std::size_t i = 0; i < m_curves.size(); ++i) {
+            const auto value = m_shown.cursor ? value_at(m_points[i], x) : newest(m_points[i]);
+            const std::string unit = m_curves[i].curve->unit;
+            legend.push_back({m_theme.ascii ? "* " : "━ ", m_curves[i].style});
+            legend.push_back(
+                {fmt::format("{} {}{}  ", sanitised(m_curves[i].name),
+                             value ? short_number(*value) : "unknown",
+                             value && !unit.empty() ? " " + sanitised(unit) : ""),
+                 {}});
+        }
+        m_canvas.put(m_area.top, m_area.left, legend, m_area.width);
+    }
+
+    std::vector<double> y_ticks(const Scale& scale) const
+    {
+        const int most = std::max(2, (m_area.height - 3) / k_rows_per_tick);
+        return scale.logarithmic ? log_ticks(scale.y, most) : ticks(scale.y, most);
+    }
+
+    void draw_axes(const Rect& inner, const Scale& scale, const std::vector<double>& marks,
+                   std::size_t gutter)
+    {
+        const std::string_view side = m_theme.ascii ? "|" : "│", tick = m_theme.ascii ? "+" : "┤";
+        for (int row = 0; row < inner.height; ++row) {
+            m_canvas.put(inner.top + row, inner.left - 1, side, dim());
+        }
+        for (const double mark : marks) {
+            const double share = scale.share_y(mark).value_or(-1);
+            const int row =
+                inner.top + static_cast<int>(std::lround((1 - share) * (inner.height - 1)));
+            if (share >= 0 && share <= 1) {
+                m_canvas.put(row, m_area.left, fmt::format("{:>{}}", short_number(mark), gutter),
+                             dim());
+                m_canvas.put(row, inner.left - 1, tick, dim());
+            }
+        }
+        const int bottom = inner.bottom() + 1;
+        m_canvas.put(bottom, inner.left - 1, m_theme.ascii ? "+" : "└", dim());
+        for (int column = 0; column < inner.width; ++column) {
+            m_canvas.put(bottom, inner.left + column, m_theme.ascii ? "-" : "─", dim());
+        }
+        const int most = std::max(2, inner.width / k_columns_per_tick);
+        int used = inner.left;
+        for (const double mark : m_by_time ? time_ticks(scale.x, most) : ticks(scale.x, most)) {
+            const std::string text = m_by_time ? span_text(mark) : short_number(mark);
+            const int place = inner.left + static_cast<int>(std::lround(scale.share_x(mark) *
+                                                                        (inner.width - 1)));
+            const int width = static_cast<int>(text.size());
+            const int begin = std::clamp(place - width / 2, inner.left,
+                                         std::max(inner.left, inner.left + inner.width - width));
+            m_canvas.put(bottom, place, m_theme.ascii ? "+" : "┬", dim());
+            if (begin >= used) {
+                m_canvas.put(bottom + 1, begin, text, dim());
+                used = begin + width + 2;
+            }
+        }
+    }
+
+    void draw_cursor(const Rect& inner)
+    {
+        const int column =
+            inner.left + static_cast<int>(std::lround(*m_shown.cursor * (inner.width - 1)));
+        for (int row = inner.top; row <= inner.bottom(); ++row) {
+            if (m_canvas.at(row, column).glyph == " ") {
+                m_canvas.put(row, column, m_theme.ascii ? ":" : "┊", dim());
+            } else {
+                m_canvas.tint(row, column, 1, marked());
+            }
+        }
+    }
+
+    Canvas& m_canvas;
+    Rect m_area;
+    const std::vector<Plotted>& m_curves;
+    const ChartView& m_shown;
+    const Theme& m_theme;
+    bool m_by_time;
+    std::vector<Points> m_points;
+};
+
+} // namespace
+
+std::optional<Range> range_of(const Curve& curve)
+{
+    std::optional<Range> range;
+    for (const Dot& dot : curve.dots) {
+        if (is_known(dot.value)) {
+            widen(range, *dot.value);
+        }
+    }
+    return range;
+}
+
+std::optional<double> last_of(const Curve& curve)
+{
+    return curve.dots.empty() ? std::nullopt : curve.dots.back().value;
+}
+
+std::string short_number(double value)
+{
+    const double size = std::abs(value);
+    return size >= 1e4 && size < 1e6   ? fmt::format("{:.3g}k", value / 1e3)
+           : size >= 1e6 && size < 1e9 ? fmt::format("{:.3g}M", value / 1e6)
+           : size >= 1e3 && size < 1e4 ? fmt::format("{:.4g}", value)
+                                       : fmt::format("{:.3g}", value == 0 ? 0 : value);
+}
+
+std::vector<double> ticks(const Range& range, int most)
+{
+    const double span = range.high - range.low;
+    if (!(span > 0) || !std::isfinite(span) || most < 1) {
+        return {range.low};
+    }
+    double step = std::pow(10, std::floor(std::log10(span / most)));
+    for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
+        if (span / (step * factor) <= most) {
+            step *= factor;
+            break;
+        }
+    }
+    std::vector<double> found;
+    for (double mark = std::ceil(range.low / step - 1e-9); mark * step <= range.high + step * 1e-9;
+         ++mark) {
+        found.push_back(mark * step + 0.0); // never -0
+    }
+    return found;
+}
+
+void draw_chart(Canvas& canvas, const Rect& area, const std::vector<Plotted>& curves,
+                const ChartView& shown, const Theme& theme)
+{
+    if (area.height >= k_least_rows && area.width >= k_least_columns) {
+        Chart(canvas, area, curves, shown, theme).draw();
+    }
+}
+
+void draw_curve(Canvas& canvas, const Rect& area, const Curve& curve, const Style& style,
+                const Theme& theme)
+{
+    const auto range = range_of(curve);
+    const std::string unit = curve.unit.empty() ? "" : " " + curve.unit;
+    const auto newest_value = last_of(curve);
+    std::string title = sanitised(curve.title) + " ";
+    title += newest_value ? short_number(*newest_value) + sanitised(unit) : "unknown";
+    if (range) {
+        title +=
+            fmt::format("  ({} to {})", short_number(range->low), short_number(range->high));
+    }
+    canvas.put(area.top, area.left, clipped(title, static_cast<std::size_t>(std::max(area.width, 0))),
+               bold());
+    const Rect inner{area.top + 1, area.left, area.height - 1, area.width};
+    if (!range || inner.height < 1 || inner.width < 1) {
+        return;
+    }
+    Points points;
+    for (std::size_t i = 0; i < curve.dots.size(); ++i) { // evenly: no axis shows the distances
+        const auto& value = curve.dots[i].value;
+        points.push_back({static_cast<double>(i), is_known(value) ? value : std::nullopt});
+    }
+    const double last = static_cast<double>(std::max<std::size_t>(curve.dots.size(), 2) - 1);
+    Grid grid(inner, theme.ascii);
+    plot(grid, points, {{0, last}, curve.unit == "%" ? Range{0, 100} : *range}, style);
+    grid.draw(canvas);
+}
+
+} // namespace gpuq::tui

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/layout.h"
+
+#include "term/sanitise.h"
+#include "tui/gpu_panel.h"
+
+#include <algorithm>
+
+namespace gpuq::tui {
+namespace {
+
+/// The status line and the line of keys.
+constexpr int k_other_rows = 2;
+constexpr int k_least_rows = 7, k_least_columns = 24;
+/// Less shows only the focused panel.
+constexpr int k_rows_for_panels = 18, k_columns_for_panels = 60;
+/// More shows the run beside the lists.
+constexpr int k_columns_for_two = 150;
+constexpr int k_border = 2;
+constexpr int k_least_panel = 3;
+/// Header of the list.
+constexpr int k_header = 1;
+constexpr int k_least_run = 9;
+/// What to type, in an empty list.
+constexpr int k_rows_of_advice = 6;
+
+int height_of_gpus(const Model& model, int width, int most)
+{
+    const int lines = gpu_lines(model, width - k_border, most - k_border);
+    return std::clamp(lines + k_border, k_least_panel, std::max(most, k_least_panel));
+}
+
+int wanted_for_runs(const Model& model)
+{
+    const int groups = model.list.grouped ? static_cast<int>(model.shown.size() / 2) + 1 : 0;
+    return model.shown.empty()
+               ? k_rows_of_advice + k_border
+               : static_cast<int>(model.shown.size()) + groups + k_header + k_border;
+}
+
+} // namespace
+
+Areas areas_of(const Model& model)
+{
+    const int rows = model.size.rows, columns = model.size.columns;
+    Areas areas;
+    if (rows < k_least_rows || columns < k_least_columns) {
+        areas.tiny = true;
+        return areas;
+    }
+    const Rect all{1, 0, rows - k_other_rows, columns};
+    if (model.full || rows < k_rows_for_panels || columns < k_columns_for_panels) {
+        (model.focus == Panel::gpus   ? areas.gpus
+         : model.focus == Panel::runs ? areas.runs
+                                      : areas.run) = all;
+        return areas;
+    }
+    // Independent of the focus: a click must not move what is clicked on.
+    const int most_gpus = all.height / 4 + 1;
+    if (columns >= k_columns_for_two) {
+        const int left = columns / 2;
+        const int gpus = height_of_gpus(model, left, most_gpus);
+        areas.gpus = {all.top, 0, gpus, left};
+        areas.runs = {all.top + gpus, 0, all.height - gpus, left};
+        areas.run = {all.top, left, all.height, columns - left};
+        return areas;
+    }
+    const int gpus = height_of_gpus(model, columns, most_gpus);
+    const int rest = all.height - gpus;
+    // The list has half of the rest, and what the run does not need.
+    const int most_runs = std::max(rest / 2, rest - 2 * k_least_run);
+    const int runs = std::clamp(wanted_for_runs(model), k_least_panel + k_header,
+                                std::max(most_runs, k_least_panel + k_header));
+    areas.gpus = {all.top, 0, gpus, columns};
+    areas.runs = {all.top + gpus, 0, runs, columns};
+    areas.run = {all.top + gpus + runs, 0, rest - runs, columns};
+    return areas;
+}
+
+Rect inside(const Rect& panel)
+{
+    return {panel.top + 1, panel.left + 1, std::max(panel.height - k_border, 0),
+            std::max(panel.width - k_border, 0)};
+}
+
+int rows_for_runs(const Model& model)
+{
+    const Areas areas = areas_of(model);
+    return areas.tiny ? std::max(model.size.rows - k_other_rows - k_header, 1)
+                      : std::max(inside(areas.runs).height - k_header, 1);
+}
+
+Rect area_of_tab(const Model& model)
+{
+    const Areas areas = areas_of(model);
+    if (areas.tiny) {
+        return {1, 0, std::max(model.size.rows - k_other_rows, 1), model.size.columns};
+    }
+    Rect area = inside(areas.run);
+    area.height = std::max(area.height, 1);
+    area.width = std::max(area.width, 1);
+    return area;
+}
+
+void draw_frame(Canvas& canvas, const Rect& panel, const Line& title, const Line& bottom,
+                bool focused, const Theme& theme)
+{
+    if (panel.height < 2 || panel.width < 2) {
+        return;
+    }
+    const bool ascii = theme.ascii;
+    Style style = focused ? coloured(k_cyan) : dim();
+    style.bold = focused;
+    std::string line;
+    for (int i = 0; i < panel.width - k_border; ++i) {
+        line += ascii ? (focused ? "=" : "-") : focused ? "━" : "─";
+    }
+    const int last = panel.left + panel.width - 1;
+    const auto edge = [&](int row, std::string_view left, std::string_view right) {
+        canvas.put(row, panel.left, left, style);
+        canvas.put(row, panel.left + 1, line, style);
+        canvas.put(row, last, right, style);
+    };
+    edge(panel.top, ascii ? "+" : focused ? "┏" : "╭", ascii ? "+" : focused ? "┓" : "╮");
+    edge(panel.bottom(), ascii ? "+" : focused ? "┗" : "╰", ascii ? "+" : focused ? "┛" : "╯");
+    for (int row = panel.top + 1; row < panel.bottom(); ++row) {
+        canvas.put(row, panel.left, ascii ? "|" : focused ? "┃" : "│", style);
+        canvas.put(row, last, ascii ? "|" : focused ? "┃" : "│", style);
+    }
+    const int room = panel.width - 4;
+    for (const auto& [row, text] : {std::pair{panel.top, &title}, {panel.bottom(), &bottom}}) {
+        if (room > 2 && !text->empty()) {
+            const std::string whole = text_of(*text);
+            const bool fits = static_cast<int>(cells(whole)) <= room - 2;
+            const Line shown =
+                fits ? *text
+                     : Line{{clipped(whole, static_cast<std::size_t>(room - 2)), text->front().style}};
+            int at = canvas.put(row, panel.left + 2, " ", {});
+            at = canvas.put(row, at, shown, room - 2);
+            canvas.put(row, at, " ", {});
+        }
+    }
+}
+
+} // namespace gpuq::tui

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/change.h"
+
+#include "core/split_arguments.h"
+#include "term/sanitise.h"
+#include "tui/log_view.h"
+#include "tui/runs_panel.h"
+#include "tui/layout.h"
+#include "tui/typed_line.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace gpuq::tui {
+namespace {
+
+constexpr char32_t k_tab = 9;
+constexpr std::size_t k_most_words = 60;
+
+using Strings = std::vector<std::string>;
+
+/// The beginning of the command that a prompt completes: what its label shows.
+std::optional<Strings> command_of(const Prompt& prompt)
+{
+    switch (prompt.purpose) {
+    case Prompt::Purpose::start:
+        return Strings{"run", "--detach"};
+    case Prompt::Purpose::again:
+        return Strings{"again", "--detach", "--program", prompt.key_of_run};
+    case Prompt::Purpose::command:
+        return Strings{};
+    case Prompt::Purpose::search:
+    case Prompt::Purpose::filter:
+    case Prompt::Purpose::extend:
+    case Prompt::Purpose::exempt:
+        break;
+    }
+    return std::nullopt;
+}
+
+bool starts_run(const Prompt& prompt)
+{
+    return prompt.purpose == Prompt::Purpose::start || prompt.purpose == Prompt::Purpose::again;
+}
+
+/// Does nothing while a quote is still open.
+void try_out(Change change, Prompt& prompt)
+{
+    prompt.answer = {};
+    const auto arguments = split_arguments(prompt.typed);
+    if (arguments && !arguments->empty()) {
+        Strings command = *command_of(prompt);
+        command.insert(command.begin() + 2, "--dry-run");
+        command.insert(command.end(), arguments->begin(), arguments->end());
+        change.add(Try{prompt.typed, std::move(command)});
+    }
+}
+
+/// The words before the cursor; the last one is incomplete. Nothing within quotes.
+void complete(Change change, const Prompt& prompt)
+{
+    const auto command = command_of(prompt);
+    const auto arguments = split_arguments(prompt.typed);
+    if (!command || !arguments || prompt.cursor != prompt.typed.size() ||
+        prompt.typed.find_first_of("'\"\\") != std::string::npos) {
+        return;
+    }
+    Strings all = *command;
+    all.insert(all.end(), arguments->begin(), arguments->end());
+    if (prompt.typed.empty() || prompt.typed.back() == ' ') {
+        all.emplace_back();
+    }
+    change.add(Complete{prompt.typed, std::move(all)});
+}
+
+std::string common_beginning(const Strings& words)
+{
+    std::string common = words.front();
+    for (const std::string& word : words) {
+        const auto end = std::mismatch(common.begin(), common.end(), word.begin(), word.end()).first;
+        common.erase(end, common.end());
+    }
+    return common;
+}
+
+/// Commands that neither ask nor show a screen: their output is a message.
+bool is_quick(const std::string& verb)
+{
+    constexpr std::array<std::string_view, 6> k_quick = {"stop", "extend", "save",
+                                                         "exempt", "resume", "free"};
+    return std::find(k_quick.begin(), k_quick.end(), verb) != k_quick.end();
+}
+
+Command typed_command(Strings arguments)
+{
+    if (arguments.front() == "gpuq") {
+        arguments.erase(arguments.begin());
+    }
+    Command command{std::move(arguments)};
+    const bool is_detached =
+        !command.arguments.empty() && command.arguments.front() == "run" &&
+        std::find(command.arguments.begin(), command.arguments.end(), "--detach") != command.arguments.end();
+    command.on_terminal =
+        command.arguments.empty() || !(is_detached || is_quick(command.arguments.front()));
+    command.pauses = command.on_terminal;
+    return command;
+}
+
+void execute(Change change, const Prompt& prompt)
+{
+    auto arguments = split_arguments(prompt.typed);
+    if (!arguments) {
+        return change.report(arguments.error().text, true);
+    }
+    Command command;
+    if (prompt.purpose == Prompt::Purpose::extend) {
+        command.arguments = {"extend", prompt.key_of_run};
+    } else if (prompt.purpose == Prompt::Purpose::command) {
+        command = typed_command(*std::move(arguments));
+        arguments->clear();
+        if (command.arguments.empty()) {
+            return;
+        }
+    } else {
+        command.arguments = *command_of(prompt);
+        change.model.before_start.emplace();
+        for (const RunRow& run : change.model.picture.runs) {
+            change.model.before_start->push_back(run.key);
+        }
+    }
+    command.arguments.insert(command.arguments.end(), arguments->begin(), arguments->end());
+    if (!command.on_terminal) {
+        change.report("...");
+    }
+    change.add(std::move(command));
+}
+
+void enter(Change change, const Prompt& prompt)
+{
+    Model& model = change.model;
+    if (prompt.typed.empty() || prompt.purpose == Prompt::Purpose::filter) {
+        return; // the filter is applied at each key
+    }
+    if (prompt.purpose == Prompt::Purpose::search) {
+        model.found = prompt.typed;
+        if (model.log && !search_log(*model.log, area_of_tab(model), true, model.found, is_in)) {
+            change.report(fmt::format("'{}' not found", model.found), true);
+        }
+        return;
+    }
+    if (prompt.purpose == Prompt::Purpose::exempt) {
+        change.report("...");
+        return change.add(Command{{"exempt", prompt.key_of_run, "--reason", prompt.typed}});
+    }
+    execute(change, prompt);
+}
+
+} // namespace
+
+void begin_prompt(Change change, Prompt::Purpose purpose, std::string label, std::string typed,
+                  std::string key_of_run)
+{
+    Prompt prompt;
+    prompt.purpose = purpose;
+    prompt.label = std::move(label);
+    prompt.cursor = typed.size();
+    prompt.typed = std::move(typed);
+    prompt.key_of_run = std::move(key_of_run);
+    change.model.prompt = std::move(prompt);
+    if (starts_run(*change.model.prompt)) {
+        try_out(change, *change.model.prompt);
+    }
+}
+
+void on_prompt_key(Change change, const Key& key)
+{
+    Model& model = change.model;
+    Prompt& prompt = *model.prompt;
+    prompt.words.clear();
+    if (key.special == Special::escape) {
+        if (prompt.purpose == Prompt::Purpose::filter) {
+            model.list.filter.clear();
+        }
+        return model.prompt.reset();
+    }
+    if (key.special == Special::enter) {
+        return enter(change, *std::exchange(model.prompt, std::nullopt));
+    }
+    if (key.character == k_tab) {
+        return complete(change, prompt);
+    }
+    const std::string before = prompt.typed;
+    edit(prompt, key);
+    if (prompt.typed == before) {
+        return;
+    }
+    if (starts_run(prompt)) {
+        try_out(change, prompt);
+    } else if (prompt.purpose == Prompt::Purpose::filter) {
+        model.list.filter = prompt.typed;
+    }
+}
+
+void on_completed(Change change, const Completed& completed)
+{
+    if (!change.model.prompt || change.model.prompt->typed != completed.typed ||
+        completed.words.empty()) {
+        return;
+    }
+    Prompt& prompt = *change.model.prompt;
+    const std::size_t begin = prompt.typed.find_last_of(' ') + 1; // 0 without a blank
+    const std::string word = prompt.typed.substr(begin);
+    std::string longer = common_beginning(completed.words);
+    if (completed.words.size() == 1 && !longer.ends_with('/')) {
+        longer += ' ';
+    }
+    if (longer.size() > word.size()) {
+        prompt.typed.replace(begin, std::string::npos, longer);
+        prompt.cursor = prompt.typed.size();
+        if (starts_run(prompt)) {
+            try_out(change, prompt);
+        }
+    }
+    if (completed.words.size() > 1) {
+        prompt.words = completed.words;
+        prompt.words.resize(std::min(prompt.words.size(), k_most_words));
+    }
+}
+
+} // namespace gpuq::tui

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/change.h"
+
+#include "tui/keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::tui {
+namespace {
+
+/// `4711 (train), 1 GPU, running for 47 min`.
+std::string title_of(const RunRow& run)
+{
+    return fmt::format("{} ({}), {}{}{}", run.id, run.name, run.held, run.since.empty() ? "" : ", ",
+                       run.since);
+}
+
+void refuse(Change change, const RunRow& run, std::string_view why)
+{
+    change.report(fmt::format("{} {} {}", run.plain ? "job" : "run", run.id, why), true);
+}
+
+/// The marked runs that `may`; the selected one if none is marked.
+template <typename May>
+std::vector<const RunRow*> chosen(const Model& model, const May& may)
+{
+    std::vector<const RunRow*> runs;
+    for (const RunRow& run : model.picture.runs) {
+        if (model.marks.contains(run.key) && may(run)) {
+            runs.push_back(&run);
+        }
+    }
+    if (model.marks.empty()) {
+        if (const RunRow* const run = selected_run(model); run != nullptr && may(*run)) {
+            runs.push_back(run);
+        }
+    }
+    return runs;
+}
+
+/// Asks before a command that names all of the runs.
+void ask(Change change, std::string_view verb, std::vector<std::string> arguments,
+         const std::vector<const RunRow*>& runs)
+{
+    std::string text =
+        runs.size() == 1
+            ? fmt::format("{} {} {}?", verb, runs.front()->plain ? "job" : "run", title_of(*runs.front()))
+            : fmt::format("{} {} runs:", verb, runs.size());
+    for (const RunRow* const run : runs) {
+        arguments.push_back(run->key);
+        if (runs.size() > 1) {
+            text += " " + run->id;
+        }
+    }
+    change.model.question = Question{text + (runs.size() > 1 ? "?" : ""), {{std::move(arguments)}}};
+}
+
+void stop(Change change)
+{
+    const auto runs = chosen(change.model, [](const RunRow& run) { return run.active; });
+    if (!runs.empty()) {
+        return ask(change, "stop", {"stop"}, runs);
+    }
+    change.model.marks.empty() ? refuse(change, *selected_run(change.model), "has ended already")
+                               : change.report("all marked runs have ended already", true);
+}
+
+void save_and_stop(Change change)
+{
+    const auto runs = chosen(change.model, [](const RunRow& run) { return run.active && run.saves; });
+    if (!runs.empty()) {
+        return ask(change, "save and stop", {"stop", "--checkpoint"}, runs);
+    }
+    const RunRow& run = *selected_run(change.model);
+    change.model.marks.empty()
+        ? refuse(change, run, run.active ? "can't save: see man gpuq-chain" : "has ended already")
+        : change.report("none of the marked runs can save: see man gpuq-chain", true);
+}
+
+void save(Change change, const RunRow& run)
+{
+    if (!run.running) {
+        return refuse(change, run, "is not running: nothing to save");
+    }
+    change.report("...");
+    change.add(Command{{"save", run.key}});
+}
+
+void compare(Change change)
+{
+    Model& model = change.model;
+    std::vector<std::string> keys;
+    for (const RunRow& run : model.picture.runs) {
+        if (model.marks.contains(run.key) && !run.plain) {
+            keys.push_back(run.key);
+        }
+    }
+    if (keys.size() < 2) {
+        return change.report("mark two or more runs with Space to compare them");
+    }
+    model.comparison.emplace();
+    model.comparison->keys = keys;
+    model.scroll = 0;
+    model.curve = 0;
+    change.add(Compare{std::move(keys)});
+}
+
+void mark(Change change, const RunRow& run)
+{
+    Model& model = change.model;
+    if (model.marks.erase(run.key) == 0) {
+        model.marks.insert(run.key);
+    }
+    select_run(change, selected_place(model) + 1);
+}
+
+void again(Change change, const RunRow& run)
+{
+    if (run.again.empty()) {
+        return refuse(change, run, "can't be started again from here");
+    }
+    begin_prompt(change, Prompt::Purpose::again, fmt::format("gpuq again --detach --program {} ", run.id),
+                 run.again, run.key);
+}
+
+/// Asks for a text about an active run.
+void ask_about(Change change, const RunRow& run, Prompt::Purpose purpose, std::string label)
+{
+    run.active ? begin_prompt(change, purpose, std::move(label), "", run.key)
+               : refuse(change, run, "has ended already");
+}
+
+bool needs_supervisor(char32_t character)
+{
+    return std::u32string_view(U"asSeiA").find(character) != std::u32string_view::npos;
+}
+
+} // namespace
+
+bool on_action_key(Change change, const Key& key)
+{
+    const RunRow* const selected = selected_run(change.model);
+    const unsigned place = where(change.model);
+    if (selected == nullptr || (place & (k_in_runs | k_in_run)) == 0U ||
+        (place == k_in_log && key.character == U'e')) {
+        return false;
+    }
+    const RunRow run = *selected;
+    if (run.plain && needs_supervisor(key.character)) {
+        change.report(fmt::format("job {} is a plain Slurm job, and this key is for runs of gpuq; v "
+                                  "shows the job, x stops it",
+                                  run.id),
+                      true);
+        return true;
+    }
+    switch (key.character) {
+    case U'v':
+        change.add(Command{{"show", run.key}, true, true});
+        return true;
+    case U'p':
+        change.add(Command{{"logs", "--printable", run.key}, true, true});
+        return true;
+    case U'y': {
+        const std::string command =
+            fmt::format("gpuq {} {}", place == k_in_log ? "logs -f" : "show", run.id);
+        change.add(Copy{command});
+        change.report("copied: " + command);
+        return true;
+    }
+    case U'a':
+        run.running ? change.add(Command{{"attach", run.key}, true})
+                    : refuse(change, run, "is not running: nothing to attach to");
+        return true;
+    case U'x':
+        stop(change);
+        return true;
+    case U's':
+        save_and_stop(change);
+        return true;
+    case U'S':
+        save(change, run);
+        return true;
+    case U'e':
+        ask_about(change, run, Prompt::Purpose::extend, fmt::format("more time for run {}: ", run.id));
+        return true;
+    case U'i':
+        ask_about(change, run, Prompt::Purpose::exempt,
+                  fmt::format("why run {} keeps idle GPUs: ", run.id));
+        return true;
+    case U'A':
+        again(change, run);
+        return true;
+    default:
+        break;
+    }
+    if (place == k_in_runs && key.character == U' ') {
+        mark(change, run);
+        return true;
+    }
+    if (place == k_in_runs && key.character == U'c') {
+        compare(change);
+        return true;
+    }
+    return false;
+}
+
+} // namespace gpuq::tui

@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/run_panel.h"
+
+#include "report/ending_text.h"
+#include "term/sanitise.h"
+#include "tui/layout.h"
+#include "tui/log_view.h"
+#include "tui/table_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+namespace gpuq::tui {
+namespace {
+
+constexpr int k_small_curve = 4, k_least_small_curve = 3, k_most_small_curve = 10;
+constexpr int k_narrowest_curve = 30;
+constexpr int k_least_facts = 4;
+constexpr int k_least_chart_rows = 9, k_least_chart_columns = 44;
+constexpr int k_bar = 30;
+constexpr int k_lane_label = 12;
+
+const char* const k_reading = "reading its files";
+
+// Facts.
+
+/// Indentation of continuation lines.
+constexpr std::string_view k_indent = "  ";
+
+std::vector<std::string> facts_of(const Model& model, const RunRow& run)
+{
+    std::vector<std::string> facts = run.facts;
+    if (const Detail* const detail = selected_detail(model)) {
+        // Those that change most directly follow the first fact.
+        facts.insert(facts.begin() + (facts.empty() ? 0 : 1), detail->facts.begin(),
+                     detail->facts.end());
+    }
+    return facts;
+}
+
+std::vector<Line> fact_lines(const Model& model, const RunRow& run, int columns)
+{
+    std::vector<Line> lines;
+    if (run.part && run.active) {
+        const int width = std::min(k_bar, columns / 2);
+        lines.push_back({{bar(*run.part, width, model.theme), coloured(k_green)},
+                         {fmt::format(" {:.0f} % of its time", 100 * std::clamp(*run.part, 0.0, 1.0)), {}}});
+    }
+    for (const std::string& fact : facts_of(model, run)) {
+        for (std::string& part : broken(fact, static_cast<std::size_t>(std::max(columns, 1)))) {
+            lines.push_back({{std::move(part), {}}});
+        }
+    }
+    return lines;
+}
+
+int rows_for_small_curves(const Model& model, const Rect& area)
+{
+    const Detail* const detail = selected_detail(model);
+    if (detail == nullptr || detail->curves.empty()) {
+        return 0;
+    }
+    return area.height >= 3 * k_small_curve ? k_small_curve : k_least_small_curve;
+}
+
+/// As wide as possible while each of them has its rows; then as high as possible.
+void draw_small_curves(Canvas& canvas, const Rect& area, const std::vector<Curve>& curves,
+                       const Theme& theme)
+{
+    const int count = static_cast<int>(curves.size());
+    if (count == 0 || area.height < 2) {
+        return;
+    }
+    const int most_beside = std::clamp(area.width / k_narrowest_curve, 1, count);
+    int beside = 1;
+    const auto lines = [&] { return (count + beside - 1) / beside; };
+    while (beside < most_beside && lines() * k_small_curve > area.height) {
+        ++beside;
+    }
+    const int width = area.width / beside;
+    const int least = std::min(area.height, k_least_small_curve);
+    const int height = std::clamp(area.height / lines(), least, k_most_small_curve);
+    for (int i = 0; i < count; ++i) {
+        const Rect one{area.top + i / beside * height, area.left + i % beside * width, height,
+                       width - 1};
+        if (one.bottom() > area.bottom()) {
+            return;
+        }
+        draw_curve(canvas, one, curves[static_cast<std::size_t>(i)],
+                   series_style(static_cast<std::size_t>(i), theme), theme);
+    }
+}
+
+void draw_lines(Canvas& canvas, const Rect& area, const std::vector<Line>& lines, int first)
+{
+    for (int i = 0; i < area.height && first + i < static_cast<int>(lines.size()); ++i) {
+        canvas.put(area.top + i, area.left, lines[static_cast<std::size_t>(first + i)], area.width);
+    }
+}
+
+/// Complete if all of them fit above the curves, or the user scrolls; else the first ones and the
+/// number of the others.
+void draw_facts(Canvas& canvas, const Rect& area, const Model& model, const RunRow& run)
+{
+    const std::vector<Line> lines = fact_lines(model, run, area.width);
+    const int count = static_cast<int>(lines.size());
+    if (model.scroll > 0) {
+        return draw_lines(canvas, area, lines, std::min(model.scroll, std::max(count - area.height, 0)));
+    }
+    const int curves = rows_for_small_curves(model, area);
+    const int room = std::min(area.height, std::max(k_least_facts, area.height - curves));
+    const bool is_cut = count > room;
+    const int shown = is_cut ? room - 1 : count;
+    draw_lines(canvas, {area.top, area.left, shown, area.width}, lines, 0);
+    int row = area.top + shown;
+    if (is_cut && room > 0) {
+        canvas.put(row++, area.left,
+                   Line{{fmt::format("+{} lines: v shows all, a taller terminal more", count - shown), dim()}},
+                   area.width);
+    }
+    if (const Detail* const detail = selected_detail(model)) {
+        draw_small_curves(canvas, {row, area.left, area.bottom() - row + 1, area.width},
+                          detail->curves, model.theme);
+    }
+}
+
+// Curves.
+
+/// A tag without the part that names the data set: `val/loss` and `train_loss` become `loss`.
+std::string without_data_set(std::string_view tag)
+{
+    constexpr std::array<std::string_view, 9> k_sets = {"train", "training", "val", "valid", "validation",
+                                                        "eval",  "test",     "dev", "tr"};
+    std::string rest;
+    std::size_t at = 0;
+    while (at < tag.size()) {
+        const std::size_t end = std::min(tag.find_first_of("/_-. ", at), tag.size());
+        const std::string_view word = tag.substr(at, end - at);
+        std::string small;
+        for (const char c : word) {
+            small += c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+        }
+        if (std::find(k_sets.begin(), k_sets.end(), small) == k_sets.end()) {
+            rest += (rest.empty() ? "" : "/") + small;
+        }
+        at = end + 1;
+    }
+    return rest.empty() ? std::string(tag) : rest;
+}
+
+std::vector<Plotted> plotted(const std::vector<Curve>& curves, const std::vector<std::size_t>& chart,
+                             std::size_t first, const Theme& theme)
+{
+    std::vector<Plotted> all;
+    for (std::size_t i = 0; i < chart.size(); ++i) {
+        const Curve& curve = curves[chart[i]];
+        all.push_back({&curve, curve.title, series_style(first + i, theme)});
+    }
+    return all;
+}
+
+void draw_curves(Canvas& canvas, const Rect& area, const Model& model)
+{
+    const Detail* const detail = selected_detail(model);
+    if (detail == nullptr || detail->curves.empty()) {
+        const char* const text = detail == nullptr
+                                     ? k_reading
+                                     : "no curves yet: gpuq reads them from the output (loss 0.31), "
+                                       "TensorBoard's event files, metrics.csv and trainer_state.json";
+        const auto lines = broken(text, static_cast<std::size_t>(std::max(area.width, 1)));
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            canvas.put(area.top + static_cast<int>(i), area.left, Line{{lines[i], dim()}}, area.width);
+        }
+        return;
+    }
+    const auto charts = charts_of(detail->curves);
+    const std::size_t selected = std::min(model.curve, charts.size() - 1);
+    if (model.single || area.height < 2 * k_least_chart_rows) {
+        draw_chart(canvas, area, plotted(detail->curves, charts[selected], 0, model.theme), model.chart,
+                   model.theme);
+        return;
+    }
+    const int count = static_cast<int>(charts.size());
+    const int beside = std::clamp(area.width / k_least_chart_columns, 1, count);
+    const int rows = std::clamp((count + beside - 1) / beside, 1, area.height / k_least_chart_rows);
+    const int height = area.height / rows, width = area.width / beside;
+    const int first = static_cast<int>(selected) / (beside * rows) * beside * rows;
+    for (int i = 0; i < beside * rows && first + i < count; ++i) {
+        const auto number = static_cast<std::size_t>(first + i);
+        const Rect one{area.top + i / beside * height, area.left + i % beside * width, height - 1,
+                       width - 2};
+        draw_chart(canvas, one, plotted(detail->curves, charts[number], 0, model.theme), model.chart,
+                   model.theme);
+        if (number == selected && model.focus == Panel::run) {
+            canvas.tint(one.top, one.left, one.width, marked());
+        }
+    }
+}
+
+// GPUs.
+
+std::vector<Line> gpu_use_lines(const Model& model, int columns)
+{
+    const Detail* const detail = selected_detail(model);
+    if (detail == nullptr) {
+        return {{{k_reading, dim()}}};
+    }
+    if (detail->gpus.empty()) {
+        return {{{"no measurements of its GPUs", dim()}}};
+    }
+    std::size_t name = 0;
+    for (const GpuUse& gpu : detail->gpus) {
+        name = std::max(name, cells(sanitised(gpu.name)));
+    }
+    const int width = std::clamp((columns - static_cast<int>(name)) / 5, 6, 24);
+    std::vector<Line> lines;
+    for (const GpuUse& gpu : detail->gpus) {
+        const std::string shown = sanitised(gpu.name);
+        Line line{{shown + std::string(name - cells(shown) + 2, ' '), bold()}};
+        for (const auto& share : {gpu.busy, gpu.memory}) {
+            line.push_back({share ? bar(*share, width, model.theme) : std::string(static_cast<std::size_t>(width), '?'),
+                            share ? heat(*share, model.theme) : dim()});
+            line.push_back({"  ", {}});
+        }
+        line.push_back({sanitised(gpu.text), {}});
+        lines.push_back(std::move(line));
+    }
+    return lines;
+}
+
+void draw_gpu_uses(Canvas& canvas, const Rect& area, const Model& model)
+{
+    const std::vector<Line> lines = gpu_use_lines(model, area.width);
+    const int shown = std::min(static_cast<int>(lines.size()), area.height);
+    draw_lines(canvas, {area.top, area.left, shown, area.width}, lines, model.scroll);
+    const Detail* const detail = selected_detail(model);
+    if (detail == nullptr) {
+        return;
+    }
+    std::vector<Curve> of_machine;
+    for (const Curve& curve : detail->curves) {
+        if (!curve.of_training) {
+            of_machine.push_back(curve);
+        }
+    }
+    draw_small_curves(canvas, {area.top + shown + 1, area.left, area.height - shown - 1, area.width},
+                      of_machine, model.theme);
+}
+
+// Timeline.
+
+struct Lane {
+    Event::Kind kind;
+    const char* name;
+    const char* glyph;
+    const char* ascii;
+    Style style;
+};
+
+std::vector<Lane> lanes()
+{
+    using Kind = Event::Kind;
+    return {{Kind::waiting, "waiting", "░", ".", coloured(k_yellow)},
+            {Kind::running, "running", "█", "#", coloured(k_green)},
+            {Kind::idle, "GPUs idle", "▒", "i", coloured(k_red)},
+            {Kind::checkpoint, "checkpoints", "◆", "c", coloured(k_cyan)},
+            {Kind::notice, "notices", "▲", "^", coloured(k_yellow)},
+            {Kind::credentials, "credentials", "●", "o", coloured(k_blue)},
+            {Kind::ended, "end", "■", "X", bold()}};
+}
+
+const Lane& lane_of(const std::vector<Lane>& all, Event::Kind kind)
+{
+    return *std::find_if(all.begin(), all.end(), [&](const Lane& lane) { return lane.kind == kind; });
+}
+
+/// The bars of a timeline on one axis, and below it the events.
+std::vector<Line> timeline_lines(const Model& model, int columns)
+{
+    const Detail* const detail = selected_detail(model);
+    if (detail == nullptr || detail->events.empty()) {
+        return {{{detail == nullptr ? k_reading : "nothing is recorded of it", dim()}}};
+    }
+    const auto& events = detail->events;
+    const RunRow* const run = selected_run(model);
+    Time begin = events.front().from, end = begin;
+    for (const Event& event : events) {
+        begin = std::min(begin, event.from);
+        end = std::max({end, event.from, event.until.value_or(event.from)});
+    }
+    if (run != nullptr && run->active) {
+        end = std::max(end, model.now);
+    }
+    const double span = std::max(std::chrono::duration<double>(end - begin).count(), 1.0);
+    const int width = std::max(columns - k_lane_label - 1, 4);
+    const auto place = [&](Time at) {
+        const double share = std::chrono::duration<double>(at - begin).count() / span;
+        return std::clamp(static_cast<int>(std::lround(share * (width - 1))), 0, width - 1);
+    };
+    const std::vector<Lane> all = lanes();
+    std::vector<Line> lines;
+    for (const Lane& lane : all) {
+        std::vector<bool> filled(static_cast<std::size_t>(width));
+        bool any = false;
+        for (const Event& event : events) {
+            if (event.kind == lane.kind) {
+                any = true;
+                for (int at = place(event.from); at <= place(event.until.value_or(event.from)); ++at) {
+                    filled[static_cast<std::size_t>(at)] = true;
+                }
+            }
+        }
+        if (!any) {
+            continue;
+        }
+        std::string text;
+        for (const bool one : filled) {
+            text += one ? (model.theme.ascii ? lane.ascii : lane.glyph) : " ";
+        }
+        lines.push_back({{fmt::format("{:<{}}", lane.name, k_lane_label), dim()}, {text, lane.style}});
+    }
+    const std::string from = clock_text(begin, model.now), to = clock_text(end, model.now);
+    const int gap = std::max(width - static_cast<int>(from.size() + to.size()), 1);
+    lines.push_back({{std::string(static_cast<std::size_t>(k_lane_label), ' ') + from +
+                          std::string(static_cast<std::size_t>(gap), ' ') + to,
+                      dim()}});
+    lines.emplace_back();
+    for (auto event = events.rbegin(); event != events.rend(); ++event) { // the newest first
+        const Lane& lane = lane_of(all, event->kind);
+        std::string text = sanitised(event->text);
+        if (event->until) {
+            const auto time = std::chrono::floor<std::chrono::seconds>(*event->until - event->from);
+            text += fmt::format(" ({})", describe(std::max(time, std::chrono::seconds(0))));
+        }
+        lines.push_back({{fmt::format("{} ", model.theme.ascii ? lane.ascii : lane.glyph), lane.style},
+                         {fmt::format("{:<20}", moment_text(event->from, model.now)), dim()},
+                         {clipped(text, static_cast<std::size_t>(std::max(columns - 22, 1))), {}}});
+    }
+    return lines;
+}
+
+// The panel.
+
+std::string run_name(const RunRow& run)
+{
+    return fmt::format("{} {} ({})", run.plain ? "job" : "run", sanitised(run.id), sanitised(run.name));
+}
+
+/// The names of the tabs with their columns in the upper edge of the panel.
+struct TabPlace {
+    Tab tab;
+    int column, width;
+};
+
+std::vector<TabPlace> tab_places(const Model& model, const Rect& panel, Line* title)
+{
+    const RunRow* const run = selected_run(model);
+    int room = panel.width - 6;
+    int names = 0;
+    for (int i = 0; i <= static_cast<int>(k_last_tab); ++i) {
+        names += static_cast<int>(name_of(static_cast<Tab>(i)).size()) + 1;
+    }
+    const std::string begin =
+        clipped("3 " + (run == nullptr ? "Run" : run_name(*run)),
+                static_cast<std::size_t>(std::max(room - names - 1, std::min(room, 10))));
+    int column = panel.left + 3 + static_cast<int>(cells(begin)) + 2;
+    if (title != nullptr) {
+        title->push_back({begin + "  ", bold()});
+    }
+    std::vector<TabPlace> places;
+    for (int i = 0; i <= static_cast<int>(k_last_tab); ++i) {
+        const Tab tab = static_cast<Tab>(i);
+        const std::string name(name_of(tab));
+        places.push_back({tab, column, static_cast<int>(name.size())});
+        column += static_cast<int>(name.size()) + 1;
+        if (title != nullptr) {
+            title->push_back({name, tab == model.tab ? marked() : dim()});
+            if (tab != k_last_tab) {
+                title->push_back({" ", {}});
+            }
+        }
+    }
+    return places;
+}
+
+/// What is set for the charts.
+Line chart_state(const Model& model)
+{
+    if (model.tab != Tab::curves) {
+        return {};
+    }
+    std::string text;
+    const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+    if (model.chart.logarithmic) {
+        add("log scale");
+    }
+    if (model.chart.smoothing > 0) {
+        add(fmt::format("smoothed by {}", model.chart.smoothing));
+    }
+    if (model.chart.by_time) {
+        add("over time");
+    }
+    if (model.chart.to - model.chart.from < 1) {
+        add(fmt::format("{:.0f}-{:.0f} % of it", 100 * model.chart.from, 100 * model.chart.to));
+    }
+    return text.empty() ? Line{} : Line{{text, {}}};
+}
+
+} // namespace
+
+std::vector<std::string> broken(std::string_view text, std::size_t columns)
+{
+    const std::string safe = sanitised(text);
+    std::string_view rest_of_text = safe;
+    std::vector<std::string> lines;
+    std::string line;
+    std::size_t used = 0;
+    std::size_t blank = std::string::npos; // the last blank in `line`
+    while (!rest_of_text.empty()) {
+        const std::string_view glyph = take_glyph(rest_of_text);
+        if (used + cells(glyph) > columns && used > k_indent.size()) {
+            const std::size_t end = glyph == " " ? line.size() : std::min(blank, line.size());
+            const std::string rest = line.substr(std::min(end + 1, line.size()));
+            lines.push_back(line.substr(0, end));
+            line = std::string(k_indent) + rest;
+            used = cells(line);
+            blank = std::string::npos;
+            if (rest.empty() && glyph == " ") {
+                continue;
+            }
+        }
+        if (glyph == " " && used > k_indent.size()) {
+            blank = line.size();
+        }
+        line += glyph;
+        used += cells(glyph);
+    }
+    lines.push_back(line);
+    return lines;
+}
+
+std::string_view name_of(Tab tab)
+{
+    constexpr std::string_view k_names[] = {"Log", "Curves", "GPUs", "Facts", "Timeline"};
+    return k_names[static_cast<std::size_t>(tab)];
+}
+
+std::vector<std::vector<std::size_t>> charts_of(const std::vector<Curve>& curves)
+{
+    std::vector<std::vector<std::size_t>> charts;
+    std::map<std::string, std::size_t> known;
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+        if (!curves[i].of_training) {
+            charts.push_back({i});
+            continue;
+        }
+        const auto [place, is_new] = known.emplace(without_data_set(curves[i].title), charts.size());
+        if (is_new) {
+            charts.push_back({i});
+        } else {
+            charts[place->second].push_back(i);
+        }
+    }
+    return charts;
+}
+
+std::vector<Line> lines_of_tab(const Model& model, int columns)
+{
+    const RunRow* const run = selected_run(model);
+    if (run == nullptr) {
+        return {};
+    }
+    switch (model.tab) {
+    case Tab::facts:
+        return fact_lines(model, *run, columns);
+    case Tab::gpus:
+        return gpu_use_lines(model, columns);
+    case Tab::timeline:
+        return timeline_lines(model, columns);
+    case Tab::log:
+    case Tab::curves:
+        break;
+    }
+    return {};
+}
+
+void draw_run(Canvas& canvas, const Rect& panel, const Model& model)
+{
+    Line title;
+    (void)tab_places(model, panel, &title);
+    const RunRow* const run = selected_run(model);
+    if (run == nullptr) {
+        title = {{"3 Run", bold()}};
+    }
+    draw_frame(canvas, panel, title, chart_state(model), model.focus == Panel::run, model.theme);
+    const Rect area = inside(panel);
+    if (run == nullptr || area.height < 1 || area.width < 1) {
+        return;
+    }
+    switch (model.tab) {
+    case Tab::log:
+        if (model.log) {
+            draw_log(canvas, area, *model.log, model.found);
+        }
+        return;
+    case Tab::curves:
+        return draw_curves(canvas, area, model);
+    case Tab::gpus:
+        return draw_gpu_uses(canvas, area, model);
+    case Tab::facts:
+        return draw_facts(canvas, area, model, *run);
+    case Tab::timeline: {
+        const std::vector<Line> lines = timeline_lines(model, area.width);
+        return draw_lines(canvas, area, lines, model.scroll);
+    }
+    }
+}
+
+std::vector<Line> lines_of_comparison(const Comparison& compared, int columns)
+{
+    std::vector<Line> lines;
+    for (const report::Table& table : compared.tables) {
+        for (Line& line : table_lines(table, columns)) {
+            lines.push_back(std::move(line));
+        }
+        lines.emplace_back();
+    }
+    return lines;
+}
+
+std::optional<Tab> tab_at(const Model& model, const Rect& panel, int row, int column)
+{
+    if (row != panel.top) {
+        return std::nullopt;
+    }
+    for (const TabPlace& place : tab_places(model, panel, nullptr)) {
+        if (column >= place.column && column < place.column + place.width) {
+            return place.tab;
+        }
+    }
+    return std::nullopt;
+}
+
+void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
+{
+    const Comparison& compared = *model.comparison;
+    Line title{{"Compare  ", bold()}};
+    for (std::size_t i = 0; i < compared.names.size(); ++i) {
+        title.push_back({model.theme.ascii ? "* " : "━ ", series_style(i, model.theme)});
+        title.push_back({sanitised(compared.names[i]) + "  ", {}});
+    }
+    draw_frame(canvas, area, title, chart_state(model), true, model.theme);
+    const Rect inner = inside(area);
+    if (!compared.trouble.empty() || compared.names.empty()) {
+        canvas.put(inner.top, inner.left,
+                   Line{{compared.trouble.empty() ? k_reading : sanitised(compared.trouble), {}}}, inner.width);
+        return;
+    }
+    const std::vector<Line> lines = lines_of_comparison(compared, inner.width);
+    // At least half for the chart, and the rows that the tables do not need.
+    const int chart = std::max(inner.height / 2, inner.height - static_cast<int>(lines.size()));
+    if (!compared.metrics.empty()) {
+        const auto& metric = compared.metrics[std::min(model.curve, compared.metrics.size() - 1)];
+        std::vector<Plotted> all;
+        for (std::size_t i = 0; i < metric.curves.size(); ++i) {
+            if (!metric.curves[i].dots.empty()) {
+                const std::string name = i < compared.names.size() ? compared.names[i] : "";
+                all.push_back({&metric.curves[i], fmt::format("{} {}", name, metric.title),
+                               series_style(i, model.theme)});
+            }
+        }
+        draw_chart(canvas, {inner.top, inner.left, chart, inner.width}, all, model.chart, model.theme);
+    }
+    const int first = inner.top + (compared.metrics.empty() ? 0 : chart);
+    draw_lines(canvas, {first, inner.left, inner.bottom() - first + 1, inner.width},
+               lines, model.scroll);
+}
+
+} // namespace gpuq::tui

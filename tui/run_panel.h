@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "tui/model.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The panel of the selected run with its tabs, and the comparison of marked runs. Pure.
+namespace gpuq::tui {
+
+std::string_view name_of(Tab tab);
+
+void draw_run(Canvas& canvas, const Rect& panel, const Model& model);
+void draw_comparison(Canvas& canvas, const Rect& area, const Model& model);
+
+/// The tab whose name is at a position on the screen.
+std::optional<Tab> tab_at(const Model& model, const Rect& panel, int row, int column);
+
+/// Curves shown in one chart: those of training and validation together. Indices into
+/// Detail::curves, in their order.
+std::vector<std::vector<std::size_t>> charts_of(const std::vector<Curve>& curves);
+
+/// The text of a tab in lines of at most `columns` cells; empty for the log and the curves.
+std::vector<Line> lines_of_tab(const Model& model, int columns);
+
+/// The tables of a comparison.
+std::vector<Line> lines_of_comparison(const Comparison& compared, int columns);
+
+/// `text`, sanitised, in lines of at most `columns` cells, broken at blanks if there are any.
+std::vector<std::string> broken(std::string_view text, std::size_t columns);
+
+} // namespace gpuq::tui

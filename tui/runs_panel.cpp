@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/runs_panel.h"
+
+#include "report/ending_text.h"
+#include "report/table.h"
+#include "term/sanitise.h"
+#include "tui/layout.h"
+#include "tui/table_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace gpuq::tui {
+namespace {
+
+using report::Cell;
+using report::Column;
+
+constexpr std::size_t k_spark = 8;
+constexpr int k_bar = 8;
+
+/// A line of the list: a run, or the heading of a group.
+struct ListLine {
+    std::size_t place = 0; ///< in Model::shown; of a heading, that of the group's first run
+    bool is_heading = false;
+};
+
+const RunRow& run_of(const Model& model, const ListLine& line)
+{
+    return model.picture.runs[model.shown[line.place]];
+}
+
+const Detail* detail_of(const Model& model, const RunRow& run)
+{
+    const auto found = model.details.find(run.key);
+    return found == model.details.end() ? nullptr : &found->second;
+}
+
+std::vector<ListLine> list_lines(const Model& model)
+{
+    std::vector<ListLine> lines;
+    const auto& runs = model.picture.runs;
+    std::string group;
+    for (std::size_t i = 0; i < model.shown.size(); ++i) {
+        if (model.list.grouped) {
+            std::string own = group_of(runs[model.shown[i]].name);
+            if (i == 0 || own != group) {
+                lines.push_back({i, true});
+                group = std::move(own);
+            }
+        }
+        lines.push_back({i, false});
+    }
+    return lines;
+}
+
+/// `train: 3 running, 9 done, 1 failed`.
+std::string heading(const Model& model, std::size_t first)
+{
+    const auto& runs = model.picture.runs;
+    const std::string group = group_of(runs[model.shown[first]].name);
+    int counts[6] = {};
+    for (std::size_t i = first;
+         i < model.shown.size() && group_of(runs[model.shown[i]].name) == group; ++i) {
+        ++counts[static_cast<std::size_t>(runs[model.shown[i]].mark)];
+    }
+    std::string text = sanitised(group) + ":";
+    const char* const names[] = {"waiting", "running", "need attention", "done", "failed", "ended"};
+    for (std::size_t i = 0; i < std::size(counts); ++i) {
+        if (counts[i] > 0) {
+            text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", counts[i], names[i]);
+        }
+    }
+    return text;
+}
+
+/// The values by which a run is sorted; unknown ones are last in either direction.
+std::optional<double> number_of(const Model& model, const RunRow& run)
+{
+    const Detail* const detail = detail_of(model, run);
+    switch (model.list.sort) {
+    case SortBy::progress:
+        return detail != nullptr && detail->progress ? detail->progress : run.part;
+    case SortBy::loss:
+        return detail != nullptr ? detail->loss : std::nullopt;
+    case SortBy::ends: {
+        const auto at = detail != nullptr && detail->finish && run.active ? detail->finish : run.ends;
+        return at ? std::optional(std::chrono::duration<double>(at->time_since_epoch()).count())
+                  : std::nullopt;
+    }
+    case SortBy::state:
+        return static_cast<double>(run.mark);
+    case SortBy::newest:
+    case SortBy::name:
+        break;
+    }
+    return std::nullopt;
+}
+
+void sort_runs(const Model& model, std::vector<std::size_t>& shown)
+{
+    const auto& runs = model.picture.runs;
+    const bool reversed = model.list.reversed;
+    if (model.list.sort == SortBy::newest) {
+        if (reversed) {
+            std::reverse(shown.begin(), shown.end());
+        }
+        return;
+    }
+    if (model.list.sort == SortBy::name) {
+        std::stable_sort(shown.begin(), shown.end(), [&](std::size_t one, std::size_t other) {
+            return reversed ? runs[other].name < runs[one].name : runs[one].name < runs[other].name;
+        });
+        return;
+    }
+    std::vector<std::pair<std::optional<double>, std::size_t>> order;
+    for (const std::size_t at : shown) {
+        order.emplace_back(number_of(model, runs[at]), at);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](const auto& one, const auto& other) {
+        if (!one.first || !other.first) {
+            return one.first.has_value() && !other.first;
+        }
+        return reversed ? *other.first < *one.first : *one.first < *other.first;
+    });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        shown[i] = order[i].second;
+    }
+}
+
+Cell::Tone tone_of(RunMark mark)
+{
+    switch (mark) {
+    case RunMark::waiting:
+    case RunMark::attention:
+        return Cell::Tone::warning;
+    case RunMark::running:
+    case RunMark::done:
+        return Cell::Tone::good;
+    case RunMark::failed:
+        return Cell::Tone::bad;
+    case RunMark::ended:
+        break;
+    }
+    return Cell::Tone::dim;
+}
+
+/// When it ends, or is finished; `~` before an estimate.
+std::string end_text(const RunRow& run, const Detail* detail, Time now)
+{
+    if (run.active && detail != nullptr && detail->finish) {
+        return "~" + clock_text(*detail->finish, now);
+    }
+    if (run.mark == RunMark::waiting && run.starts) {
+        return "from " + clock_text(*run.starts, now);
+    }
+    return run.ends ? clock_text(*run.ends, now) : "-";
+}
+
+const Curve* first_curve(const Detail* detail, bool of_training)
+{
+    if (detail == nullptr) {
+        return nullptr;
+    }
+    const auto found =
+        std::find_if(detail->curves.begin(), detail->curves.end(), [&](const Curve& curve) {
+            return curve.of_training == of_training && (of_training || curve.unit == "%");
+        });
+    return found == detail->curves.end() ? nullptr : &*found;
+}
+
+/// A column of the list, and from which width of the panel on it is shown.
+struct ListColumn {
+    Column column;
+    int least_width = 0;
+};
+
+std::vector<ListColumn> columns()
+{
+    using Align = Column::Align;
+    using Shrink = Column::Shrink;
+    return {{{"mark", ""}},
+            {{"id", "ID", Align::right}},
+            {{"name", "NAME", Align::left, Shrink::first}},
+            {{"state", "STATE", Align::left, Shrink::yes}},
+            {{"gpus", "GPUS", Align::right}, 76},
+            {{"queue", "QUEUE"}, 120},
+            {{"time", "TIME / LIMIT"}, 110},
+            {{"progress", "PROGRESS", Align::left, Shrink::no, 2}, 50},
+            {{"ends", "ENDS", Align::left, Shrink::no, 3}, 60},
+            {{"loss", "LOSS", Align::left, Shrink::no, 1}, 70},
+            {{"use", "GPU USE"}, 100}};
+}
+
+std::vector<Cell> cells_of(const Model& model, const RunRow& run)
+{
+    const Theme& theme = model.theme;
+    const Detail* const detail = detail_of(model, run);
+    const Cell::Tone tone = tone_of(run.mark);
+    const auto progress = detail != nullptr && detail->progress ? detail->progress : run.part;
+    std::string loss;
+    if (const Curve* const curve = first_curve(detail, true); curve != nullptr && detail->loss) {
+        loss = fmt::format("{} {}", sparkline(curve->dots, k_spark, {}, theme),
+                           short_number(*detail->loss));
+    }
+    const Curve* const use = first_curve(detail, false);
+    const bool is_marked = model.marks.contains(run.key);
+    return {Cell((is_marked ? theme.ascii ? "*" : "●" : " ") + std::string(glyph(run.mark, theme)), tone),
+            run.id,
+            run.name,
+            Cell(run.state, tone),
+            run.gpus,
+            run.queue,
+            run.time,
+            progress && run.active ? fmt::format("{} {:3.0f} %", bar(*progress, k_bar, theme),
+                                                 100 * std::clamp(*progress, 0.0, 1.0))
+                                   : "",
+            end_text(run, detail, model.now),
+            loss,
+            run.active && use != nullptr ? sparkline(use->dots, k_spark, 100, theme) : ""};
+}
+
+std::string_view name_of(SortBy sort)
+{
+    constexpr std::string_view k_names[] = {"newest", "name", "state", "progress", "loss", "end"};
+    return k_names[static_cast<std::size_t>(sort)];
+}
+
+/// Which part of which runs is shown.
+Line title(const Model& model, std::size_t lines, std::size_t first, std::size_t height)
+{
+    const ListView& list = model.list;
+    const std::size_t all = model.picture.runs.size();
+    std::string text = "2 Runs";
+    text += list.filter.empty()     ? ""
+            : model.shown.empty()   ? ""
+                                    : fmt::format(": {} of {} with '{}'; Esc: all", model.shown.size(), all,
+                                                  sanitised(list.filter));
+    if (lines > height) {
+        text += fmt::format("{}{}-{} of {}", list.filter.empty() ? ": " : ", ", first + 1,
+                            std::min(first + height, lines), lines);
+    }
+    std::size_t ended = 0;
+    for (const RunRow& run : model.picture.runs) {
+        ended += run.active ? 0 : 1;
+    }
+    if (list.hides_ended && ended > 0) {
+        text += fmt::format(", {} ended hidden", ended);
+    }
+    if (list.sort != SortBy::newest || list.reversed) {
+        text += fmt::format(", by {}{}", name_of(list.sort), list.reversed ? ", reversed" : "");
+    }
+    if (!model.marks.empty()) {
+        text += fmt::format(", {} marked", model.marks.size());
+    }
+    return {{text, bold()}};
+}
+
+/// For a list without runs: what to type.
+void draw_empty(Canvas& canvas, const Rect& area, const Model& model)
+{
+    std::vector<Line> lines;
+    if (!model.has_picture) {
+        lines = {{{"reading your runs", dim()}}};
+    } else if (!model.list.filter.empty()) {
+        lines = {{{fmt::format("no run has '{}' in its line; Esc: all", sanitised(model.list.filter)), {}}}};
+    } else if (!model.picture.runs.empty()) {
+        lines = {{{"all runs have ended; z shows them", {}}}};
+    } else {
+        lines = {{{"no runs, and none ended within a day", {}}},
+                 {},
+                 {{"+                         ", bold()}, {"start one from here", {}}},
+                 {{"gpuq run -t 2h train.py   ", bold()}, {"start one in a shell", {}}},
+                 {{"gpuq top --all            ", bold()}, {"show all runs on disk", {}}},
+                 {{"man gpuq-tutorial         ", bold()}, {"a walk through gpuq in 20 minutes", {}}}};
+    }
+    for (int i = 0; i < std::min(area.height, static_cast<int>(lines.size())); ++i) {
+        canvas.put(area.top + i, area.left, lines[static_cast<std::size_t>(i)], area.width);
+    }
+}
+
+/// The line of the selected run; 0 without one.
+std::size_t selected_line(const Model& model, const std::vector<ListLine>& lines)
+{
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        if (!lines[i].is_heading && run_of(model, lines[i]).key == model.selected) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+bool is_in(std::string_view text, std::string_view sought)
+{
+    const auto small = [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    };
+    const bool exact =
+        std::any_of(sought.begin(), sought.end(), [&](char c) { return small(c) != c; });
+    const auto found = std::search(
+        text.begin(), text.end(), sought.begin(), sought.end(),
+        [&](char one, char other) { return exact ? one == other : small(one) == other; });
+    return found != text.end();
+}
+
+bool passes(const RunRow& run, const std::string& filter)
+{
+    return filter.empty() || is_in(run.name, filter) || is_in(run.id, filter) ||
+           is_in(run.state, filter) || is_in(run.queue, filter) || is_in(run.gpus, filter);
+}
+
+std::string group_of(std::string_view name)
+{
+    const std::size_t end = name.find_last_not_of("0123456789");
+    if (end == std::string_view::npos || end + 1 == name.size()) {
+        return std::string(name);
+    }
+    const std::size_t last = name.find_last_not_of("-_. ", end);
+    return std::string(last == std::string_view::npos ? name : name.substr(0, last + 1));
+}
+
+std::vector<std::size_t> listed_runs(const Model& model)
+{
+    const auto& runs = model.picture.runs;
+    std::vector<std::size_t> shown;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        if (passes(runs[i], model.list.filter) && (runs[i].active || !model.list.hides_ended)) {
+            shown.push_back(i);
+        }
+    }
+    sort_runs(model, shown);
+    if (model.list.grouped) {
+        std::map<std::string, std::size_t> groups; // in the order of their first runs
+        for (const std::size_t at : shown) {
+            groups.emplace(group_of(runs[at].name), groups.size());
+        }
+        std::stable_sort(shown.begin(), shown.end(), [&](std::size_t one, std::size_t other) {
+            return groups.at(group_of(runs[one].name)) < groups.at(group_of(runs[other].name));
+        });
+    }
+    return shown;
+}
+
+std::size_t first_row_shown(const Model& model)
+{
+    const std::vector<ListLine> lines = list_lines(model);
+    const auto height = static_cast<std::size_t>(rows_for_runs(model));
+    const std::size_t at = selected_line(model, lines);
+    const std::size_t last_first = lines.size() > height ? lines.size() - height : 0;
+    return std::max(std::min({model.list.first_row, last_first, at}),
+                    at + 1 > height ? at + 1 - height : 0);
+}
+
+void draw_runs(Canvas& canvas, const Rect& panel, const Model& model)
+{
+    const bool is_framed = panel.height > 2 && !areas_of(model).tiny;
+    const Rect area = is_framed ? inside(panel) : panel;
+    const std::vector<ListLine> lines = list_lines(model);
+    const auto height = static_cast<std::size_t>(std::max(area.height - 1, 1));
+    const std::size_t first = first_row_shown(model);
+    const bool focused = model.focus == Panel::runs;
+    if (is_framed) {
+        draw_frame(canvas, panel, title(model, lines.size(), first, height), {}, focused, model.theme);
+    }
+    if (lines.empty()) {
+        return draw_empty(canvas, area, model);
+    }
+    report::Table table;
+    const std::vector<ListColumn> all = columns();
+    const auto is_shown = [&](std::size_t column) { return area.width >= all[column].least_width; };
+    for (std::size_t column = 0; column < all.size(); ++column) {
+        if (is_shown(column)) {
+            table.columns.push_back(all[column].column);
+        }
+    }
+    for (std::size_t i = first; i < std::min(first + height, lines.size()); ++i) {
+        if (!lines[i].is_heading) {
+            std::vector<Cell> cells = cells_of(model, run_of(model, lines[i]));
+            std::vector<Cell>& row = table.rows.emplace_back();
+            for (std::size_t column = 0; column < all.size(); ++column) {
+                if (is_shown(column)) {
+                    row.push_back(std::move(cells[column]));
+                }
+            }
+        }
+    }
+    const std::vector<Line> drawn = table_lines(table, area.width);
+    canvas.put(area.top, area.left, drawn.front(), area.width);
+    std::size_t next = 1;
+    for (std::size_t i = first; i < std::min(first + height, lines.size()); ++i) {
+        const int row = area.top + 1 + static_cast<int>(i - first);
+        if (row > area.bottom()) {
+            break;
+        }
+        if (lines[i].is_heading) {
+            canvas.put(row, area.left, Line{{heading(model, lines[i].place), bold()}}, area.width);
+            continue;
+        }
+        if (next < drawn.size()) {
+            canvas.put(row, area.left, drawn[next++], area.width);
+        }
+        if (run_of(model, lines[i]).key == model.selected) {
+            canvas.tint(row, area.left, area.width, focused ? marked() : bold());
+        }
+    }
+}
+
+std::string run_at(const Model& model, const Rect& panel, int row)
+{
+    const std::vector<ListLine> lines = list_lines(model);
+    const int line = row - inside(panel).top - 1 + static_cast<int>(first_row_shown(model));
+    const bool is_run = row > inside(panel).top && row <= inside(panel).bottom() && line >= 0 &&
+                        line < static_cast<int>(lines.size()) &&
+                        !lines[static_cast<std::size_t>(line)].is_heading;
+    return is_run ? run_of(model, lines[static_cast<std::size_t>(line)]).key : "";
+}
+
+} // namespace gpuq::tui

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "tui/model.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The panel with the list of runs. Pure.
+namespace gpuq::tui {
+
+/// Whether a text contains the one that is searched for: lower case matches either case, as in
+/// less -i.
+bool is_in(std::string_view text, std::string_view sought);
+
+/// Indices of the runs that pass the filter, sorted and grouped: to be kept as Model::shown after
+/// each change of either.
+std::vector<std::size_t> listed_runs(const Model& model);
+/// Whether a run passes the filter.
+bool passes(const RunRow& run, const std::string& filter);
+/// The name without a number at its end: `train-12` and `train-7` are one group.
+std::string group_of(std::string_view name);
+
+/// The first line of the list to show: the current one if the selected run is then visible, else
+/// the nearest with which it is. To be kept in the model after each change.
+std::size_t first_row_shown(const Model& model);
+
+void draw_runs(Canvas& canvas, const Rect& panel, const Model& model);
+
+/// The key of the run at a row of the screen; empty: none.
+std::string run_at(const Model& model, const Rect& panel, int row);
+
+} // namespace gpuq::tui

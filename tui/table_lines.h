@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "report/table.h"
+#include "tui/canvas.h"
+
+#include <vector>
+
+namespace gpuq::tui {
+
+/// The lines of a table for `width` cells, its header first.
+std::vector<Line> table_lines(const report::Table& table, int width);
+
+} // namespace gpuq::tui

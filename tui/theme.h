@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "tui/canvas.h"
+#include "tui/picture.h"
+
+#include <cstdint>
+#include <string>
+
+/// Colours and characters by their meaning.
+namespace gpuq::tui {
+
+/// What the terminal can show.
+struct Theme {
+    bool ascii = false;     ///< only ASCII: the locale does not use UTF-8
+    bool gradients = false; ///< colours besides the 16 of the terminal's own theme
+};
+
+constexpr std::uint32_t k_red = 1, k_green = 2, k_yellow = 3, k_blue = 4, k_magenta = 5, k_cyan = 6;
+
+Style bold();
+Style dim();
+Style coloured(std::uint32_t colour);
+Style marked();
+
+/// For a share of something in use, 0 to 1.
+Style heat(double share, const Theme& theme);
+/// For the n-th of several curves in one chart.
+Style series_style(std::size_t number, const Theme& theme);
+Style style_of(Gpu::State state);
+Style style_of(RunMark mark);
+
+/// A letter for a state, in every locale.
+std::string_view letter(Gpu::State state);
+std::string_view glyph(RunMark mark, const Theme& theme);
+
+/// One cell, filled from below by a share; unknown is `?`.
+std::string level(std::optional<double> share, const Theme& theme);
+/// A horizontal bar of `width` cells.
+std::string bar(double share, int width, const Theme& theme);
+/// The values as a row of levels between their lowest and their highest, or from 0 to `most` if
+/// that is given; as many as `width`, the newest last. Unknown values are blanks.
+std::string sparkline(const std::vector<Dot>& dots, std::size_t width, std::optional<double> most,
+                      const Theme& theme);
+
+} // namespace gpuq::tui
