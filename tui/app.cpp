@@ -48,7 +48,7 @@ constexpr int k_rest = 200;
 constexpr auto k_refresh_others = 30s;
 /// Pause between two runs of the list, in multiples of the time that the last one took.
 constexpr int k_rest_between = 4;
-constexpr std::chrono::milliseconds k_look_again = 1s;
+constexpr std::chrono::milliseconds k_check_again = 1s;
 constexpr std::chrono::milliseconds k_read_again = 250ms;
 constexpr std::chrono::milliseconds k_nothing_to_do = 1h;
 constexpr auto k_ask_again = 2s;
@@ -68,13 +68,13 @@ struct Shared {
     std::optional<OpenLog> log;
     std::vector<std::string> in_detail; ///< keys of the runs in detail, the selected one first
     std::optional<Compare> compare;     ///< until it is read
-    bool log_unread = false; ///< some of its bytes are still among the messages
-    int log_number = 0;      ///< number of logs opened so far
+    bool log_unread = false;            ///< some of its bytes are still among the messages
+    int log_number = 0;                 ///< number of logs opened so far
     std::deque<Command> commands;
-    std::optional<Try> attempt; ///< the newest one, until it is tried
+    std::optional<Try> attempt;         ///< the newest one, until it is tried
     std::optional<Complete> completion; ///< the same
     std::deque<Notify> notices;
-    int working = 0;            ///< number of running workers
+    int working = 0; ///< number of running workers
     Descriptor wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 
     void post(Message message)
@@ -136,7 +136,7 @@ void refresh_picture(Shared& shared, const Sources& sources)
     } while (rest(shared, k_query_again, [&] { return shared.wanted; }));
 }
 
-/// What is known about when to read the details of a run again.
+/// When to read the details of a run again.
 struct Reading {
     std::chrono::steady_clock::time_point next; ///< not before
 };
@@ -192,13 +192,12 @@ void refresh_detail(Shared& shared, const Sources& sources)
         if (*key != selected) {
             // Fills the list without occupying a core or the file system.
             const auto pause = std::chrono::ceil<std::chrono::milliseconds>(k_rest_between * took);
-            if (!rest(shared, pause, [&] {
-                    return shared.compare.has_value() || shared.in_detail != wanted;
-                })) {
+            if (!rest(shared, pause,
+                      [&] { return shared.compare.has_value() || shared.in_detail != wanted; })) {
                 return;
             }
         }
-    } while (rest(shared, k_look_again, [&] {
+    } while (rest(shared, k_check_again, [&] {
         return shared.compare.has_value() || shared.in_detail != wanted ||
                due_run(shared.in_detail, known).has_value();
     }));
@@ -274,7 +273,8 @@ void try_again_and_again(Shared& shared, const Sources& sources)
             const std::lock_guard lock(shared.mutex);
             completion = std::exchange(shared.completion, std::nullopt);
             attempt = std::exchange(shared.attempt, std::nullopt);
-        } while (!completion && rest(shared, k_typed, is_due) && (shared.attempt || shared.completion));
+        } while (!completion && rest(shared, k_typed, is_due) &&
+                 (shared.attempt || shared.completion));
         if (completion) {
             shared.post(Completed{completion->typed, sources.complete(completion->arguments)});
         }

@@ -42,7 +42,7 @@ int selected_place(const Model& model);
 /// The part of k_keys that applies: a value of Where.
 unsigned where(const Model& model);
 
-// run_actions.cpp: what is done with runs.
+// run_actions.cpp: actions on runs.
 
 /// False if the key is none for the selected run.
 bool on_action_key(Change change, const Key& key);

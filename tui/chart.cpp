@@ -101,8 +101,9 @@ public:
         }
         const int row = m_ascii ? y : y / k_dots_down;
         const int column = m_ascii ? x : x / k_dots_across;
-        Cell& cell = m_cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(m_area.width) +
-                             static_cast<std::size_t>(column)];
+        Cell& cell =
+            m_cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(m_area.width) +
+                    static_cast<std::size_t>(column)];
         cell.dots |= m_ascii ? 1U : k_dot[x % k_dots_across][y % k_dots_down];
         cell.style = style;
     }
@@ -214,7 +215,8 @@ std::vector<double> time_ticks(const Range& range, int most)
 std::vector<double> log_ticks(const Range& range, int most)
 {
     std::vector<double> decades;
-    for (double power = std::floor(std::log10(range.low)); power <= std::log10(range.high); ++power) {
+    for (double power = std::floor(std::log10(range.low)); power <= std::log10(range.high);
+         ++power) {
         const double tick = std::pow(10, power);
         if (tick >= range.low && tick <= range.high) {
             decades.push_back(tick);
@@ -260,9 +262,8 @@ public:
         , m_shown(shown)
         , m_theme(theme)
         , m_by_time(shown.by_time ||
-                    std::none_of(curves.begin(), curves.end(), [](const Plotted& plotted) {
-                        return plotted.curve->of_training;
-                    }))
+                    std::none_of(curves.begin(), curves.end(),
+                                 [](const Plotted& plotted) { return plotted.curve->of_training; }))
     {
         for (const Plotted& plotted : curves) {
             m_points.push_back(points_of(*plotted.curve, shown));
@@ -273,10 +274,11 @@ public:
     {
         const auto scale = scale_of_visible();
         if (!scale) {
-            m_canvas.put(m_area.top, m_area.left,
-                         Line{{m_by_time && m_shown.by_time ? "no values with times" : "no values yet",
-                               dim()}},
-                         m_area.width);
+            m_canvas.put(
+                m_area.top, m_area.left,
+                Line{{m_by_time && m_shown.by_time ? "no values with times" : "no values yet",
+                      dim()}},
+                m_area.width);
             return;
         }
         draw_legend(*scale);
@@ -333,21 +335,20 @@ private:
     void draw_legend(const Scale& scale)
     {
         Line legend;
-        const double x =
-            scale.x.low + m_shown.cursor.value_or(1) * (scale.x.high - scale.x.low);
+        const double x = scale.x.low + m_shown.cursor.value_or(1) * (scale.x.high - scale.x.low);
         if (m_shown.cursor) {
-            legend.push_back({(m_by_time ? span_text(x) : "step " + short_number(std::round(x))) + "  ",
-                              bold()});
+            legend.push_back(
+                {(m_by_time ? span_text(x) : "step " + short_number(std::round(x))) + "  ",
+                 bold()});
         }
         for (std::size_t i = 0; i < m_curves.size(); ++i) {
             const auto value = m_shown.cursor ? value_at(m_points[i], x) : newest(m_points[i]);
             const std::string unit = m_curves[i].curve->unit;
             legend.push_back({m_theme.ascii ? "* " : "━ ", m_curves[i].style});
-            legend.push_back(
-                {fmt::format("{} {}{}  ", sanitised(m_curves[i].name),
-                             value ? short_number(*value) : "unknown",
-                             value && !unit.empty() ? " " + sanitised(unit) : ""),
-                 {}});
+            legend.push_back({fmt::format("{} {}{}  ", sanitised(m_curves[i].name),
+                                          value ? short_number(*value) : "unknown",
+                                          value && !unit.empty() ? " " + sanitised(unit) : ""),
+                              {}});
         }
         m_canvas.put(m_area.top, m_area.left, legend, m_area.width);
     }
@@ -384,8 +385,8 @@ private:
         int used = inner.left;
         for (const double mark : m_by_time ? time_ticks(scale.x, most) : ticks(scale.x, most)) {
             const std::string text = m_by_time ? span_text(mark) : short_number(mark);
-            const int place = inner.left + static_cast<int>(std::lround(scale.share_x(mark) *
-                                                                        (inner.width - 1)));
+            const int place =
+                inner.left + static_cast<int>(std::lround(scale.share_x(mark) * (inner.width - 1)));
             const int width = static_cast<int>(text.size());
             const int begin = std::clamp(place - width / 2, inner.left,
                                          std::max(inner.left, inner.left + inner.width - width));
@@ -484,11 +485,10 @@ void draw_curve(Canvas& canvas, const Rect& area, const Curve& curve, const Styl
     std::string title = sanitised(curve.title) + " ";
     title += newest_value ? short_number(*newest_value) + sanitised(unit) : "unknown";
     if (range) {
-        title +=
-            fmt::format("  ({} to {})", short_number(range->low), short_number(range->high));
+        title += fmt::format("  ({} to {})", short_number(range->low), short_number(range->high));
     }
-    canvas.put(area.top, area.left, clipped(title, static_cast<std::size_t>(std::max(area.width, 0))),
-               bold());
+    canvas.put(area.top, area.left,
+               clipped(title, static_cast<std::size_t>(std::max(area.width, 0))), bold());
     const Rect inner{area.top + 1, area.left, area.height - 1, area.width};
     if (!range || inner.height < 1 || inner.width < 1) {
         return;

@@ -23,17 +23,18 @@ std::optional<double> last_of(const Curve& curve);
 
 /// A number in at most 6 cells: `0.482`, `1.2e5`, `64`.
 std::string short_number(double value);
-/// At most `most` round numbers within the range, ascending: multiples of 1, 2 or 5 times a power of
-/// ten.
+/// At most `most` round numbers within the range, ascending: multiples of 1, 2 or 5 times a power
+/// of ten.
 std::vector<double> ticks(const Range& range, int most);
 
-/// What of the curves is shown, and how.
+/// The visible part of the curves, and how they are drawn.
 struct ChartView {
-    bool logarithmic = false;     ///< y axis; values that are not positive are left out
-    bool by_time = false;         ///< x axis: time since the first value, instead of steps
-    double smoothing = 0;         ///< weight of the values before, 0 to 0.99, as in TensorBoard
-    double from = 0, to = 1;      ///< the visible part of the x axis
-    std::optional<double> cursor; ///< a place on the visible part, 0 to 1: the legend shows its values
+    bool logarithmic = false; ///< y axis; values that are not positive are left out
+    bool by_time = false;     ///< x axis: time since the first value, instead of steps
+    double smoothing = 0;     ///< weight of the values before, 0 to 0.99, as in TensorBoard
+    double from = 0, to = 1;  ///< the visible part of the x axis
+    std::optional<double>
+        cursor; ///< a place on the visible part, 0 to 1: the legend shows its values
     bool operator==(const ChartView&) const = default;
 };
 

@@ -125,7 +125,11 @@ private:
 
     std::string label(const GpuModel& group) const
     {
-        const std::string name = sanitised(group.name.empty() ? "GPU" : group.name);
+        std::string name = sanitised(group.name.empty() ? "GPU" : group.name);
+        const auto same = [&](const GpuModel& other) { return other.name == group.name; };
+        if (std::count_if(m_picture.gpus.begin(), m_picture.gpus.end(), same) > 1) {
+            name += fmt::format(" ({})", sanitised(group.queues));
+        }
         if (group.free.value_or(0) > 0 || !group.next) {
             return fmt::format("{} {} of {} free", name, count_text(group.free), group.total);
         }
@@ -159,7 +163,7 @@ private:
                 const int width = count.value_or(0) * room / group.total;
                 std::string text;
                 for (int i = 0; i < width; ++i) {
-                    text += m_theme.ascii ? std::string(letter(state))
+                    text += m_theme.ascii               ? std::string(letter(state))
                             : state == Gpu::State::free ? "░"
                                                         : "█";
                 }
@@ -178,8 +182,8 @@ private:
                   std::vector<Spot>& spots) const
     {
         const std::string name = sanitised(node.name);
-        line.push_back({name + std::string(static_cast<std::size_t>(m_name) + 1 - cells(name), ' '),
-                        dim()});
+        line.push_back(
+            {name + std::string(static_cast<std::size_t>(m_name) + 1 - cells(name), ' '), dim()});
         column += m_name + 1;
         for (const Gpu& one : node.gpus) {
             const int width = gpu_width(m_form) - (m_form == Form::cells ? 1 : 0);
@@ -188,8 +192,8 @@ private:
             column += gpu_width(m_form);
         }
         const auto missing = static_cast<std::size_t>(m_most) - node.gpus.size();
-        line.push_back({std::string(missing * static_cast<std::size_t>(gpu_width(m_form)) + k_gap, ' '),
-                        {}});
+        line.push_back(
+            {std::string(missing * static_cast<std::size_t>(gpu_width(m_form)) + k_gap, ' '), {}});
     }
 
     static void add_letter(Line& line, const Gpu& gpu)
@@ -200,16 +204,18 @@ private:
     /// In the user's own: the run's number, the use and the memory. In those of others their name.
     void add_cell(Line& line, const Gpu& gpu) const
     {
-        const Holder* holder = gpu.holder < 0 || gpu.holder >= static_cast<int>(m_picture.holders.size())
-                                   ? nullptr
-                                   : &m_picture.holders[static_cast<std::size_t>(gpu.holder)];
+        const Holder* holder =
+            gpu.holder < 0 || gpu.holder >= static_cast<int>(m_picture.holders.size())
+                ? nullptr
+                : &m_picture.holders[static_cast<std::size_t>(gpu.holder)];
         const Style style = style_of(gpu.state);
         const auto padded = [](const std::string& text, int width) {
             const std::string shown = clipped(sanitised(text), static_cast<std::size_t>(width));
             return shown + std::string(static_cast<std::size_t>(width) - cells(shown), ' ');
         };
         if (gpu.state == Gpu::State::mine) {
-            line.push_back({padded(holder == nullptr ? "mine" : holder->id, m_cell - m_levels), style});
+            line.push_back(
+                {padded(holder == nullptr ? "mine" : holder->id, m_cell - m_levels), style});
             for (const auto& share : {gpu.busy, gpu.memory}) {
                 if (m_levels == 0) {
                     break;
@@ -273,16 +279,16 @@ std::string about_selected(const Model& model)
     const Holder* const holder = holder_of(model, at.gpu);
     std::string text = sanitised(at.node->name) + ": ";
     if (holder == nullptr) {
-        return text + (gpu.state == Gpu::State::free       ? "free"
-                       : gpu.state == Gpu::State::reserved ? "not held, but reserved or without a free core"
-                       : gpu.state == Gpu::State::down     ? "the node accepts no jobs"
-                       : gpu.state == Gpu::State::unknown  ? "state unknown"
-                       : gpu.state == Gpu::State::mine     ? "held by a job of yours"
-                                                           : "held by another user's job");
+        return text + (gpu.state == Gpu::State::free ? "free"
+                       : gpu.state == Gpu::State::reserved
+                           ? "not held, but reserved or without a free core"
+                       : gpu.state == Gpu::State::down    ? "the node accepts no jobs"
+                       : gpu.state == Gpu::State::unknown ? "state unknown"
+                       : gpu.state == Gpu::State::mine    ? "held by a job of yours"
+                                                          : "held by another user's job");
     }
-    text += holder->mine
-                ? fmt::format("run {} ({})", sanitised(holder->id), sanitised(holder->who))
-                : fmt::format("{}, job {}", sanitised(holder->who), sanitised(holder->id));
+    text += holder->mine ? fmt::format("run {} ({})", sanitised(holder->id), sanitised(holder->who))
+                         : fmt::format("{}, job {}", sanitised(holder->who), sanitised(holder->id));
     if (holder->since) {
         text += fmt::format(", since {}", clock_text(*holder->since, model.now));
     }
@@ -304,15 +310,19 @@ Line legend(Form form, const Model& model)
         return {};
     }
     Line line;
-    for (const auto& [state, name] :
-         {std::pair{Gpu::State::mine, "mine"}, {Gpu::State::others, "others'"},
-          {Gpu::State::free, "free"}, {Gpu::State::reserved, "blocked"}, {Gpu::State::down, "down"}}) {
+    for (const auto& [state, name] : {std::pair{Gpu::State::mine, "mine"},
+                                      {Gpu::State::others, "others'"},
+                                      {Gpu::State::free, "free"},
+                                      {Gpu::State::reserved, "blocked"},
+                                      {Gpu::State::down, "down"}}) {
         const bool used = std::any_of(
-            model.picture.gpus.begin(), model.picture.gpus.end(), [state = state](const GpuModel& group) {
-                return std::any_of(group.nodes.begin(), group.nodes.end(), [state](const GpuNode& node) {
-                    return std::any_of(node.gpus.begin(), node.gpus.end(),
-                                       [state](const Gpu& gpu) { return gpu.state == state; });
-                });
+            model.picture.gpus.begin(), model.picture.gpus.end(),
+            [state = state](const GpuModel& group) {
+                return std::any_of(
+                    group.nodes.begin(), group.nodes.end(), [state](const GpuNode& node) {
+                        return std::any_of(node.gpus.begin(), node.gpus.end(),
+                                           [state](const Gpu& gpu) { return gpu.state == state; });
+                    });
             });
         if (used) {
             line.push_back({fmt::format("{} {}  ", letter(state), name), style_of(state)});
@@ -333,7 +343,8 @@ Line title(const Model& model)
         free += group.free.value_or(0);
         total += group.total;
     }
-    return {{fmt::format("1 GPUs: {} of {} free", known ? std::to_string(free) : "?", total), bold()}};
+    return {
+        {fmt::format("1 GPUs: {} of {} free", known ? std::to_string(free) : "?", total), bold()}};
 }
 
 std::vector<Spot> spots_of(const Model& model, const Rect& panel)
@@ -357,17 +368,18 @@ void draw_gpus(Canvas& canvas, const Rect& panel, const Model& model)
     const bool focused = model.focus == Panel::gpus;
     if (model.picture.gpus.empty()) {
         draw_frame(canvas, panel, {{"1 GPUs", bold()}}, {}, focused, model.theme);
-        const char* const text = !model.has_picture || !model.picture.slurm_at
-                                     ? "asking Slurm"
-                                     : "this cluster has no GPUs that Slurm knows: no node has Gres=gpu";
+        const char* const text =
+            !model.has_picture || !model.picture.slurm_at
+                ? "asking Slurm"
+                : "this cluster has no GPUs that Slurm knows: no node has Gres=gpu";
         canvas.put(area.top, area.left, Line{{text, dim()}}, area.width);
         return;
     }
     const GpuText text(model, area.width, area.height);
     std::vector<Spot> spots;
     const std::vector<Line> lines = text.lines(spots);
-    const Line bottom = focused && !spots.empty() ? Line{{about_selected(model), {}}}
-                                                  : legend(text.form(), model);
+    const Line bottom =
+        focused && !spots.empty() ? Line{{about_selected(model), {}}} : legend(text.form(), model);
     draw_frame(canvas, panel, title(model), bottom, focused, model.theme);
     const int shown = std::min(area.height, static_cast<int>(lines.size()));
     for (int i = 0; i < shown; ++i) {
@@ -375,7 +387,8 @@ void draw_gpus(Canvas& canvas, const Rect& panel, const Model& model)
     }
     if (static_cast<int>(lines.size()) > shown && shown > 0) {
         canvas.put(area.bottom(), area.left,
-                   Line{{fmt::format("{} more models: gpuq free", lines.size() - static_cast<std::size_t>(shown) + 1),
+                   Line{{fmt::format("{} more models: gpuq free",
+                                     lines.size() - static_cast<std::size_t>(shown) + 1),
                          dim()},
                         {std::string(static_cast<std::size_t>(area.width), ' '), {}}},
                    area.width);

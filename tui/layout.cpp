@@ -21,7 +21,7 @@ constexpr int k_least_panel = 3;
 /// Header of the list.
 constexpr int k_header = 1;
 constexpr int k_least_run = 9;
-/// What to type, in an empty list.
+/// Advice for an empty list.
 constexpr int k_rows_of_advice = 6;
 
 int height_of_gpus(const Model& model, int width, int most)
@@ -55,7 +55,7 @@ Areas areas_of(const Model& model)
                                       : areas.run) = all;
         return areas;
     }
-    // Independent of the focus: a click must not move what is clicked on.
+    // Independent of the focus: a click must not move its target.
     const int most_gpus = all.height / 4 + 1;
     if (columns >= k_columns_for_two) {
         const int left = columns / 2;
@@ -67,7 +67,7 @@ Areas areas_of(const Model& model)
     }
     const int gpus = height_of_gpus(model, columns, most_gpus);
     const int rest = all.height - gpus;
-    // The list has half of the rest, and what the run does not need.
+    // The list has half of the rest, and the rows that the run does not need.
     const int most_runs = std::max(rest / 2, rest - 2 * k_least_run);
     const int runs = std::clamp(wanted_for_runs(model), k_least_panel + k_header,
                                 std::max(most_runs, k_least_panel + k_header));
@@ -132,9 +132,9 @@ void draw_frame(Canvas& canvas, const Rect& panel, const Line& title, const Line
         if (room > 2 && !text->empty()) {
             const std::string whole = text_of(*text);
             const bool fits = static_cast<int>(cells(whole)) <= room - 2;
-            const Line shown =
-                fits ? *text
-                     : Line{{clipped(whole, static_cast<std::size_t>(room - 2)), text->front().style}};
+            const Line shown = fits ? *text
+                                    : Line{{clipped(whole, static_cast<std::size_t>(room - 2)),
+                                            text->front().style}};
             int at = canvas.put(row, panel.left + 2, " ", {});
             at = canvas.put(row, at, shown, room - 2);
             canvas.put(row, at, " ", {});

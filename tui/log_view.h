@@ -16,7 +16,7 @@ void draw_log(Canvas& canvas, const Rect& area, const OpenedLog& log, std::strin
 void scroll_log(OpenedLog& log, const Rect& area, int rows);
 /// Shows the beginning.
 void show_begin(OpenedLog& log);
-/// Stops following, and keeps what is shown.
+/// Stops following, and keeps the lines shown.
 void hold(OpenedLog& log, const Rect& area);
 
 /// Goes to the next line that `matches`; while following the end, to the newest one. False if there

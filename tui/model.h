@@ -81,10 +81,10 @@ struct Tried {
     std::string typed;
     Done done;
 };
-/// What the last word of `typed` may become.
+/// Continuations of the last word of `typed`.
 struct Completed {
     std::string typed;
-    std::vector<std::string> words;
+    std::vector<std::string> proposals;
 };
 using Message = std::variant<Key, Mouse, Resized, Tick, PictureRead, DetailRead, ComparisonRead,
                              LogBytes, Done, Tried, Completed>;
@@ -162,10 +162,10 @@ struct Prompt {
     enum class Purpose { search, filter, extend, exempt, start, again, command };
     Purpose purpose = Purpose::search;
     std::string label, typed;
-    std::string key_of_run;         ///< the run for `extend` and `exempt`
-    Done answer;                    ///< description of the run that would be started; empty: unknown
-    std::size_t cursor = 0;         ///< the byte of `typed` before which characters are inserted
-    std::vector<std::string> words; ///< proposed by completion
+    std::string key_of_run; ///< the run for `extend` and `exempt`
+    Done answer;            ///< description of the run that would be started; empty: unknown
+    std::size_t cursor = 0; ///< the byte of `typed` before which characters are inserted
+    std::vector<std::string> proposals; ///< proposed by completion
 };
 
 /// A message shown for a while.
@@ -186,7 +186,7 @@ struct ListView {
     std::string filter; ///< text contained in the lines of the runs shown
     SortBy sort = SortBy::newest;
     bool reversed = false;
-    bool grouped = false;          ///< by name, without a number at its end
+    bool grouped = false; ///< by name, without a number at its end
     bool hides_ended = false;
     std::size_t first_row = 0;
 };
@@ -205,7 +205,7 @@ struct Model {
     std::set<std::string> marks;
     std::size_t gpu = 0; ///< selected GPU: its number among all of the picture
     Panel focus = Panel::runs;
-    bool full = false;              ///< the focused panel has the whole screen
+    bool full = false;             ///< the focused panel has the whole screen
     Tab tab_in_panel = Tab::facts; ///< the tab before it had the whole screen
     Tab tab = Tab::facts;
     int scroll = 0; ///< first row shown of the tab, unless it is the log

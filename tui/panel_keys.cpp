@@ -248,9 +248,7 @@ unsigned where(const Model& model)
     case Panel::run:
         break;
     }
-    return model.tab == Tab::log      ? k_in_log
-           : model.tab == Tab::curves ? k_in_curves
-                                      : k_in_text;
+    return model.tab == Tab::log ? k_in_log : model.tab == Tab::curves ? k_in_curves : k_in_text;
 }
 
 std::optional<int> step_of(const Key& key, const Model& model)
@@ -405,8 +403,10 @@ void on_comparison_key(Change change, const Key& key)
         model.curve = static_cast<std::size_t>(
             std::clamp(static_cast<int>(model.curve) + by, 0, std::max(metrics - 1, 0)));
     } else if (const auto by = step_of(key, model)) {
-        model.scroll =
-            std::clamp(model.scroll + *by, 0, std::max(static_cast<int>(lines_of_comparison(compared, model.size.columns).size()) - 1, 0));
+        model.scroll = std::clamp(
+            model.scroll + *by, 0,
+            std::max(static_cast<int>(lines_of_comparison(compared, model.size.columns).size()) - 1,
+                     0));
     }
 }
 

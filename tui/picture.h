@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// What `gpuq top` shows, as values. Texts need not be sanitised: the view does that.
+/// The content of `gpuq top` as values. Texts need not be sanitised: the view does that.
 namespace gpuq::tui {
 
 // GPUs.
@@ -101,7 +101,15 @@ struct GpuUse {
 
 /// A period or a moment of a run's life.
 struct Event {
-    enum class Kind : std::uint8_t { waiting, running, checkpoint, notice, idle, credentials, ended };
+    enum class Kind : std::uint8_t {
+        waiting,
+        running,
+        checkpoint,
+        notice,
+        idle,
+        credentials,
+        ended
+    };
     Kind kind = Kind::notice;
     Time from;
     std::optional<Time> until; ///< of a period; unset: a moment
@@ -121,8 +129,8 @@ struct Detail {
 
 /// Several runs side by side.
 struct Comparison {
-    std::vector<std::string> keys;  ///< the runs, in their order
-    std::vector<std::string> names; ///< `4711 (train)`
+    std::vector<std::string> keys;     ///< the runs, in their order
+    std::vector<std::string> names;    ///< `4711 (train)`
     std::vector<report::Table> tables; ///< their states, settings that differ, values
     struct Metric {
         std::string title;

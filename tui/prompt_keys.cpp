@@ -3,9 +3,9 @@
 
 #include "core/split_arguments.h"
 #include "term/sanitise.h"
+#include "tui/layout.h"
 #include "tui/log_view.h"
 #include "tui/runs_panel.h"
-#include "tui/layout.h"
 #include "tui/typed_line.h"
 
 #include <fmt/format.h>
@@ -18,11 +18,11 @@ namespace gpuq::tui {
 namespace {
 
 constexpr char32_t k_tab = 9;
-constexpr std::size_t k_most_words = 60;
+constexpr std::size_t k_most_proposals = 60;
 
 using Strings = std::vector<std::string>;
 
-/// The beginning of the command that a prompt completes: what its label shows.
+/// The beginning of the command that a prompt completes, as in its label.
 std::optional<Strings> command_of(const Prompt& prompt)
 {
     switch (prompt.purpose) {
@@ -76,11 +76,12 @@ void complete(Change change, const Prompt& prompt)
     change.add(Complete{prompt.typed, std::move(all)});
 }
 
-std::string common_beginning(const Strings& words)
+std::string common_beginning(const Strings& proposals)
 {
-    std::string common = words.front();
-    for (const std::string& word : words) {
-        const auto end = std::mismatch(common.begin(), common.end(), word.begin(), word.end()).first;
+    std::string common = proposals.front();
+    for (const std::string& proposal : proposals) {
+        const auto end =
+            std::mismatch(common.begin(), common.end(), proposal.begin(), proposal.end()).first;
         common.erase(end, common.end());
     }
     return common;
@@ -89,7 +90,7 @@ std::string common_beginning(const Strings& words)
 /// Commands that neither ask nor show a screen: their output is a message.
 bool is_quick(const std::string& verb)
 {
-    constexpr std::array<std::string_view, 6> k_quick = {"stop", "extend", "save",
+    constexpr std::array<std::string_view, 6> k_quick = {"stop",   "extend", "save",
                                                          "exempt", "resume", "free"};
     return std::find(k_quick.begin(), k_quick.end(), verb) != k_quick.end();
 }
@@ -100,9 +101,9 @@ Command typed_command(Strings arguments)
         arguments.erase(arguments.begin());
     }
     Command command{std::move(arguments)};
-    const bool is_detached =
-        !command.arguments.empty() && command.arguments.front() == "run" &&
-        std::find(command.arguments.begin(), command.arguments.end(), "--detach") != command.arguments.end();
+    const bool is_detached = !command.arguments.empty() && command.arguments.front() == "run" &&
+                             std::find(command.arguments.begin(), command.arguments.end(),
+                                       "--detach") != command.arguments.end();
     command.on_terminal =
         command.arguments.empty() || !(is_detached || is_quick(command.arguments.front()));
     command.pauses = command.on_terminal;
@@ -179,7 +180,7 @@ void on_prompt_key(Change change, const Key& key)
 {
     Model& model = change.model;
     Prompt& prompt = *model.prompt;
-    prompt.words.clear();
+    prompt.proposals.clear();
     if (key.special == Special::escape) {
         if (prompt.purpose == Prompt::Purpose::filter) {
             model.list.filter.clear();
@@ -207,14 +208,14 @@ void on_prompt_key(Change change, const Key& key)
 void on_completed(Change change, const Completed& completed)
 {
     if (!change.model.prompt || change.model.prompt->typed != completed.typed ||
-        completed.words.empty()) {
+        completed.proposals.empty()) {
         return;
     }
     Prompt& prompt = *change.model.prompt;
     const std::size_t begin = prompt.typed.find_last_of(' ') + 1; // 0 without a blank
     const std::string word = prompt.typed.substr(begin);
-    std::string longer = common_beginning(completed.words);
-    if (completed.words.size() == 1 && !longer.ends_with('/')) {
+    std::string longer = common_beginning(completed.proposals);
+    if (completed.proposals.size() == 1 && !longer.ends_with('/')) {
         longer += ' ';
     }
     if (longer.size() > word.size()) {
@@ -224,9 +225,9 @@ void on_completed(Change change, const Completed& completed)
             try_out(change, prompt);
         }
     }
-    if (completed.words.size() > 1) {
-        prompt.words = completed.words;
-        prompt.words.resize(std::min(prompt.words.size(), k_most_words));
+    if (completed.proposals.size() > 1) {
+        prompt.proposals = completed.proposals;
+        prompt.proposals.resize(std::min(prompt.proposals.size(), k_most_proposals));
     }
 }
 

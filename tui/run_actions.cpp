@@ -44,10 +44,10 @@ std::vector<const RunRow*> chosen(const Model& model, const May& may)
 void ask(Change change, std::string_view verb, std::vector<std::string> arguments,
          const std::vector<const RunRow*>& runs)
 {
-    std::string text =
-        runs.size() == 1
-            ? fmt::format("{} {} {}?", verb, runs.front()->plain ? "job" : "run", title_of(*runs.front()))
-            : fmt::format("{} {} runs:", verb, runs.size());
+    std::string text = runs.size() == 1
+                           ? fmt::format("{} {} {}?", verb, runs.front()->plain ? "job" : "run",
+                                         title_of(*runs.front()))
+                           : fmt::format("{} {} runs:", verb, runs.size());
     for (const RunRow* const run : runs) {
         arguments.push_back(run->key);
         if (runs.size() > 1) {
@@ -69,7 +69,8 @@ void stop(Change change)
 
 void save_and_stop(Change change)
 {
-    const auto runs = chosen(change.model, [](const RunRow& run) { return run.active && run.saves; });
+    const auto runs =
+        chosen(change.model, [](const RunRow& run) { return run.active && run.saves; });
     if (!runs.empty()) {
         return ask(change, "save and stop", {"stop", "--checkpoint"}, runs);
     }
@@ -121,8 +122,8 @@ void again(Change change, const RunRow& run)
     if (run.again.empty()) {
         return refuse(change, run, "can't be started again from here");
     }
-    begin_prompt(change, Prompt::Purpose::again, fmt::format("gpuq again --detach --program {} ", run.id),
-                 run.again, run.key);
+    begin_prompt(change, Prompt::Purpose::again,
+                 fmt::format("gpuq again --detach --program {} ", run.id), run.again, run.key);
 }
 
 /// Asks for a text about an active run.
@@ -149,10 +150,11 @@ bool on_action_key(Change change, const Key& key)
     }
     const RunRow run = *selected;
     if (run.plain && needs_supervisor(key.character)) {
-        change.report(fmt::format("job {} is a plain Slurm job, and this key is for runs of gpuq; v "
-                                  "shows the job, x stops it",
-                                  run.id),
-                      true);
+        change.report(
+            fmt::format("job {} is a plain Slurm job, and this key is for runs of gpuq; v "
+                        "shows the job, x stops it",
+                        run.id),
+            true);
         return true;
     }
     switch (key.character) {
@@ -183,7 +185,8 @@ bool on_action_key(Change change, const Key& key)
         save(change, run);
         return true;
     case U'e':
-        ask_about(change, run, Prompt::Purpose::extend, fmt::format("more time for run {}: ", run.id));
+        ask_about(change, run, Prompt::Purpose::extend,
+                  fmt::format("more time for run {}: ", run.id));
         return true;
     case U'i':
         ask_about(change, run, Prompt::Purpose::exempt,

@@ -47,8 +47,9 @@ std::vector<Line> fact_lines(const Model& model, const RunRow& run, int columns)
     std::vector<Line> lines;
     if (run.part && run.active) {
         const int width = std::min(k_bar, columns / 2);
-        lines.push_back({{bar(*run.part, width, model.theme), coloured(k_green)},
-                         {fmt::format(" {:.0f} % of its time", 100 * std::clamp(*run.part, 0.0, 1.0)), {}}});
+        lines.push_back(
+            {{bar(*run.part, width, model.theme), coloured(k_green)},
+             {fmt::format(" {:.0f} % of its time", 100 * std::clamp(*run.part, 0.0, 1.0)), {}}});
     }
     for (const std::string& fact : facts_of(model, run)) {
         for (std::string& part : broken(fact, static_cast<std::size_t>(std::max(columns, 1)))) {
@@ -109,7 +110,8 @@ void draw_facts(Canvas& canvas, const Rect& area, const Model& model, const RunR
     const std::vector<Line> lines = fact_lines(model, run, area.width);
     const int count = static_cast<int>(lines.size());
     if (model.scroll > 0) {
-        return draw_lines(canvas, area, lines, std::min(model.scroll, std::max(count - area.height, 0)));
+        return draw_lines(canvas, area, lines,
+                          std::min(model.scroll, std::max(count - area.height, 0)));
     }
     const int curves = rows_for_small_curves(model, area);
     const int room = std::min(area.height, std::max(k_least_facts, area.height - curves));
@@ -118,9 +120,11 @@ void draw_facts(Canvas& canvas, const Rect& area, const Model& model, const RunR
     draw_lines(canvas, {area.top, area.left, shown, area.width}, lines, 0);
     int row = area.top + shown;
     if (is_cut && room > 0) {
-        canvas.put(row++, area.left,
-                   Line{{fmt::format("+{} lines: v shows all, a taller terminal more", count - shown), dim()}},
-                   area.width);
+        canvas.put(
+            row++, area.left,
+            Line{{fmt::format("+{} lines: v shows all, a taller terminal more", count - shown),
+                  dim()}},
+            area.width);
     }
     if (const Detail* const detail = selected_detail(model)) {
         draw_small_curves(canvas, {row, area.left, area.bottom() - row + 1, area.width},
@@ -133,8 +137,8 @@ void draw_facts(Canvas& canvas, const Rect& area, const Model& model, const RunR
 /// A tag without the part that names the data set: `val/loss` and `train_loss` become `loss`.
 std::string without_data_set(std::string_view tag)
 {
-    constexpr std::array<std::string_view, 9> k_sets = {"train", "training", "val", "valid", "validation",
-                                                        "eval",  "test",     "dev", "tr"};
+    constexpr std::array<std::string_view, 9> k_sets = {
+        "train", "training", "val", "valid", "validation", "eval", "test", "dev", "tr"};
     std::string rest;
     std::size_t at = 0;
     while (at < tag.size()) {
@@ -152,8 +156,9 @@ std::string without_data_set(std::string_view tag)
     return rest.empty() ? std::string(tag) : rest;
 }
 
-std::vector<Plotted> plotted(const std::vector<Curve>& curves, const std::vector<std::size_t>& chart,
-                             std::size_t first, const Theme& theme)
+std::vector<Plotted> plotted(const std::vector<Curve>& curves,
+                             const std::vector<std::size_t>& chart, std::size_t first,
+                             const Theme& theme)
 {
     std::vector<Plotted> all;
     for (std::size_t i = 0; i < chart.size(); ++i) {
@@ -167,21 +172,22 @@ void draw_curves(Canvas& canvas, const Rect& area, const Model& model)
 {
     const Detail* const detail = selected_detail(model);
     if (detail == nullptr || detail->curves.empty()) {
-        const char* const text = detail == nullptr
-                                     ? k_reading
-                                     : "no curves yet: gpuq reads them from the output (loss 0.31), "
-                                       "TensorBoard's event files, metrics.csv and trainer_state.json";
+        const char* const text =
+            detail == nullptr ? k_reading
+                              : "no curves yet: gpuq reads them from the output (loss 0.31), "
+                                "TensorBoard's event files, metrics.csv and trainer_state.json";
         const auto lines = broken(text, static_cast<std::size_t>(std::max(area.width, 1)));
         for (std::size_t i = 0; i < lines.size(); ++i) {
-            canvas.put(area.top + static_cast<int>(i), area.left, Line{{lines[i], dim()}}, area.width);
+            canvas.put(area.top + static_cast<int>(i), area.left, Line{{lines[i], dim()}},
+                       area.width);
         }
         return;
     }
     const auto charts = charts_of(detail->curves);
     const std::size_t selected = std::min(model.curve, charts.size() - 1);
     if (model.single || area.height < 2 * k_least_chart_rows) {
-        draw_chart(canvas, area, plotted(detail->curves, charts[selected], 0, model.theme), model.chart,
-                   model.theme);
+        draw_chart(canvas, area, plotted(detail->curves, charts[selected], 0, model.theme),
+                   model.chart, model.theme);
         return;
     }
     const int count = static_cast<int>(charts.size());
@@ -193,8 +199,8 @@ void draw_curves(Canvas& canvas, const Rect& area, const Model& model)
         const auto number = static_cast<std::size_t>(first + i);
         const Rect one{area.top + i / beside * height, area.left + i % beside * width, height - 1,
                        width - 2};
-        draw_chart(canvas, one, plotted(detail->curves, charts[number], 0, model.theme), model.chart,
-                   model.theme);
+        draw_chart(canvas, one, plotted(detail->curves, charts[number], 0, model.theme),
+                   model.chart, model.theme);
         if (number == selected && model.focus == Panel::run) {
             canvas.tint(one.top, one.left, one.width, marked());
         }
@@ -222,7 +228,8 @@ std::vector<Line> gpu_use_lines(const Model& model, int columns)
         const std::string shown = sanitised(gpu.name);
         Line line{{shown + std::string(name - cells(shown) + 2, ' '), bold()}};
         for (const auto& share : {gpu.busy, gpu.memory}) {
-            line.push_back({share ? bar(*share, width, model.theme) : std::string(static_cast<std::size_t>(width), '?'),
+            line.push_back({share ? bar(*share, width, model.theme)
+                                  : std::string(static_cast<std::size_t>(width), '?'),
                             share ? heat(*share, model.theme) : dim()});
             line.push_back({"  ", {}});
         }
@@ -247,7 +254,8 @@ void draw_gpu_uses(Canvas& canvas, const Rect& area, const Model& model)
             of_machine.push_back(curve);
         }
     }
-    draw_small_curves(canvas, {area.top + shown + 1, area.left, area.height - shown - 1, area.width},
+    draw_small_curves(canvas,
+                      {area.top + shown + 1, area.left, area.height - shown - 1, area.width},
                       of_machine, model.theme);
 }
 
@@ -275,7 +283,8 @@ std::vector<Lane> lanes()
 
 const Lane& lane_of(const std::vector<Lane>& all, Event::Kind kind)
 {
-    return *std::find_if(all.begin(), all.end(), [&](const Lane& lane) { return lane.kind == kind; });
+    return *std::find_if(all.begin(), all.end(),
+                         [&](const Lane& lane) { return lane.kind == kind; });
 }
 
 /// The bars of a timeline on one axis, and below it the events.
@@ -309,7 +318,8 @@ std::vector<Line> timeline_lines(const Model& model, int columns)
         for (const Event& event : events) {
             if (event.kind == lane.kind) {
                 any = true;
-                for (int at = place(event.from); at <= place(event.until.value_or(event.from)); ++at) {
+                for (int at = place(event.from); at <= place(event.until.value_or(event.from));
+                     ++at) {
                     filled[static_cast<std::size_t>(at)] = true;
                 }
             }
@@ -321,7 +331,8 @@ std::vector<Line> timeline_lines(const Model& model, int columns)
         for (const bool one : filled) {
             text += one ? (model.theme.ascii ? lane.ascii : lane.glyph) : " ";
         }
-        lines.push_back({{fmt::format("{:<{}}", lane.name, k_lane_label), dim()}, {text, lane.style}});
+        lines.push_back(
+            {{fmt::format("{:<{}}", lane.name, k_lane_label), dim()}, {text, lane.style}});
     }
     const std::string from = clock_text(begin, model.now), to = clock_text(end, model.now);
     const int gap = std::max(width - static_cast<int>(from.size() + to.size()), 1);
@@ -336,9 +347,10 @@ std::vector<Line> timeline_lines(const Model& model, int columns)
             const auto time = std::chrono::floor<std::chrono::seconds>(*event->until - event->from);
             text += fmt::format(" ({})", describe(std::max(time, std::chrono::seconds(0))));
         }
-        lines.push_back({{fmt::format("{} ", model.theme.ascii ? lane.ascii : lane.glyph), lane.style},
-                         {fmt::format("{:<20}", moment_text(event->from, model.now)), dim()},
-                         {clipped(text, static_cast<std::size_t>(std::max(columns - 22, 1))), {}}});
+        lines.push_back(
+            {{fmt::format("{} ", model.theme.ascii ? lane.ascii : lane.glyph), lane.style},
+             {fmt::format("{:<20}", moment_text(event->from, model.now)), dim()},
+             {clipped(text, static_cast<std::size_t>(std::max(columns - 22, 1))), {}}});
     }
     return lines;
 }
@@ -347,7 +359,8 @@ std::vector<Line> timeline_lines(const Model& model, int columns)
 
 std::string run_name(const RunRow& run)
 {
-    return fmt::format("{} {} ({})", run.plain ? "job" : "run", sanitised(run.id), sanitised(run.name));
+    return fmt::format("{} {} ({})", run.plain ? "job" : "run", sanitised(run.id),
+                       sanitised(run.name));
 }
 
 /// The names of the tabs with their columns in the upper edge of the panel.
@@ -387,7 +400,7 @@ std::vector<TabPlace> tab_places(const Model& model, const Rect& panel, Line* ti
     return places;
 }
 
-/// What is set for the charts.
+/// The settings of the charts.
 Line chart_state(const Model& model)
 {
     if (model.tab != Tab::curves) {
@@ -458,7 +471,8 @@ std::vector<std::vector<std::size_t>> charts_of(const std::vector<Curve>& curves
             charts.push_back({i});
             continue;
         }
-        const auto [place, is_new] = known.emplace(without_data_set(curves[i].title), charts.size());
+        const auto [place, is_new] =
+            known.emplace(without_data_set(curves[i].title), charts.size());
         if (is_new) {
             charts.push_back({i});
         } else {
@@ -557,7 +571,8 @@ void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
     const Rect inner = inside(area);
     if (!compared.trouble.empty() || compared.names.empty()) {
         canvas.put(inner.top, inner.left,
-                   Line{{compared.trouble.empty() ? k_reading : sanitised(compared.trouble), {}}}, inner.width);
+                   Line{{compared.trouble.empty() ? k_reading : sanitised(compared.trouble), {}}},
+                   inner.width);
         return;
     }
     const std::vector<Line> lines = lines_of_comparison(compared, inner.width);
@@ -573,11 +588,12 @@ void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
                                series_style(i, model.theme)});
             }
         }
-        draw_chart(canvas, {inner.top, inner.left, chart, inner.width}, all, model.chart, model.theme);
+        draw_chart(canvas, {inner.top, inner.left, chart, inner.width}, all, model.chart,
+                   model.theme);
     }
     const int first = inner.top + (compared.metrics.empty() ? 0 : chart);
-    draw_lines(canvas, {first, inner.left, inner.bottom() - first + 1, inner.width},
-               lines, model.scroll);
+    draw_lines(canvas, {first, inner.left, inner.bottom() - first + 1, inner.width}, lines,
+               model.scroll);
 }
 
 } // namespace gpuq::tui

@@ -86,7 +86,8 @@ std::optional<double> number_of(const Model& model, const RunRow& run)
     case SortBy::loss:
         return detail != nullptr ? detail->loss : std::nullopt;
     case SortBy::ends: {
-        const auto at = detail != nullptr && detail->finish && run.active ? detail->finish : run.ends;
+        const auto at =
+            detail != nullptr && detail->finish && run.active ? detail->finish : run.ends;
         return at ? std::optional(std::chrono::duration<double>(at->time_since_epoch()).count())
                   : std::nullopt;
     }
@@ -207,7 +208,8 @@ std::vector<Cell> cells_of(const Model& model, const RunRow& run)
     }
     const Curve* const use = first_curve(detail, false);
     const bool is_marked = model.marks.contains(run.key);
-    return {Cell((is_marked ? theme.ascii ? "*" : "●" : " ") + std::string(glyph(run.mark, theme)), tone),
+    return {Cell((is_marked ? theme.ascii ? "*" : "●" : " ") + std::string(glyph(run.mark, theme)),
+                 tone),
             run.id,
             run.name,
             Cell(run.state, tone),
@@ -234,10 +236,10 @@ Line title(const Model& model, std::size_t lines, std::size_t first, std::size_t
     const ListView& list = model.list;
     const std::size_t all = model.picture.runs.size();
     std::string text = "2 Runs";
-    text += list.filter.empty()     ? ""
-            : model.shown.empty()   ? ""
-                                    : fmt::format(": {} of {} with '{}'; Esc: all", model.shown.size(), all,
-                                                  sanitised(list.filter));
+    text += list.filter.empty()   ? ""
+            : model.shown.empty() ? ""
+                                  : fmt::format(": {} of {} with '{}'; Esc: all",
+                                                model.shown.size(), all, sanitised(list.filter));
     if (lines > height) {
         text += fmt::format("{}{}-{} of {}", list.filter.empty() ? ": " : ", ", first + 1,
                             std::min(first + height, lines), lines);
@@ -258,23 +260,26 @@ Line title(const Model& model, std::size_t lines, std::size_t first, std::size_t
     return {{text, bold()}};
 }
 
-/// For a list without runs: what to type.
+/// Advice for a list without runs.
 void draw_empty(Canvas& canvas, const Rect& area, const Model& model)
 {
     std::vector<Line> lines;
     if (!model.has_picture) {
         lines = {{{"reading your runs", dim()}}};
     } else if (!model.list.filter.empty()) {
-        lines = {{{fmt::format("no run has '{}' in its line; Esc: all", sanitised(model.list.filter)), {}}}};
+        lines = {
+            {{fmt::format("no run has '{}' in its line; Esc: all", sanitised(model.list.filter)),
+              {}}}};
     } else if (!model.picture.runs.empty()) {
         lines = {{{"all runs have ended; z shows them", {}}}};
     } else {
-        lines = {{{"no runs, and none ended within a day", {}}},
-                 {},
-                 {{"+                         ", bold()}, {"start one from here", {}}},
-                 {{"gpuq run -t 2h train.py   ", bold()}, {"start one in a shell", {}}},
-                 {{"gpuq top --all            ", bold()}, {"show all runs on disk", {}}},
-                 {{"man gpuq-tutorial         ", bold()}, {"a walk through gpuq in 20 minutes", {}}}};
+        lines = {
+            {{"no runs, and none ended within a day", {}}},
+            {},
+            {{"+                         ", bold()}, {"start one from here", {}}},
+            {{"gpuq run -t 2h train.py   ", bold()}, {"start one in a shell", {}}},
+            {{"gpuq top --all            ", bold()}, {"show all runs on disk", {}}},
+            {{"man gpuq-tutorial         ", bold()}, {"a walk through gpuq in 20 minutes", {}}}};
     }
     for (int i = 0; i < std::min(area.height, static_cast<int>(lines.size())); ++i) {
         canvas.put(area.top + i, area.left, lines[static_cast<std::size_t>(i)], area.width);
@@ -364,7 +369,8 @@ void draw_runs(Canvas& canvas, const Rect& panel, const Model& model)
     const std::size_t first = first_row_shown(model);
     const bool focused = model.focus == Panel::runs;
     if (is_framed) {
-        draw_frame(canvas, panel, title(model, lines.size(), first, height), {}, focused, model.theme);
+        draw_frame(canvas, panel, title(model, lines.size(), first, height), {}, focused,
+                   model.theme);
     }
     if (lines.empty()) {
         return draw_empty(canvas, area, model);

@@ -34,7 +34,7 @@ constexpr int k_escape_ms = 25;
 constexpr wint_t k_ctrl_z = 26;
 /// Two clicks within this time are a double click.
 constexpr int k_click_ms = 200;
-/// What ncurses' own end would write, for a process that dies of a signal.
+/// Sequences that ncurses' own end would write, for a process that dies of a signal.
 constexpr const char* k_mouse_off = "\x1b[?1006l\x1b[?1000l";
 /// The smallest numbers of colours of a terminal with a palette of 6 x 6 x 6 colours, and of one
 /// whose colours are 0xRRGGBB.
@@ -267,7 +267,8 @@ int Terminal::pair(const Style& style)
         return known->second;
     }
     const int number = static_cast<int>(m_pairs.size()) + 1;
-    if (number >= COLOR_PAIRS || ::init_extended_pair(number, colours.first, colours.second) != OK) {
+    if (number >= COLOR_PAIRS ||
+        ::init_extended_pair(number, colours.first, colours.second) != OK) {
         return 0;
     }
     m_pairs.emplace(colours, number);

@@ -13,7 +13,8 @@ constexpr std::array k_series = {0x4fc3f7U, 0xffb74dU, 0x81c784U, 0xf06292U,
                                  0xba68c8U, 0xfff176U, 0x4db6acU, 0xe57373U};
 constexpr std::array k_series_basic = {k_cyan, k_yellow, k_green, k_red, k_magenta, k_blue};
 /// From idle to full.
-constexpr std::array<std::uint32_t, 5> k_heat = {0x5b6c8aU, 0x3f9fb0U, 0x57b865U, 0xe0b040U, 0xe06040U};
+constexpr std::array<std::uint32_t, 5> k_heat = {0x5b6c8aU, 0x3f9fb0U, 0x57b865U, 0xe0b040U,
+                                                 0xe06040U};
 
 std::uint32_t channel(std::uint32_t colour, unsigned shift)
 {
@@ -168,7 +169,8 @@ std::string level(std::optional<double> share, const Theme& theme)
         return ascii_level(*share);
     }
     const auto step = static_cast<int>(std::clamp(*share, 0.0, 1.0) * k_levels.size());
-    return k_levels[static_cast<std::size_t>(std::min(step, static_cast<int>(k_levels.size()) - 1))];
+    return k_levels[static_cast<std::size_t>(
+        std::min(step, static_cast<int>(k_levels.size()) - 1))];
 }
 
 std::string bar(double share, int width, const Theme& theme)
@@ -193,7 +195,8 @@ std::string sparkline(const std::vector<Dot>& dots, std::size_t width, std::opti
     for (std::size_t i = 0; i < columns; ++i) {
         double sum = 0;
         int count = 0;
-        for (std::size_t at = i * dots.size() / columns; at < (i + 1) * dots.size() / columns; ++at) {
+        for (std::size_t at = i * dots.size() / columns; at < (i + 1) * dots.size() / columns;
+             ++at) {
             if (dots[at].value && std::isfinite(*dots[at].value)) {
                 sum += *dots[at].value;
                 ++count;

@@ -10,7 +10,7 @@
 /// Colours and characters by their meaning.
 namespace gpuq::tui {
 
-/// What the terminal can show.
+/// The terminal's abilities.
 struct Theme {
     bool ascii = false;     ///< only ASCII: the locale does not use UTF-8
     bool gradients = false; ///< colours besides the 16 of the terminal's own theme

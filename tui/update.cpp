@@ -26,15 +26,15 @@ constexpr std::size_t k_most_toasts = 4;
 /// Values kept of the curves of a run that is not selected: enough for the list.
 constexpr std::size_t k_thin = 64;
 
-/// Keeps of a run's details what the list shows.
+/// Keeps the part of a run's details that the list shows.
 void thin_out(Detail& detail)
 {
     detail.facts.clear();
     detail.events.clear();
     std::vector<Curve> kept;
     for (const bool of_training : {true, false}) {
-        const auto found = std::find_if(
-            detail.curves.begin(), detail.curves.end(), [&](const Curve& curve) {
+        const auto found =
+            std::find_if(detail.curves.begin(), detail.curves.end(), [&](const Curve& curve) {
                 return curve.of_training == of_training && (of_training || curve.unit == "%");
             });
         if (found == detail.curves.end()) {
@@ -219,8 +219,9 @@ private:
     {
         const int shown = rows_of_help(m_model.size.rows);
         const auto place = where(m_model);
-        const auto count = std::count_if(k_keys.begin(), k_keys.end(),
-                                         [&](const KeyRow& row) { return (row.where & place) != 0U; });
+        const auto count = std::count_if(k_keys.begin(), k_keys.end(), [&](const KeyRow& row) {
+            return (row.where & place) != 0U;
+        });
         m_model.help_row += shown;
         m_model.help = m_model.help_row < static_cast<int>(count) &&
                        key.special != Special::escape && key.character != U'q';
@@ -305,7 +306,7 @@ private:
                                        : on_run_key(change(), key);
     }
 
-    /// What follows from the other values: the list, the selection, the open log.
+    /// Values that follow from others: the list, the selection, the open log.
     void settle(const std::string& selected_before)
     {
         m_model.shown = listed_runs(m_model);
@@ -316,7 +317,8 @@ private:
             m_model.scroll = 0;
             m_model.curve = 0;
             m_model.chart = {};
-            if (const auto old = m_model.details.find(selected_before); old != m_model.details.end()) {
+            if (const auto old = m_model.details.find(selected_before);
+                old != m_model.details.end()) {
                 thin_out(old->second);
             }
         }

@@ -68,8 +68,8 @@ private:
         return fmt::format("Slurm {} ago", describe(std::max(seconds, std::chrono::seconds(0))));
     }
 
-    /// The cluster and what is free, or why that is not known; on the right the time and the age of
-    /// what is shown.
+    /// The cluster and its free GPUs, or why that is not known; on the right the time and the age
+    /// of what is shown.
     void draw_status()
     {
         const bool is_troubled = !picture().trouble.empty();
@@ -80,8 +80,9 @@ private:
         const int width = static_cast<int>(cells(right));
         const int begin = std::max(columns() - width, 0);
         const std::string cluster = sanitised(picture().cluster);
-        int column = m_canvas.put(0, 0, Line{{"gpuq ", bold()}, {cluster.empty() ? "" : cluster + "  ", dim()}},
-                                  columns());
+        int column = m_canvas.put(
+            0, 0, Line{{"gpuq ", bold()}, {cluster.empty() ? "" : cluster + "  ", dim()}},
+            columns());
         Style style = is_troubled ? coloured(k_red) : Style{};
         style.bold = true;
         const std::string text = sanitised(is_troubled ? picture().trouble : picture().answer);
@@ -113,9 +114,10 @@ private:
     void draw_tiny()
     {
         const RunRow* const run = selected_run(m_model);
-        const std::string selected =
-            run == nullptr || run->facts.empty() ? "" : fmt::format("{}: {}", run->id, run->facts.front());
-        const std::string answer = !m_model.has_picture         ? "asking Slurm"
+        const std::string selected = run == nullptr || run->facts.empty()
+                                         ? ""
+                                         : fmt::format("{}: {}", run->id, run->facts.front());
+        const std::string answer = !m_model.has_picture        ? "asking Slurm"
                                    : picture().trouble.empty() ? picture().answer
                                                                : picture().trouble;
         if (m_model.log) {
@@ -141,7 +143,8 @@ private:
             const int width = std::min(static_cast<int>(cells(text)), columns());
             Style style = style_of(toast.mark);
             style.reverse = true;
-            m_canvas.put(row++, columns() - width, clipped(text, static_cast<std::size_t>(width)), style);
+            m_canvas.put(row++, columns() - width, clipped(text, static_cast<std::size_t>(width)),
+                         style);
         }
     }
 
@@ -194,9 +197,9 @@ private:
         }
         if (m_model.prompt) {
             const Prompt& prompt = *m_model.prompt;
-            draw_message(prompt.words.empty()
+            draw_message(prompt.proposals.empty()
                              ? prompt.answer
-                             : Done{fmt::format("{}", fmt::join(prompt.words, "  ")), false},
+                             : Done{fmt::format("{}", fmt::join(prompt.proposals, "  ")), false},
                          row - 1);
             return draw_prompt(row);
         }

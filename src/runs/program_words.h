@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-/// What the words of a command line are, judged by their names alone: interpreters, launchers and
-/// scripts.
+/// The kinds of the words of a command line, judged by their names alone: interpreters, launchers
+/// and scripts.
 namespace gpuq {
 
 /// True for `python3` and `/opt/x/bin/python3.12`.

@@ -47,8 +47,12 @@ def test_a_person_sees_stops_and_starts_runs(person, tmux):
     tmux.wait_for("7 k80 in queue calibration")
     tmux.keys("Enter")
     tmux.wait_for("stdout of run")
-    seen = wait_for(lambda: [line for line in tmux.screen() if line.startswith("step ")], 10, "the log")
+    seen = wait_for(lambda: [line for line in tmux.screen() if "step " in line], 10, "the log")
     wait_for(lambda: seen[-1] not in tmux.screen(), 10, "the log to go on")
+    tmux.keys("]")
+    tmux.wait_for("no curves yet")
+    tmux.keys("]", "]", "]")
+    tmux.wait_for("the program started")
     tmux.keys("Escape", "x")
     tmux.wait_for(f"stop run {run.job} (train), 1 GPU, running for ")
     tmux.keys("n")
@@ -68,6 +72,45 @@ def test_a_person_sees_stops_and_starts_runs(person, tmux):
     assert newest["name"] == "a b"
     person.gpuq("logs", "-f", str(newest["job"]))
     assert person.gpuq("logs", str(newest["job"])).stdout == "quoted said\n"
+
+
+def test_runs_are_compared_started_again_and_stopped_together(person, tmux):
+    for rate in ("0.1", "0.3"):
+        start(person, f"try-{rate}", "sh", "-c", 'for i in 1 2 3; do echo "step $i loss: $1"; done; sleep 300', "try", rate)
+    tmux.start(person, "top")
+    tmux.wait_for("try-0.3")
+    tmux.keys("Space", "Space", "c")
+    tmux.wait_for("SETTING")
+    tmux.wait_for("loss 0.3")
+    tmux.keys("Escape", "x")
+    tmux.wait_for("stop 2 runs:")
+    tmux.keys("y")
+    wait_for(lambda: "\n".join(tmux.screen()).count(" stopped ") >= 2, 20, "both to end")
+    tmux.keys("Escape", "A")
+    tmux.wait_for("gpuq again --detach --program")
+    tmux.keys("C-u")
+    tmux.keys("-l", "--", "-J once-more -- true")
+    tmux.keys("Enter")
+    tmux.wait_for("once-more")
+    tmux.keys(":")
+    tmux.keys("-l", "--", "sto")
+    tmux.keys("Tab")
+    tmux.wait_for(":gpuq stop ")
+    tmux.keys("C-c")
+    tmux.wait_for("left with 0")
+
+
+def test_the_mouse(person, tmux):
+    for name in ("first", "second"):
+        start(person, name, *COUNTING)
+    tmux.start(person, "top")
+    tmux.wait_for("first")
+    row = next(number for number, line in enumerate(tmux.screen()) if " first " in line) + 1
+    tmux.keys("-l", "--", f"\x1b[<0;10;{row}M\x1b[<0;10;{row}m")
+    wait_for(lambda: any("3 run" in line and "(first)" in line for line in tmux.screen()), 20, "the selection")
+    tmux.keys("q")
+    tmux.wait_for("left with 0")
+    assert "[<" not in "\n".join(tmux.screen())
 
 
 def test_why_a_run_waits_and_its_place(cluster, person, tmux):
@@ -114,7 +157,7 @@ def test_a_silent_controller_is_said_and_nothing_is_lost(cluster, person, tmux):
     the_run(person)
     tmux.start(person, "top")
     tmux.wait_for("runs on n0")
-    tmux.wait_for("calibration,gpu")
+    tmux.wait_for("7 of 8 free")
     with cluster.stopped("slurmctld"):
         tmux.keys("r")
         tmux.keys("Enter")
@@ -159,7 +202,7 @@ def test_sizes_come_and_go(person, tmux):
     tmux.wait_for("runs on n0")
     for columns, rows in ((1, 1), (300, 100), (40, 10), (2, 50), (120, 1), (80, 24)):
         subprocess.run([*tmux.words, "resize-window", "-x", str(columns), "-y", str(rows)], check=True)
-    tmux.wait_for("Enter log")
+    tmux.wait_for("Enter open")
     tmux.wait_for("runs on n0")
     tmux.keys("q")
     tmux.wait_for("restored")

@@ -76,7 +76,8 @@ TEST(Curve, IsBrailleWhereTheTerminalHasIt)
 TEST(Ticks, AreRoundAndWithinTheRange)
 {
     EXPECT_THAT(ticks({0, 10}, 5), ElementsAre(0, 2, 4, 6, 8, 10));
-    EXPECT_THAT(ticks({0.13, 0.47}, 4), ElementsAre(testing::DoubleEq(0.2), testing::DoubleEq(0.3), testing::DoubleEq(0.4)));
+    EXPECT_THAT(ticks({0.13, 0.47}, 4), ElementsAre(testing::DoubleEq(0.2), testing::DoubleEq(0.3),
+                                                    testing::DoubleEq(0.4)));
     EXPECT_THAT(ticks({-1, 1}, 3), ElementsAre(-1, 0, 1));
     EXPECT_THAT(ticks({7, 7}, 4), ElementsAre(7));
     EXPECT_FALSE(std::signbit(ticks({-0.4, 5}, 3).front())) << "no -0";
@@ -117,7 +118,8 @@ TEST(Chart, ReadsTheValuesAtTheCursor)
     ChartView view;
     view.cursor = 0.5;
     const std::string text = charted(
-        {curve("loss", "", {4.0, 3.0, 2.0, 1.0, 0.0}), curve("acc", "", {0.0, 0.1, 0.2, 0.3, 0.4})}, view);
+        {curve("loss", "", {4.0, 3.0, 2.0, 1.0, 0.0}), curve("acc", "", {0.0, 0.1, 0.2, 0.3, 0.4})},
+        view);
     EXPECT_THAT(text, HasSubstr("step 2  * loss 2  * acc 0.2"));
     EXPECT_THAT(text, HasSubstr(":"));
 }
@@ -187,8 +189,8 @@ TEST(ChartsOf, TrainingAndValidationShareOne)
         curves.push_back(curve(tag, "", {1.0}));
     }
     curves.push_back({"GPUs busy", "%", {}, false});
-    EXPECT_THAT(charts_of(curves), ElementsAre(ElementsAre(0, 1, 3), ElementsAre(2, 4), ElementsAre(5),
-                                               ElementsAre(6)));
+    EXPECT_THAT(charts_of(curves), ElementsAre(ElementsAre(0, 1, 3), ElementsAre(2, 4),
+                                               ElementsAre(5), ElementsAre(6)));
 }
 
 } // namespace

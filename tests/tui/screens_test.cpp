@@ -61,7 +61,10 @@ Picture picture()
         row.held = "1 GPU";
         row.queue = "calibration";
         row.time = "47 min / 2 h";
-        row.state = i < 4 ? "running" : i == 4 ? "waiting: no GPU is free" : i == 5 ? "failed" : "done";
+        row.state = i < 4    ? "running"
+                    : i == 4 ? "waiting: no GPU is free"
+                    : i == 5 ? "failed"
+                             : "done";
         row.mark = i < 4    ? RunMark::running
                    : i == 4 ? RunMark::waiting
                    : i == 5 ? RunMark::failed
@@ -89,7 +92,8 @@ Detail detail(const std::string& key)
         const Time at = k_now - 400s + i * 2s;
         loss.dots.push_back({static_cast<double>(i), at, 4.0 / (1 + i * 0.1)});
         val.dots.push_back({static_cast<double>(i), at, 4.4 / (1 + i * 0.08)});
-        busy.dots.push_back({i * 2.0, at, i % 50 < 5 ? std::nullopt : std::optional(60.0 + i % 40)});
+        busy.dots.push_back(
+            {i * 2.0, at, i % 50 < 5 ? std::nullopt : std::optional(60.0 + i % 40)});
     }
     made.curves = {loss, busy, val};
     made.progress = 0.4;
@@ -123,10 +127,10 @@ struct Pane {
     const char* name;
     const char* keys;
 };
-constexpr Pane k_panes[] = {{"lists", ""},        {"gpus", "1"},      {"log", "\n"},
-                            {"curves", "\n]"},    {"uses", "\n]]"},   {"timeline", "3]"},
-                            {"compare", "  c"},   {"help", "?"},      {"question", "x"},
-                            {"prompt", "+"},      {"command", ":"},   {"filter", "/wait\n"}};
+constexpr Pane k_panes[] = {{"lists", ""},      {"gpus", "1"},    {"log", "\n"},
+                            {"curves", "\n]"},  {"uses", "\n]]"}, {"timeline", "3]"},
+                            {"compare", "  c"}, {"help", "?"},    {"question", "x"},
+                            {"prompt", "+"},    {"command", ":"}, {"filter", "/wait\n"}};
 constexpr Resized k_sizes[] = {{10, 40}, {24, 80}, {40, 120}, {60, 200}};
 
 std::string screen_of(const Pane& pane, Resized size)

@@ -349,8 +349,8 @@ TEST(Update, SaysThatALogHasMoreThanIsShown)
     update(m, LogBytes{"key0", Stream::out, "more\nand more\n", false, 0, ""});
     press(m, "g");
     EXPECT_THAT(log_rows(m), HasSubstr("stdout of run 100 (run0), the end of 48 kB; p: all\n"
-                                     "more above: p or gpuq logs 100 shows it\n"
-                                     "line 2\n"));
+                                       "more above: p or gpuq logs 100 shows it\n"
+                                       "line 2\n"));
     press(m, "j");
     EXPECT_THAT(log_rows(m), HasSubstr("p: all\nline 3\n"));
     press(m, "G");
@@ -738,9 +738,11 @@ TEST(Update, StartsARunAgainWithItsArgumentsToEdit)
     const auto tried = press(m, "A");
     EXPECT_THAT(screen(m), HasSubstr("gpuq again --detach --program 100 -- a.py --lr 1_"));
     EXPECT_EQ(std::get<Try>(tried[0]).arguments,
-              (Strings{"again", "--detach", "--dry-run", "--program", "key0", "--", "a.py", "--lr", "1"}));
+              (Strings{"again", "--detach", "--dry-run", "--program", "key0", "--", "a.py", "--lr",
+                       "1"}));
     EXPECT_EQ(commands(press(m, "e-3\n")),
-              (std::vector<Strings>{{"again", "--detach", "--program", "key0", "--", "a.py", "--lr", "1e-3"}}));
+              (std::vector<Strings>{
+                  {"again", "--detach", "--program", "key0", "--", "a.py", "--lr", "1e-3"}}));
 }
 
 TEST(Update, ExecutesATypedCommand)

@@ -58,9 +58,10 @@ Detail detail()
     made.progress = 0.5;
     made.loss = 0.5;
     made.gpus = {{"n0 GPU 0", "97 % busy", 0.97, 0.5}};
-    made.events = {{Event::Kind::waiting, Time(std::chrono::seconds(1'795'000'000)),
-                    Time(std::chrono::seconds(1'795'000'004)), "job 4700 waiting"},
-                   {Event::Kind::checkpoint, Time(std::chrono::seconds(1'795'000'009)), {}, "epoch-1.pt"}};
+    made.events = {
+        {Event::Kind::waiting, Time(std::chrono::seconds(1'795'000'000)),
+         Time(std::chrono::seconds(1'795'000'004)), "job 4700 waiting"},
+        {Event::Kind::checkpoint, Time(std::chrono::seconds(1'795'000'009)), {}, "epoch-1.pt"}};
     return made;
 }
 
@@ -174,7 +175,8 @@ TEST(View, TheSelectedRunIsAlwaysInView)
             Model m = model(rows, columns, 60);
             for (int i = 0; i < 60; ++i) {
                 m.selected = std::to_string(i);
-                ASSERT_THAT(text_of_view(m), HasSubstr(std::to_string(4700 + i))) << rows << 'x' << columns;
+                ASSERT_THAT(text_of_view(m), HasSubstr(std::to_string(4700 + i)))
+                    << rows << 'x' << columns;
             }
         }
     }
@@ -208,7 +210,7 @@ TEST(View, TheTabsOfARun)
     EXPECT_THAT(next(), HasSubstr("n0 GPU 0  #################."));
 }
 
-/// What fits decides: a cell per GPU, a letter per GPU, numbers.
+/// The space decides: a cell per GPU, a letter per GPU, numbers.
 TEST(View, DrawsGpusAsWellAsTheyFit)
 {
     Model m = model(24, 80, 1);
@@ -248,7 +250,8 @@ TEST(View, FitsEverySize)
         Model m = model(rows, columns, static_cast<int>(random() % 30));
         m.theme.ascii = random() % 2 == 0;
         m.theme.gradients = random() % 2 == 0;
-        for (const char32_t key : {U'1', U'x', U'?', U'/', U'3', U'e', U'l', U']', U']', U' ', U'c', U'b'}) {
+        for (const char32_t key :
+             {U'1', U'x', U'?', U'/', U'3', U'e', U'l', U']', U']', U' ', U'c', U'b'}) {
             if (random() % 3 == 0) {
                 update(m, Key{Special::none, key});
             }
@@ -266,8 +269,8 @@ TEST(View, HostileNamesReachNoTerminal)
     Model m = model(24, 80, 1);
     m.picture.runs[0].name = "\x1b]0;owned\a";
     m.picture.runs[0].facts = {"\x9b"
-                                "31m",
-                                "\u202e"};
+                               "31m",
+                               "\u202e"};
     m.picture.runs[0].state = m.picture.runs[0].gpus = "\x1b[2J";
     m.picture.gpus[0].name = m.picture.gpus[0].nodes[0].name = "\x1b[31m";
     m.picture.holders[0].id = m.picture.cluster = m.picture.answer = "\a\x9b";

@@ -5,7 +5,7 @@
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/client/plain_log.h"
-#include "cli/commands/word_completion.h"
+#include "cli/commands/completions.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/listed_runs.h"
@@ -120,9 +120,9 @@ public:
         for (const RunStatus& job : plain) {
             m_plain.emplace(run_id(job), job);
         }
-        m_words.clear();
+        m_run_ids.clear();
         for (const RunStatus& run : found.runs) {
-            m_words.push_back(run_id(run));
+            m_run_ids.push_back(run_id(run));
         }
         m_queues.clear();
         for (const Partition& queue : found.overview.queues) {
@@ -161,7 +161,8 @@ public:
         tui::Comparison refused;
         refused.keys = keys;
         if (keys.size() > Comparison::k_most_runs) {
-            refused.trouble = fmt::format("at most {} runs can be compared", Comparison::k_most_runs);
+            refused.trouble =
+                fmt::format("at most {} runs can be compared", Comparison::k_most_runs);
             return refused;
         }
         const Time now = m_clock.now();
@@ -266,18 +267,18 @@ public:
     }
 
     /// The words that the last argument of a command may become.
-    std::vector<std::string> words_for(const std::vector<std::string>& arguments)
+    std::vector<std::string> completions_of(const std::vector<std::string>& arguments)
     {
         std::vector<std::string> runs, queues;
         {
             const std::lock_guard lock(m_mutex);
-            runs = m_words;
+            runs = m_run_ids;
             queues = m_queues;
         }
-        return completed_words(arguments, {[&] { return runs; }, [&] { return queues; },
-                                           [](const std::string& beginning) {
-                                               return paths_beginning_with(beginning);
-                                           }});
+        return completions(arguments, {[&] { return runs; }, [&] { return queues; },
+                                       [](const std::string& beginning) {
+                                           return paths_beginning_with(beginning);
+                                       }});
     }
 
 private:
@@ -456,7 +457,7 @@ private:
     bool m_want_all;
     std::map<std::string, RunStatus> m_ended;     ///< for the thread of found()
     std::map<std::uint32_t, std::string> m_users; ///< the same
-    RecentSamples m_recent;                   ///< for the thread of detail()
+    RecentSamples m_recent;                       ///< for the thread of detail()
     Time m_began;
     std::optional<LogTail> m_tail;                                   ///< for the thread of read()
     std::optional<PlainTail> m_plain_tail;                           ///< the same
@@ -465,8 +466,8 @@ private:
     std::string m_cluster_name, m_trouble;
     Time m_changed{};
     std::vector<RunKey> m_lost;
-    std::map<std::string, RunStatus> m_plain;   ///< plain jobs, by the id shown
-    std::vector<std::string> m_words, m_queues; ///< runs and queues, for completion
+    std::map<std::string, RunStatus> m_plain;     ///< plain jobs, by the id shown
+    std::vector<std::string> m_run_ids, m_queues; ///< runs and queues, for completion
 };
 
 /// As in gpuq ls: nothing is cut if the output is not a terminal.
@@ -516,7 +517,7 @@ Result<int> top(Invocation& invocation)
     sources.command = [shown](const tui::Command& command) { return shown->command(command); };
     sources.try_out = [shown](const tui::Try& attempt) { return shown->try_out(attempt); };
     sources.complete = [shown](const std::vector<std::string>& arguments) {
-        return shown->words_for(arguments);
+        return shown->completions_of(arguments);
     };
     sources.compare = [shown](const std::vector<std::string>& keys) {
         return shown->compare(keys);

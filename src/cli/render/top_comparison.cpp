@@ -14,8 +14,9 @@ tui::Curve curve_of(const MetricOfRun& metric)
 {
     tui::Curve curve{metric.tag, "", {}, true};
     for (const telemetry::Point& point : metric.curve) {
-        curve.dots.push_back({static_cast<double>(point.step), point.at,
-                              std::isfinite(point.value) ? std::optional(point.value) : std::nullopt});
+        curve.dots.push_back(
+            {static_cast<double>(point.step), point.at,
+             std::isfinite(point.value) ? std::optional(point.value) : std::nullopt});
     }
     return curve;
 }

@@ -83,7 +83,8 @@ private:
     }
 
     /// At most `most` GPUs that the user or others hold by known jobs.
-    void add_held(tui::GpuNode& node, const NodeUse& use, const std::string& model, bool mine, int most)
+    void add_held(tui::GpuNode& node, const NodeUse& use, const std::string& model, bool mine,
+                  int most)
     {
         const auto known = m_holdings.find({use.name, model});
         if (known == m_holdings.end()) {
@@ -132,13 +133,14 @@ private:
     void measure(Gpu& gpu, JobId job, const std::string& node, std::size_t number) const
     {
         const auto run = m_runs.find(job.value);
-        const auto samples =
-            run == m_runs.end() ? m_found.newest.end() : m_found.newest.find(run->second->key.text());
+        const auto samples = run == m_runs.end() ? m_found.newest.end()
+                                                 : m_found.newest.find(run->second->key.text());
         if (samples == m_found.newest.end()) {
             return;
         }
         for (const NodeSample& sample : samples->second) {
-            if (sample.header.node == node && sample.newest && number < sample.newest->gpus.size()) {
+            if (sample.header.node == node && sample.newest &&
+                number < sample.newest->gpus.size()) {
                 gpu.busy = busy_share(sample.newest->gpus[number]);
                 gpu.memory = memory_share(sample.newest->gpus[number]);
             }
@@ -157,7 +159,8 @@ private:
 std::optional<double> busy_share(const GpuSample& gpu)
 {
     const Reading& busy = gpu[GpuMetric::busy];
-    return busy.known() ? std::optional(number(busy) / row(GpuMetric::busy).scale / 100) : std::nullopt;
+    return busy.known() ? std::optional(number(busy) / row(GpuMetric::busy).scale / 100)
+                        : std::nullopt;
 }
 
 std::optional<double> memory_share(const GpuSample& gpu)

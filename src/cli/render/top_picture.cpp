@@ -132,7 +132,7 @@ tui::RunMark mark_of(const RunStatus& status)
         return RunMark::ended;
     }
     const Cause cause = status.ending->cause;
-    return cause == Cause::stopped || cause == Cause::cancelled ? RunMark::ended
+    return cause == Cause::stopped || cause == Cause::cancelled     ? RunMark::ended
            : cause == Cause::finished && status.ending->status == 0 ? RunMark::done
                                                                     : RunMark::failed;
 }
@@ -290,8 +290,8 @@ tui::Curve cores_of(const std::vector<Sample>& samples)
         curve.dots.push_back({seconds_of(samples[i].at), samples[i].at, {}});
         if (time.count() > 0) {
             curve.dots.back().value = static_cast<double>(*samples[i].run[RunMetric::cpu].value() -
-                                                      *before.run[RunMetric::cpu].value()) /
-                                  time.count();
+                                                          *before.run[RunMetric::cpu].value()) /
+                                      time.count();
             known = true;
         }
     }
@@ -410,8 +410,8 @@ tui::Event::Kind kind_of(TimelineEntry::Kind kind)
 void add_events(tui::Detail& detail, const TopCloser& closer, Time now)
 {
     const Timeline timeline = timeline_of(
-        closer.run, closer.links,
-        [&](const Event& event) { return event_text(event, closer.run); }, now);
+        closer.run, closer.links, [&](const Event& event) { return event_text(event, closer.run); },
+        now);
     for (const TimelineEntry& entry : timeline.entries) {
         const bool is_ongoing = entry.extent == TimelineEntry::Extent::ongoing;
         detail.events.push_back({kind_of(entry.kind), entry.from,
@@ -423,10 +423,10 @@ void add_events(tui::Detail& detail, const TopCloser& closer, Time now)
 
 std::string top_answer(const Overview& overview, Time now)
 {
-    return !overview.at         ? ""
-           : overview.whole_at ? free_answer(free_in(overview), now)
-                               : free_answer(free_in(overview), now) +
-                                     "; other waiting jobs not known yet";
+    return !overview.at ? ""
+           : overview.whole_at
+               ? free_answer(free_in(overview), now)
+               : free_answer(free_in(overview), now) + "; other waiting jobs not known yet";
 }
 
 tui::Picture top_picture(const TopFound& found, Time now)

@@ -5,8 +5,8 @@
 #include "report/json.h"
 #include "runs/credentials.h"
 #include "runs/idle.h"
-#include "runs/insight/overview.h"
 #include "runs/insight/link_records.h"
+#include "runs/insight/overview.h"
 #include "runs/insight/samples.h"
 #include "runs/status.h"
 #include "tui/picture.h"
@@ -21,8 +21,8 @@ namespace gpuq::cli {
 
 struct TopFound {
     Overview overview;
-    std::vector<RunStatus> runs; ///< completed by the overview
-    std::string trouble;         ///< in addition to the overview's own
+    std::vector<RunStatus> runs;                     ///< completed by the overview
+    std::string trouble;                             ///< in addition to the overview's own
     std::map<std::uint32_t, std::string> users = {}; ///< names of those who hold GPUs
     /// By the text of a run's key.
     std::map<std::string, std::vector<NodeSample>> newest = {};
@@ -41,7 +41,7 @@ struct TopCloser {
     std::vector<Sample> samples; ///< for the last minutes
     IdleRecords idle;
     std::optional<CredentialRecords> credentials;
-    std::optional<Time> saved_at = {}; ///< a chain's newest checkpoint
+    std::optional<Time> saved_at = {};   ///< a chain's newest checkpoint
     std::vector<LinkRecords> links = {}; ///< for its timeline
 };
 

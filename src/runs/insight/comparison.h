@@ -25,7 +25,7 @@ struct RunToCompare {
     Training training;
 };
 
-/// A run of a comparison, with what does not depend on the others.
+/// A run of a comparison, with the data that do not depend on the others.
 struct ComparedRun {
     RunStatus status;
     std::optional<std::chrono::seconds> duration; ///< unset: not started, or unknown

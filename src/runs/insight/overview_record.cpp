@@ -271,7 +271,7 @@ std::string text_of(const std::vector<Row>& rows)
     return text;
 }
 
-/// Nothing if the text is not what text_of() writes.
+/// Nothing if text_of() does not write such a text.
 std::optional<std::vector<Row>> rows_in(std::string_view text)
 {
     std::vector<Row> rows;

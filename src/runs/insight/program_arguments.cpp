@@ -204,7 +204,7 @@ ParsedProgram parse_program(const std::vector<std::string>& program, const Redac
     if (program.empty()) {
         return parsed;
     }
-    // The words without secrets decide what is a name: a secret may begin with a dash.
+    // The words without secrets decide which are names: a secret may begin with a dash.
     const std::vector<std::string> shown = redactor.redact_arguments(program);
     Parser parser(shown, program, parsed.arguments);
     parsed.program = shown.front();

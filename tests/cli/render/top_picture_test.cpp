@@ -228,8 +228,9 @@ TEST(TopPicture, HasACellForEveryGpu)
     for (const tui::Gpu& gpu : gpus) {
         states.push_back(gpu.state);
     }
-    EXPECT_EQ(states, (std::vector<State>{State::mine, State::mine, State::others, State::others,
-                                          State::others, State::free, State::free, State::reserved}));
+    EXPECT_EQ(states,
+              (std::vector<State>{State::mine, State::mine, State::others, State::others,
+                                  State::others, State::free, State::free, State::reserved}));
     EXPECT_FALSE(gpus[0].busy);
     EXPECT_DOUBLE_EQ(gpus[1].busy.value(), 0.97);
     EXPECT_EQ(picture.holders[0].key, found.runs[0].key.text());
@@ -265,9 +266,10 @@ TEST(TopDetail, KeepsTheSpikesOfALongTraining)
     const auto& dots = detail.curves[0].dots;
     EXPECT_TRUE(std::any_of(dots.begin(), dots.end(),
                             [](const tui::Dot& dot) { return dot.value == 100.0; }));
-    EXPECT_TRUE(std::is_sorted(dots.begin(), dots.end(), [](const tui::Dot& one, const tui::Dot& other) {
-        return one.step < other.step;
-    }));
+    EXPECT_TRUE(
+        std::is_sorted(dots.begin(), dots.end(), [](const tui::Dot& one, const tui::Dot& other) {
+            return one.step < other.step;
+        }));
     EXPECT_DOUBLE_EQ(detail.progress.value(), 0.25);
     EXPECT_DOUBLE_EQ(detail.loss.value(), 1.0);
 }
@@ -278,7 +280,8 @@ TEST(TopText, PrintsAllRunsAndNoKeys)
     TopFound found;
     for (int i = 0; i < 60; ++i) {
         found.runs.push_back(a_chain(now).run);
-        found.runs.back().run->request.name = fmt::format("train-{:02}-{}", i, std::string(90, 'n'));
+        found.runs.back().run->request.name =
+            fmt::format("train-{:02}-{}", i, std::string(90, 'n'));
     }
     const std::string text = top_text(found, now, std::nullopt);
     EXPECT_THAT(text, testing::HasSubstr("train-59-" + std::string(90, 'n')));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/word_completion.h"
+#include "cli/commands/completions.h"
 
 #include "cli/commands/completion_rows.h"
 #include "cli/commands/verbs.h"
@@ -36,29 +36,29 @@ const Option* option_before(const std::vector<Option>& options, const std::strin
     return found == options.end() ? nullptr : &*found;
 }
 
-Strings values(const Option& option, const std::string& word, const WordSources& sources)
+Strings values(const Option& option, const std::string& word, const CompletionSources& sources)
 {
-    return takes_file(option)                                   ? sources.files(word)
+    return takes_file(option)                                     ? sources.files(word)
            : option.name == "queue" || option.name == "partition" ? sources.queues()
-                                                                : values_of(option);
+                                                                  : values_of(option);
 }
 
 Strings operands(const Verb& verb, std::size_t count, const std::string& word,
-                 const WordSources& sources)
+                 const CompletionSources& sources)
 {
-    Strings words = count == 0 ? choices_of(verb) : Strings{};
+    Strings found = count == 0 ? choices_of(verb) : Strings{};
     if (takes_runs(verb)) {
         const Strings runs = sources.runs();
-        words.insert(words.end(), runs.begin(), runs.end());
+        found.insert(found.end(), runs.begin(), runs.end());
     }
     if (takes_program(verb) || (takes_runs(verb) && count > 0)) {
         const Strings files = sources.files(word);
-        words.insert(words.end(), files.begin(), files.end());
+        found.insert(found.end(), files.begin(), files.end());
     }
-    return words;
+    return found;
 }
 
-Strings candidates(const Strings& arguments, const WordSources& sources)
+Strings candidates(const Strings& arguments, const CompletionSources& sources)
 {
     const std::string& word = arguments.back();
     if (arguments.size() == 1) {
@@ -76,27 +76,28 @@ Strings candidates(const Strings& arguments, const WordSources& sources)
         return values(*option, word, sources);
     }
     if (word.starts_with('-') && !in_program) {
-        Strings words;
+        Strings found;
         for (const Option& option : options) {
-            words.push_back(fmt::format("--{}", option.name));
+            found.push_back(fmt::format("--{}", option.name));
         }
-        return words;
+        return found;
     }
     return operands(*verb, arguments.size() - 2, word, sources);
 }
 
 } // namespace
 
-Strings completed_words(const Strings& arguments, const WordSources& sources)
+Strings completions(const Strings& arguments, const CompletionSources& sources)
 {
     if (arguments.empty()) {
         return {};
     }
-    Strings words = candidates(arguments, sources);
-    std::erase_if(words, [&](const std::string& word) { return !word.starts_with(arguments.back()); });
-    std::sort(words.begin(), words.end());
-    words.erase(std::unique(words.begin(), words.end()), words.end());
-    return words;
+    Strings found = candidates(arguments, sources);
+    std::erase_if(found,
+                  [&](const std::string& word) { return !word.starts_with(arguments.back()); });
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
 }
 
 Strings paths_beginning_with(const std::string& beginning, std::size_t most)

@@ -8,7 +8,7 @@
 namespace gpuq::cli {
 
 /// Where the words come from that no table of commands has.
-struct WordSources {
+struct CompletionSources {
     std::function<std::vector<std::string>()> runs;   ///< as users type them
     std::function<std::vector<std::string>()> queues; ///
     /// The paths that begin with a text; directories end with `/`.
@@ -17,8 +17,8 @@ struct WordSources {
 
 /// The words that the last of a gpuq command's arguments may become, sorted: commands, options,
 /// their values, runs, files. The same tables as the shells' completion scripts use.
-std::vector<std::string> completed_words(const std::vector<std::string>& arguments,
-                                         const WordSources& sources);
+std::vector<std::string> completions(const std::vector<std::string>& arguments,
+                                     const CompletionSources& sources);
 
 /// The paths on this machine that begin with a text, at most `most`. Hidden files only if the text
 /// names one.

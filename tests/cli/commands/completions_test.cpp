@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/completions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace gpuq::cli {
+namespace {
+
+using Strings = std::vector<std::string>;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::IsSupersetOf;
+using testing::Not;
+
+Strings completed(const Strings& arguments)
+{
+    return completions(arguments, {[] {
+                                       return Strings{"4711", "4712", "99_1"};
+                                   },
+                                   [] {
+                                       return Strings{"calibration", "gpu"};
+                                   },
+                                   [](const std::string& beginning) {
+                                       return Strings{beginning + "train.py", "other/"};
+                                   }});
+}
+
+TEST(Completions, CommandsOptionsRunsAndFiles)
+{
+    EXPECT_THAT(completed({"sho"}), ElementsAre("show"));
+    EXPECT_THAT(completed({"sh"}), ElementsAre("shell", "show"));
+    EXPECT_THAT(completed({"stop", "47"}), ElementsAre("4711", "4712"));
+    EXPECT_THAT(completed({"run", "--checkp"}), ElementsAre("--checkpoint"));
+    EXPECT_THAT(completed({"run", "-p", ""}), ElementsAre("calibration", "gpu"));
+    EXPECT_THAT(completed({"run", "t"}), ElementsAre("ttrain.py"));
+    EXPECT_THAT(completed({"run", "--color", "a"}), ElementsAre("always", "auto"));
+    EXPECT_THAT(completed({"cluster", "d"}), ElementsAre("down"));
+    EXPECT_THAT(completed({"help", "to"}), ElementsAre("top"));
+}
+
+/// After `--` everything is the program's.
+TEST(Completions, NoOptionsOfTheProgram)
+{
+    EXPECT_THAT(completed({"run", "--", "--checkp"}), Not(Contains("--checkpoint")));
+}
+
+TEST(Completions, NothingForWhatIsNoCommand)
+{
+    EXPECT_THAT(completed({"nosuch", ""}), IsEmpty());
+    EXPECT_THAT(completed({}), IsEmpty());
+    EXPECT_THAT(completed({""}), IsSupersetOf({"run", "top", "show"}));
+}
+
+TEST(Paths, BeginWithTheText)
+{
+    const std::filesystem::path top = std::filesystem::path(testing::TempDir()) / "gpuq-words";
+    std::filesystem::create_directories(top / "training");
+    std::ofstream(top / "train.py") << "";
+    std::ofstream(top / ".hidden") << "";
+    const std::string begin = top.string() + "/";
+    EXPECT_THAT(paths_beginning_with(begin + "tra"),
+                testing::UnorderedElementsAre(begin + "train.py", begin + "training/"));
+    EXPECT_THAT(paths_beginning_with(begin), Not(Contains(begin + ".hidden")));
+    EXPECT_THAT(paths_beginning_with(begin + ".h"), ElementsAre(begin + ".hidden"));
+    EXPECT_THAT(paths_beginning_with(begin + "no/such"), IsEmpty());
+    std::filesystem::remove_all(top);
+}
+
+} // namespace
+} // namespace gpuq::cli
