@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <clocale>
 #include <csignal>
 #include <cstdlib>
@@ -33,7 +34,7 @@ namespace {
 constexpr int k_escape_ms = 25;
 constexpr wint_t k_ctrl_z = 26;
 /// Two clicks within this time are a double click.
-constexpr int k_click_ms = 200;
+constexpr std::chrono::milliseconds k_double_click{400};
 /// Sequences that ncurses' own end would write, for a process that dies of a signal.
 constexpr const char* k_mouse_off = "\x1b[?1006l\x1b[?1000l";
 /// The smallest numbers of colours of a terminal with a palette of 6 x 6 x 6 colours, and of one
@@ -214,10 +215,8 @@ void Terminal::enter()
     ::nodelay(stdscr, TRUE);
     ::curs_set(0);
     if (m_wanted.mouse) {
-        ::mousemask(BUTTON1_CLICKED | BUTTON1_DOUBLE_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED |
-                        BUTTON5_PRESSED,
-                    nullptr);
-        ::mouseinterval(k_click_ms);
+        ::mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, nullptr);
+        ::mouseinterval(0); // ncurses would wait for a second click
     }
     ::refresh();
     redraw();
@@ -374,14 +373,19 @@ std::optional<Message> Terminal::mouse_event()
         return Key{};
     }
     Mouse mouse{Mouse::Action::click, event.y, event.x};
-    if ((event.bstate & BUTTON1_DOUBLE_CLICKED) != 0) {
-        mouse.action = Mouse::Action::double_click;
-    } else if ((event.bstate & BUTTON4_PRESSED) != 0) {
+    if ((event.bstate & BUTTON4_PRESSED) != 0) {
         mouse.action = Mouse::Action::wheel_up;
     } else if ((event.bstate & BUTTON5_PRESSED) != 0) {
         mouse.action = Mouse::Action::wheel_down;
-    } else if ((event.bstate & (BUTTON1_CLICKED | BUTTON1_PRESSED)) == 0) {
+    } else if ((event.bstate & BUTTON1_PRESSED) == 0) {
         return Key{};
+    } else {
+        const auto now = std::chrono::steady_clock::now();
+        const std::pair place{mouse.row, mouse.column};
+        const bool is_second =
+            m_click && m_click->second == place && now - m_click->first < k_double_click;
+        mouse.action = is_second ? Mouse::Action::double_click : Mouse::Action::click;
+        m_click = is_second ? std::nullopt : std::optional(std::pair(now, place));
     }
     return mouse;
 }

@@ -5,6 +5,7 @@
 #include "tui/canvas.h"
 #include "tui/model.h"
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -60,6 +61,8 @@ private:
     Theme m_theme;
     bool m_light = false;
     std::optional<Canvas> m_shown;
+    /// The last click that was not the second of a double click, and its row and column.
+    std::optional<std::pair<std::chrono::steady_clock::time_point, std::pair<int, int>>> m_click;
     std::map<std::pair<int, int>, int> m_pairs; ///< numbers of ncurses by both colours
 };
 

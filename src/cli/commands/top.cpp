@@ -166,11 +166,18 @@ public:
             return refused;
         }
         const Time now = m_clock.now();
+        Overview overview;
+        {
+            const std::lock_guard lock(m_mutex);
+            overview.cluster = m_cluster_name;
+        }
+        overview = kept_overview(m_store, overview.cluster);
         std::vector<RunToCompare> runs;
         for (const std::string& text : keys) {
             if (const auto key = RunKey::parse(text)) {
                 RunStatus status =
                     query_run(status_sources(m_services, m_store), *key, SlurmQuery::never);
+                complete(status, overview);
                 const GpuTime used = gpu_time_so_far(m_store, status, now);
                 Training training = find_training(m_services, m_store, status, Apart::no).training;
                 runs.push_back({std::move(status), used, std::move(training)});
