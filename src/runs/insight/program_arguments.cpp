@@ -2,6 +2,7 @@
 #include "runs/insight/program_arguments.h"
 
 #include "core/strings.h"
+#include "runs/program_words.h"
 
 #include <fmt/format.h>
 
@@ -14,16 +15,6 @@
 
 namespace gpuq {
 namespace {
-
-/// Programs that execute the script among their arguments.
-constexpr std::array<std::string_view, 22> k_launchers = {
-    "python", "torchrun", "accelerate", "deepspeed", "composer", "horovodrun", "ray",    "bash",
-    "sh",     "zsh",      "Rscript",    "julia",     "perl",     "uv",         "poetry", "conda",
-    "env",    "mpirun",   "mpiexec",    "srun",      "numactl",  "apptainer"};
-constexpr std::array<std::string_view, 6> k_script_ends = {".py", ".sh", ".jl",
-                                                           ".R",  ".pl", ".lua"};
-/// Those whose `-m` is followed by a Python module.
-constexpr std::array<std::string_view, 3> k_with_modules = {"python", "torchrun", "accelerate"};
 
 std::string_view base_name(std::string_view path)
 {
@@ -67,38 +58,20 @@ bool is_glued(std::string_view word)
     return word.size() > 2 && word[0] == '-' && is_letter(word[1]) && is_number(word.substr(2));
 }
 
-bool ends_like_a_script(std::string_view word)
-{
-    return std::any_of(k_script_ends.begin(), k_script_ends.end(),
-                       [&](std::string_view end) { return word.ends_with(end); });
-}
-
-/// Whether a word is one of these programs, perhaps with a path and a version: `bin/python3.11`.
-template <std::size_t count>
-bool is_one_of(std::string_view word, const std::array<std::string_view, count>& programs)
-{
-    const std::string_view name = base_name(word);
-    return std::any_of(programs.begin(), programs.end(), [&](std::string_view program) {
-        return name.starts_with(program) &&
-               name.find_first_not_of("0123456789.", program.size()) == name.npos;
-    });
-}
-
 /// Index of the script, or of the `-m` before a module; the number of words if there is none.
 std::size_t find_script(const std::vector<std::string>& program)
 {
-    if (ends_like_a_script(program.front()) || !is_one_of(program.front(), k_launchers)) {
+    const auto size = size_of_program(program);
+    if (!size || *size < 2) {
         return program.size();
     }
-    bool takes_module = false;
-    for (std::size_t i = 0; i < program.size(); ++i) {
-        const bool is_module = takes_module && program[i] == "-m" && i + 1 < program.size();
-        if (is_module || (!is_option(program[i]) && ends_like_a_script(program[i]))) {
-            return i;
-        }
-        takes_module = takes_module || is_one_of(program[i], k_with_modules);
+    const std::size_t last = *size - 1;
+    const std::string& before = program[last - 1];
+    if (before == "-m" || before == "--module") {
+        return last - 1;
     }
-    return program.size();
+    const bool is_code = is_option(before) && !is_script_name(program[last]); // bash -c CODE
+    return is_code || is_option(program[last]) ? program.size() : last;
 }
 
 /// The words of a command line from `begin` to `end`, as arguments.
@@ -211,7 +184,7 @@ ParsedProgram parse_program(const std::vector<std::string>& program, const Redac
     std::size_t begin = 1;
     if (const std::size_t script = find_script(shown); script < shown.size()) {
         parser.parse(1, script, std::string(base_name(shown.front())) + " ");
-        const bool is_module = shown[script] == "-m";
+        const bool is_module = shown[script].starts_with("-");
         parsed.script = is_module ? "-m " + shown[script + 1] : shown[script];
         begin = script + (is_module ? 2 : 1);
     }
