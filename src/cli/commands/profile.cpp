@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/message.h"
-#include "cli/base/output_file.h"
+#include "cli/base/page_output.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/find_training.h"
@@ -12,8 +11,6 @@
 #include "runs/find.h"
 #include "runs/insight/samples.h"
 #include "runs/query_status.h"
-
-#include <fmt/format.h>
 
 #include <array>
 
@@ -68,15 +65,7 @@ Result<int> profile(Invocation& invocation)
     if (invocation.arguments.size() != 1) {
         return fail(Error::Kind::usage, "which run? gpuq profile RUN; gpuq ls lists them");
     }
-    const auto path = invocation.options.value("html");
-    const bool to_stdout = path == "-";
-    if (to_stdout && invocation.globals.json) {
-        return fail(Error::Kind::usage, "--html -: one document at a time, without --json");
-    }
-    std::optional<OutputFile> page;
-    if (path && !to_stdout) {
-        TRY_ASSIGN(page, OutputFile::at(*path)); // before the part that takes long
-    }
+    TRY_ASSIGN(const PageOutput output, PageOutput::of(invocation));
     TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(
         const RunKey key,
@@ -85,22 +74,9 @@ Result<int> profile(Invocation& invocation)
             "its GPUs are not measured; srun --overlap --jobid={0} nvidia-smi shows them now"));
     const WholeProfile whole = find_out(invocation.services, *store, key);
     const Time now = invocation.services.clock().now();
-    if (page) {
-        TRY(page->write(profile_page(whole, now)));
-    }
-    if (invocation.globals.json) {
-        TRY(print_text(report::json_document(profile_document(whole, now))));
-    } else {
-        for (const std::string& warning : whole.warnings) {
-            print_message(fmt::format("{}; showing the state on disk", warning));
-        }
-        TRY(to_stdout ? print_text(profile_page(whole, now))
-                      : print_summary(whole, invocation, now));
-    }
-    if (page && !invocation.globals.quiet) {
-        print_message(fmt::format("wrote {}", *path));
-    }
-    return 0;
+    return output.write({[&] { return profile_page(whole, now); },
+                         [&] { return profile_document(whole, now); },
+                         [&] { return print_summary(whole, invocation, now); }, whole.warnings});
 }
 
 } // namespace

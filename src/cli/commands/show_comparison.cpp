@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/show_comparison.h"
 
-#include "cli/base/message.h"
-#include "cli/base/output_file.h"
+#include "cli/base/page_output.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/find_training.h"
@@ -107,36 +106,15 @@ Result<void> print_summary(const WholeComparison& whole, Invocation& invocation,
 Result<int> show_comparison(Invocation& invocation)
 {
     TRY(check_count(invocation.arguments.size()));
-    const auto path = invocation.options.value("html");
-    const bool to_stdout = path == "-";
-    if (to_stdout && invocation.globals.json) {
-        return fail(Error::Kind::usage, "--html -: one document at a time, without --json");
-    }
-    std::optional<OutputFile> page;
-    if (path && !to_stdout) {
-        TRY_ASSIGN(page, OutputFile::at(*path)); // before the part that takes long
-    }
+    TRY_ASSIGN(const PageOutput output, PageOutput::of(invocation));
     TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(const std::vector<RunKey> keys,
                find_runs(invocation.services, *store, invocation.arguments));
     const WholeComparison whole = find_out(invocation.services, *store, keys);
     const Time now = invocation.services.clock().now();
-    if (page) {
-        TRY(page->write(comparison_page(whole, now)));
-    }
-    if (invocation.globals.json) {
-        TRY(print_text(report::json_document(comparison_document(whole, now))));
-    } else {
-        for (const std::string& warning : whole.warnings) {
-            print_message(fmt::format("{}; showing the state on disk", warning));
-        }
-        TRY(to_stdout ? print_text(comparison_page(whole, now))
-                      : print_summary(whole, invocation, now));
-    }
-    if (page && !invocation.globals.quiet) {
-        print_message(fmt::format("wrote {}", *path));
-    }
-    return 0;
+    return output.write({[&] { return comparison_page(whole, now); },
+                         [&] { return comparison_document(whole, now); },
+                         [&] { return print_summary(whole, invocation, now); }, whole.warnings});
 }
 
 } // namespace gpuq::cli
