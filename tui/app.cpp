@@ -26,8 +26,9 @@
 // and post the result as a message; an eventfd wakes the screen's thread.
 //
 // Workers and screen share only Shared, under its mutex. The next task of a worker is state
-// there (the open log, the run in detail, the newest attempt), not a queue, so that a slow worker
-// does not fall behind; only commands are queued, since each must be executed once.
+// there (the open log, the runs in detail, the newest comparison, attempt and completion), not a
+// queue, so that a slow worker does not fall behind; only commands are queued, since each must be
+// executed once.
 //
 // A round of the screen: draw, wait for a key, a message or the next second, and then update the
 // model: the time first, since the other updates compare with it, then keys, which reply to the
@@ -46,6 +47,7 @@ constexpr auto k_refresh_detail = 5s;
 /// Loading the details of a large training takes a while: the pause is this many times as long.
 constexpr int k_rest = 200;
 constexpr auto k_refresh_others = 30s;
+constexpr auto k_refresh_ended = 10min; // it may have been resumed elsewhere
 /// Pause between two runs of the list, in multiples of the time that the last one took.
 constexpr int k_rest_between = 4;
 constexpr std::chrono::milliseconds k_check_again = 1s;
@@ -73,8 +75,7 @@ struct Shared {
     std::deque<Command> commands;
     std::optional<Try> attempt;         ///< the newest one, until it is tried
     std::optional<Complete> completion; ///< the same
-    std::deque<Notify> notices;
-    int working = 0; ///< number of running workers
+    int working = 0;                    ///< number of running workers
     Descriptor wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 
     void post(Message message)
@@ -136,31 +137,39 @@ void refresh_picture(Shared& shared, const Sources& sources)
     } while (rest(shared, k_query_again, [&] { return shared.wanted; }));
 }
 
-/// When to read the details of a run again.
-struct Reading {
-    std::chrono::steady_clock::time_point next; ///< not before
-};
+using Steady = std::chrono::steady_clock;
+
+/// When to read the details of runs again, at the earliest; by key.
+using NextReadings = std::map<std::string, Steady::time_point>;
 
 /// The run to read next: the selected one if it is due, else one of the others; nothing if none is.
 std::optional<std::string> due_run(const std::vector<std::string>& wanted,
-                                   const std::map<std::string, Reading>& known)
+                                   const NextReadings& known)
 {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = Steady::now();
     for (const std::string& key : wanted) {
         const auto found = known.find(key);
-        if (found == known.end() || found->second.next <= now) {
+        if (found == known.end() || found->second <= now) {
             return key;
         }
     }
     return std::nullopt;
 }
 
+/// Pause before the details of a run are read again: the longer, the longer that took.
+Steady::duration pause_after(const Detail& detail, bool is_selected, Steady::duration took)
+{
+    const Steady::duration least = is_selected    ? Steady::duration(k_refresh_detail)
+                                   : detail.ended ? Steady::duration(k_refresh_ended)
+                                                  : Steady::duration(k_refresh_others);
+    return std::max<Steady::duration>(least, k_rest * took);
+}
+
 /// The selected run at once when it becomes selected, then every few seconds; the others in the
-/// list once, then rarely. Everything is repeated less often the longer it takes.
+/// list once, then rarely.
 void refresh_detail(Shared& shared, const Sources& sources)
 {
-    using Clock = std::chrono::steady_clock;
-    std::map<std::string, Reading> known;
+    NextReadings known;
     std::vector<std::string> wanted;
     std::string selected;
     do {
@@ -184,12 +193,13 @@ void refresh_detail(Shared& shared, const Sources& sources)
         if (!key) {
             continue;
         }
-        const auto begin = Clock::now();
-        shared.post(DetailRead{sources.read_detail(*key)});
-        const auto took = Clock::now() - begin;
-        const Clock::duration least = *key == selected ? k_refresh_detail : k_refresh_others;
-        known[*key].next = Clock::now() + std::max<Clock::duration>(least, k_rest * took);
-        if (*key != selected) {
+        const bool is_selected = *key == selected;
+        const auto begin = Steady::now();
+        Detail detail = sources.read_detail(*key, is_selected ? Depth::all : Depth::list);
+        const auto took = Steady::now() - begin;
+        known[*key] = Steady::now() + pause_after(detail, is_selected, took);
+        shared.post(DetailRead{std::move(detail)});
+        if (!is_selected) {
             // Fills the list without occupying a core or the file system.
             const auto pause = std::chrono::ceil<std::chrono::milliseconds>(k_rest_between * took);
             if (!rest(shared, pause,
@@ -242,13 +252,10 @@ void read_again_and_again(Shared& shared, const Sources& sources)
 
 void work_off_commands(Shared& shared, const Sources& sources)
 {
-    const auto is_due = [&] { return !shared.commands.empty() || !shared.notices.empty(); };
-    while (rest(shared, k_nothing_to_do, is_due)) {
+    while (rest(shared, k_nothing_to_do, [&] { return !shared.commands.empty(); })) {
         std::optional<Command> command;
-        std::deque<Notify> notices;
         {
             const std::lock_guard lock(shared.mutex);
-            notices = std::exchange(shared.notices, {});
             if (!shared.commands.empty()) {
                 command = std::move(shared.commands.front());
                 shared.commands.pop_front();
@@ -256,9 +263,6 @@ void work_off_commands(Shared& shared, const Sources& sources)
         }
         if (command) {
             shared.post(sources.command(*command));
-        }
-        for (const Notify& notice : notices) {
-            sources.notify(notice);
         }
     }
 }
@@ -371,13 +375,7 @@ private:
     {
         notify([&](Shared& shared) { shared.compare = std::move(compare); });
     }
-    void perform(Notify& event)
-    {
-        m_terminal.notify(event.text);
-        if (m_sources.notify) {
-            notify([&](Shared& shared) { shared.notices.push_back(std::move(event)); });
-        }
-    }
+    void perform(Notify& event) { m_terminal.notify(event.text); }
     void perform(Command& command)
     {
         if (!command.on_terminal) {
@@ -411,9 +409,9 @@ private:
 
 } // namespace
 
-Result<void> run(Sources sources, const Appearance& appearance)
+Result<void> run(Sources sources, bool colour)
 {
-    TRY_ASSIGN(auto terminal, Terminal::open({appearance.colour, appearance.gradients, true}));
+    TRY_ASSIGN(auto terminal, Terminal::open(colour));
     const auto shared = std::make_shared<Shared>();
     const auto kept = std::make_shared<Sources>(std::move(sources));
     for (const auto& work : {refresh_picture, refresh_detail, refresh_from_slurm,

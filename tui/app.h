@@ -12,13 +12,16 @@
 /// The full-screen view: its entry points, and the functions that it calls.
 namespace gpuq::tui {
 
+/// How much of a run's details: those that the list of runs shows, or all.
+enum class Depth { list, all };
+
 /// All of them may block. Each is called by a thread of its own; `command` also by the screen's
 /// thread, `now` by any.
 struct Sources {
     /// The state: from disk, and from the responses obtained by `ask`.
     std::function<Picture()> read_picture;
     /// Details of one run, which take longer to collect.
-    std::function<Detail(const std::string& key)> read_detail;
+    std::function<Detail(const std::string& key, Depth depth)> read_detail;
     /// Several runs side by side; on the thread of read_detail.
     std::function<Comparison(const std::vector<std::string>& keys)> compare;
     /// Queries Slurm if a query is due; `anew`: the user wants it now.
@@ -32,19 +35,10 @@ struct Sources {
     std::function<Done(const Try& attempt)> try_out;
     /// The words that the last argument of a gpuq command may become; on the thread of try_out.
     std::function<std::vector<std::string>(const std::vector<std::string>& arguments)> complete;
-    /// Reports an event outside the terminal; on the thread of commands. Empty: only the terminal
-    /// is told.
-    std::function<void(const Notify& event)> notify;
     std::function<Time()> now;
 };
 
-/// How the view looks.
-struct Appearance {
-    bool colour = true;
-    bool gradients = true; ///< colours besides the 16 of the terminal's theme
-};
-
 /// Shows the view until the user quits. `usage` if there is no terminal, or if its type is unknown.
-Result<void> run(Sources sources, const Appearance& appearance);
+Result<void> run(Sources sources, bool colour);
 
 } // namespace gpuq::tui

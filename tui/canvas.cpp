@@ -109,6 +109,13 @@ int Canvas::put(int row, int column, std::string_view sanitised_text, Style styl
     return put(row, column, Line{{std::string(sanitised_text), style}}, m_columns);
 }
 
+void Canvas::put_lines(const Rect& area, const std::vector<Line>& lines, int first)
+{
+    for (int i = 0; i < area.height && first + i < static_cast<int>(lines.size()); ++i) {
+        put(area.top + i, area.left, lines[static_cast<std::size_t>(first + i)], area.width);
+    }
+}
+
 void Canvas::tint(int row, int column, int width, const Style& style)
 {
     for (const int end = column + width; column < end && is_inside(row, column); ++column) {

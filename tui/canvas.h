@@ -67,6 +67,8 @@ public:
     /// Draws from `column` on, at most `width` cells; returns the column after the last one.
     int put(int row, int column, const Line& line, int width);
     int put(int row, int column, std::string_view sanitised_text, Style style = {});
+    /// Draws lines from `first` on, as many as the area has rows.
+    void put_lines(const Rect& area, const std::vector<Line>& lines, int first);
     /// Sets the style of a part of a row, including empty cells.
     void tint(int row, int column, int width, const Style& style);
 

@@ -4,6 +4,7 @@
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -421,6 +422,24 @@ private:
 };
 
 } // namespace
+
+std::string settings_text(const ChartView& shown)
+{
+    std::vector<std::string> parts;
+    if (shown.logarithmic) {
+        parts.emplace_back("log scale");
+    }
+    if (shown.smoothing > 0) {
+        parts.push_back(fmt::format("smoothed by {}", shown.smoothing));
+    }
+    if (shown.by_time) {
+        parts.emplace_back("over time");
+    }
+    if (shown.to - shown.from < 1) {
+        parts.push_back(fmt::format("{:.0f}-{:.0f} % of it", 100 * shown.from, 100 * shown.to));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
 
 std::optional<Range> range_of(const Curve& curve)
 {

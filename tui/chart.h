@@ -38,6 +38,9 @@ struct ChartView {
     bool operator==(const ChartView&) const = default;
 };
 
+/// The settings that differ from the default: `log scale, over time`.
+std::string settings_text(const ChartView& shown);
+
 struct Plotted {
     const Curve* curve = nullptr;
     std::string name; ///< in the legend

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/change.h"
 
+#include "tui/comparison_view.h"
 #include "tui/gpu_panel.h"
 #include "tui/keys.h"
 #include "tui/layout.h"

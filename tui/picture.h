@@ -125,6 +125,7 @@ struct Detail {
     std::optional<double> loss;     ///< last value
     std::vector<GpuUse> gpus;
     std::vector<Event> events; ///< by time
+    bool ended = false;        ///< nothing of this changes any more, unless the run is resumed
 };
 
 /// Several runs side by side.

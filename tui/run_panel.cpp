@@ -5,7 +5,7 @@
 #include "term/sanitise.h"
 #include "tui/layout.h"
 #include "tui/log_view.h"
-#include "tui/table_lines.h"
+#include "tui/timeline_tab.h"
 
 #include <fmt/format.h>
 
@@ -22,9 +22,6 @@ constexpr int k_narrowest_curve = 30;
 constexpr int k_least_facts = 4;
 constexpr int k_least_chart_rows = 9, k_least_chart_columns = 44;
 constexpr int k_bar = 30;
-constexpr int k_lane_label = 12;
-
-const char* const k_reading = "reading its files";
 
 // Facts.
 
@@ -96,13 +93,6 @@ void draw_small_curves(Canvas& canvas, const Rect& area, const std::vector<Curve
     }
 }
 
-void draw_lines(Canvas& canvas, const Rect& area, const std::vector<Line>& lines, int first)
-{
-    for (int i = 0; i < area.height && first + i < static_cast<int>(lines.size()); ++i) {
-        canvas.put(area.top + i, area.left, lines[static_cast<std::size_t>(first + i)], area.width);
-    }
-}
-
 /// Complete if all of them fit above the curves, or the user scrolls; else the first ones and the
 /// number of the others.
 void draw_facts(Canvas& canvas, const Rect& area, const Model& model, const RunRow& run)
@@ -110,14 +100,14 @@ void draw_facts(Canvas& canvas, const Rect& area, const Model& model, const RunR
     const std::vector<Line> lines = fact_lines(model, run, area.width);
     const int count = static_cast<int>(lines.size());
     if (model.scroll > 0) {
-        return draw_lines(canvas, area, lines,
-                          std::min(model.scroll, std::max(count - area.height, 0)));
+        return canvas.put_lines(area, lines,
+                                std::min(model.scroll, std::max(count - area.height, 0)));
     }
     const int curves = rows_for_small_curves(model, area);
     const int room = std::min(area.height, std::max(k_least_facts, area.height - curves));
     const bool is_cut = count > room;
     const int shown = is_cut ? room - 1 : count;
-    draw_lines(canvas, {area.top, area.left, shown, area.width}, lines, 0);
+    canvas.put_lines({area.top, area.left, shown, area.width}, lines, 0);
     int row = area.top + shown;
     if (is_cut && room > 0) {
         canvas.put(
@@ -243,7 +233,7 @@ void draw_gpu_uses(Canvas& canvas, const Rect& area, const Model& model)
 {
     const std::vector<Line> lines = gpu_use_lines(model, area.width);
     const int shown = std::min(static_cast<int>(lines.size()), area.height);
-    draw_lines(canvas, {area.top, area.left, shown, area.width}, lines, model.scroll);
+    canvas.put_lines({area.top, area.left, shown, area.width}, lines, model.scroll);
     const Detail* const detail = selected_detail(model);
     if (detail == nullptr) {
         return;
@@ -257,102 +247,6 @@ void draw_gpu_uses(Canvas& canvas, const Rect& area, const Model& model)
     draw_small_curves(canvas,
                       {area.top + shown + 1, area.left, area.height - shown - 1, area.width},
                       of_machine, model.theme);
-}
-
-// Timeline.
-
-struct Lane {
-    Event::Kind kind;
-    const char* name;
-    const char* glyph;
-    const char* ascii;
-    Style style;
-};
-
-std::vector<Lane> lanes()
-{
-    using Kind = Event::Kind;
-    return {{Kind::waiting, "waiting", "░", ".", coloured(k_yellow)},
-            {Kind::running, "running", "█", "#", coloured(k_green)},
-            {Kind::idle, "GPUs idle", "▒", "i", coloured(k_red)},
-            {Kind::checkpoint, "checkpoints", "◆", "c", coloured(k_cyan)},
-            {Kind::notice, "notices", "▲", "^", coloured(k_yellow)},
-            {Kind::credentials, "credentials", "●", "o", coloured(k_blue)},
-            {Kind::ended, "end", "■", "X", bold()}};
-}
-
-const Lane& lane_of(const std::vector<Lane>& all, Event::Kind kind)
-{
-    return *std::find_if(all.begin(), all.end(),
-                         [&](const Lane& lane) { return lane.kind == kind; });
-}
-
-/// The bars of a timeline on one axis, and below it the events.
-std::vector<Line> timeline_lines(const Model& model, int columns)
-{
-    const Detail* const detail = selected_detail(model);
-    if (detail == nullptr || detail->events.empty()) {
-        return {{{detail == nullptr ? k_reading : "nothing is recorded of it", dim()}}};
-    }
-    const auto& events = detail->events;
-    const RunRow* const run = selected_run(model);
-    Time begin = events.front().from, end = begin;
-    for (const Event& event : events) {
-        begin = std::min(begin, event.from);
-        end = std::max({end, event.from, event.until.value_or(event.from)});
-    }
-    if (run != nullptr && run->active) {
-        end = std::max(end, model.now);
-    }
-    const double span = std::max(std::chrono::duration<double>(end - begin).count(), 1.0);
-    const int width = std::max(columns - k_lane_label - 1, 4);
-    const auto place = [&](Time at) {
-        const double share = std::chrono::duration<double>(at - begin).count() / span;
-        return std::clamp(static_cast<int>(std::lround(share * (width - 1))), 0, width - 1);
-    };
-    const std::vector<Lane> all = lanes();
-    std::vector<Line> lines;
-    for (const Lane& lane : all) {
-        std::vector<bool> filled(static_cast<std::size_t>(width));
-        bool any = false;
-        for (const Event& event : events) {
-            if (event.kind == lane.kind) {
-                any = true;
-                for (int at = place(event.from); at <= place(event.until.value_or(event.from));
-                     ++at) {
-                    filled[static_cast<std::size_t>(at)] = true;
-                }
-            }
-        }
-        if (!any) {
-            continue;
-        }
-        std::string text;
-        for (const bool one : filled) {
-            text += one ? (model.theme.ascii ? lane.ascii : lane.glyph) : " ";
-        }
-        lines.push_back(
-            {{fmt::format("{:<{}}", lane.name, k_lane_label), dim()}, {text, lane.style}});
-    }
-    const std::string from = clock_text(begin, model.now), to = clock_text(end, model.now);
-    const int gap = std::max(width - static_cast<int>(from.size() + to.size()), 1);
-    lines.push_back({{std::string(static_cast<std::size_t>(k_lane_label), ' ') + from +
-                          std::string(static_cast<std::size_t>(gap), ' ') + to,
-                      dim()}});
-    lines.emplace_back();
-    for (auto event = events.rbegin(); event != events.rend(); ++event) { // the newest first
-        const Lane& lane = lane_of(all, event->kind);
-        std::string text = sanitised(event->text);
-        if (event->until) {
-            const auto time = std::chrono::floor<std::chrono::seconds>(*event->until - event->from);
-            text += fmt::format(" ({})", describe(std::max(time, std::chrono::seconds(0))));
-        }
-        lines.push_back(
-            {{fmt::format("{} ", model.theme.ascii ? lane.ascii : lane.glyph), lane.style},
-             {fmt::format("{:<20}", moment_text(event->from, model.now)), dim()},
-             {clipped(text, static_cast<std::size_t>(std::max(columns - 22, 1))), {}}});
-    }
-    return lines;
 }
 
 // The panel.
@@ -403,23 +297,7 @@ std::vector<TabPlace> tab_places(const Model& model, const Rect& panel, Line* ti
 /// The settings of the charts.
 Line chart_state(const Model& model)
 {
-    if (model.tab != Tab::curves) {
-        return {};
-    }
-    std::string text;
-    const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-    if (model.chart.logarithmic) {
-        add("log scale");
-    }
-    if (model.chart.smoothing > 0) {
-        add(fmt::format("smoothed by {}", model.chart.smoothing));
-    }
-    if (model.chart.by_time) {
-        add("over time");
-    }
-    if (model.chart.to - model.chart.from < 1) {
-        add(fmt::format("{:.0f}-{:.0f} % of it", 100 * model.chart.from, 100 * model.chart.to));
-    }
+    const std::string text = model.tab == Tab::curves ? settings_text(model.chart) : "";
     return text.empty() ? Line{} : Line{{text, {}}};
 }
 
@@ -529,21 +407,9 @@ void draw_run(Canvas& canvas, const Rect& panel, const Model& model)
         return draw_facts(canvas, area, model, *run);
     case Tab::timeline: {
         const std::vector<Line> lines = timeline_lines(model, area.width);
-        return draw_lines(canvas, area, lines, model.scroll);
+        return canvas.put_lines(area, lines, model.scroll);
     }
     }
-}
-
-std::vector<Line> lines_of_comparison(const Comparison& compared, int columns)
-{
-    std::vector<Line> lines;
-    for (const report::Table& table : compared.tables) {
-        for (Line& line : table_lines(table, columns)) {
-            lines.push_back(std::move(line));
-        }
-        lines.emplace_back();
-    }
-    return lines;
 }
 
 std::optional<Tab> tab_at(const Model& model, const Rect& panel, int row, int column)
@@ -557,43 +423,6 @@ std::optional<Tab> tab_at(const Model& model, const Rect& panel, int row, int co
         }
     }
     return std::nullopt;
-}
-
-void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
-{
-    const Comparison& compared = *model.comparison;
-    Line title{{"Compare  ", bold()}};
-    for (std::size_t i = 0; i < compared.names.size(); ++i) {
-        title.push_back({model.theme.ascii ? "* " : "━ ", series_style(i, model.theme)});
-        title.push_back({sanitised(compared.names[i]) + "  ", {}});
-    }
-    draw_frame(canvas, area, title, chart_state(model), true, model.theme);
-    const Rect inner = inside(area);
-    if (!compared.trouble.empty() || compared.names.empty()) {
-        canvas.put(inner.top, inner.left,
-                   Line{{compared.trouble.empty() ? k_reading : sanitised(compared.trouble), {}}},
-                   inner.width);
-        return;
-    }
-    const std::vector<Line> lines = lines_of_comparison(compared, inner.width);
-    // At least half for the chart, and the rows that the tables do not need.
-    const int chart = std::max(inner.height / 2, inner.height - static_cast<int>(lines.size()));
-    if (!compared.metrics.empty()) {
-        const auto& metric = compared.metrics[std::min(model.curve, compared.metrics.size() - 1)];
-        std::vector<Plotted> all;
-        for (std::size_t i = 0; i < metric.curves.size(); ++i) {
-            if (!metric.curves[i].dots.empty()) {
-                const std::string name = i < compared.names.size() ? compared.names[i] : "";
-                all.push_back({&metric.curves[i], fmt::format("{} {}", name, metric.title),
-                               series_style(i, model.theme)});
-            }
-        }
-        draw_chart(canvas, {inner.top, inner.left, chart, inner.width}, all, model.chart,
-                   model.theme);
-    }
-    const int first = inner.top + (compared.metrics.empty() ? 0 : chart);
-    draw_lines(canvas, {first, inner.left, inner.bottom() - first + 1, inner.width}, lines,
-               model.scroll);
 }
 
 } // namespace gpuq::tui

@@ -8,13 +8,15 @@
 #include <string_view>
 #include <vector>
 
-/// The panel of the selected run with its tabs, and the comparison of marked runs. Pure.
+/// The panel of the selected run with its tabs. Pure.
 namespace gpuq::tui {
+
+/// Shown until the details of a run are known.
+inline constexpr const char* k_reading = "reading its files";
 
 std::string_view name_of(Tab tab);
 
 void draw_run(Canvas& canvas, const Rect& panel, const Model& model);
-void draw_comparison(Canvas& canvas, const Rect& area, const Model& model);
 
 /// The tab whose name is at a position on the screen.
 std::optional<Tab> tab_at(const Model& model, const Rect& panel, int row, int column);
@@ -25,9 +27,6 @@ std::vector<std::vector<std::size_t>> charts_of(const std::vector<Curve>& curves
 
 /// The text of a tab in lines of at most `columns` cells; empty for the log and the curves.
 std::vector<Line> lines_of_tab(const Model& model, int columns);
-
-/// The tables of a comparison.
-std::vector<Line> lines_of_comparison(const Comparison& compared, int columns);
 
 /// `text`, sanitised, in lines of at most `columns` cells, broken at blanks if there are any.
 std::vector<std::string> broken(std::string_view text, std::size_t columns);

@@ -149,7 +149,7 @@ int palette_number(std::uint32_t rgb)
 
 } // namespace
 
-Result<std::unique_ptr<Terminal>> Terminal::open(const Wanted& wanted)
+Result<std::unique_ptr<Terminal>> Terminal::open(bool colour)
 {
     if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
         return fail(Error::Kind::usage, "not a terminal: gpuq top --once prints the display once");
@@ -181,20 +181,19 @@ Result<std::unique_ptr<Terminal>> Terminal::open(const Wanted& wanted)
                                 "display once",
                                 sanitised(kind)));
     }
-    return std::unique_ptr<Terminal>(new Terminal(screen, wanted, ascii));
+    return std::unique_ptr<Terminal>(new Terminal(screen, colour, ascii));
 }
 
-Terminal::Terminal(void* screen, const Wanted& wanted, bool ascii)
+Terminal::Terminal(void* screen, bool colour, bool ascii)
     : m_screen(screen)
-    , m_wanted(wanted)
+    , m_colour(colour && ::has_colors() && ::start_color() == OK)
 {
     m_theme.ascii = ascii;
     const char* const colours = std::getenv("COLORFGBG");
     m_light = report::is_light(colours == nullptr ? "" : colours);
-    m_wanted.colour = wanted.colour && ::has_colors() && ::start_color() == OK;
-    if (m_wanted.colour) {
+    if (m_colour) {
         ::use_default_colors();
-        m_theme.gradients = wanted.gradients && COLORS >= k_palette;
+        m_theme.gradients = COLORS >= k_palette && !m_light; // they are bright
     }
     enter();
 }
@@ -214,10 +213,8 @@ void Terminal::enter()
     ::keypad(stdscr, TRUE);
     ::nodelay(stdscr, TRUE);
     ::curs_set(0);
-    if (m_wanted.mouse) {
-        ::mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, nullptr);
-        ::mouseinterval(0); // ncurses would wait for a second click
-    }
+    ::mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, nullptr);
+    ::mouseinterval(0); // ncurses would wait for a second click
     ::refresh();
     redraw();
     remember_how_to_leave();
@@ -277,13 +274,13 @@ int Terminal::pair(const Style& style)
 void Terminal::set_style(const Style& wanted)
 {
     const Style style = m_light ? for_light(wanted) : wanted;
-    const bool bright = m_wanted.colour && style.fg && *style.fg >= 8 && *style.fg < 16;
+    const bool bright = m_colour && style.fg && *style.fg >= 8 && *style.fg < 16;
     attr_t attributes = A_NORMAL;
     attributes |= style.bold || bright ? A_BOLD : 0;
     attributes |= style.dim ? A_DIM : 0;
     attributes |= style.underline ? A_UNDERLINE : 0;
     attributes |= style.reverse ? A_REVERSE : 0;
-    int number = m_wanted.colour && (style.fg || style.bg) ? pair(style) : 0;
+    int number = m_colour && (style.fg || style.bg) ? pair(style) : 0;
     ::attr_set(attributes, 0, &number); // a number too large for a short
 }
 
@@ -394,8 +391,12 @@ void Terminal::notify(const std::string& text)
 {
     std::string safe = sanitised(text);
     std::replace(safe.begin(), safe.end(), ';', ','); // separates the fields of OSC 777
+    // A terminal that knows both would show it twice.
+    const std::string_view kind = std::getenv("TERM") == nullptr ? "" : std::getenv("TERM");
+    const bool has_777 = std::getenv("VTE_VERSION") != nullptr || kind.starts_with("rxvt") ||
+                         kind.starts_with("foot");
     const std::string sequence =
-        fmt::format("\x1b]9;{0}\x1b\\\x1b]777;notify;gpuq;{0}\x1b\\\a", safe);
+        fmt::format("\x1b]{}{}\x1b\\\a", has_777 ? "777;notify;gpuq;" : "9;", safe);
     (void)!::write(STDOUT_FILENO, sequence.data(), sequence.size());
 }
 

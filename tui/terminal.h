@@ -19,13 +19,8 @@ namespace gpuq::tui {
 /// thread. Restored by the destructor, and when this process dies of a signal that can be caught.
 class Terminal {
 public:
-    struct Wanted {
-        bool colour = true;
-        bool gradients = true; ///< colours besides the 16 of the theme, if the terminal has them
-        bool mouse = true;
-    };
     /// `usage` if there is none, or if its type is unknown on this machine.
-    static Result<std::unique_ptr<Terminal>> open(const Wanted& wanted);
+    static Result<std::unique_ptr<Terminal>> open(bool colour);
     ~Terminal();
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
@@ -44,12 +39,12 @@ public:
     void enter();
     /// Copies to the clipboard, if the terminal allows it (OSC 52).
     void copy(const std::string& text);
-    /// Rings the bell and asks the terminal for a desktop notification (OSC 9 and OSC 777), which
-    /// those that know neither ignore. `text` is sanitised here.
+    /// Rings the bell and asks the terminal for a desktop notification (OSC 777 or OSC 9), which
+    /// terminals without them ignore. `text` is sanitised here.
     void notify(const std::string& text);
 
 private:
-    Terminal(void* screen, const Wanted& wanted, bool ascii);
+    Terminal(void* screen, bool colour, bool ascii);
     void draw_row(const Canvas& canvas, int row);
     void set_style(const Style& wanted);
     int number_of(std::uint32_t colour) const;
@@ -57,7 +52,7 @@ private:
     std::optional<Message> mouse_event();
 
     void* m_screen; ///< ncurses' SCREEN, known only to terminal.cpp
-    Wanted m_wanted;
+    bool m_colour;
     Theme m_theme;
     bool m_light = false;
     std::optional<Canvas> m_shown;

@@ -4,6 +4,7 @@
 #include "report/ending_text.h"
 #include "term/sanitise.h"
 #include "tui/change.h"
+#include "tui/comparison_view.h"
 #include "tui/gpu_panel.h"
 #include "tui/keys.h"
 #include "tui/layout.h"

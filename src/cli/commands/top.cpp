@@ -80,6 +80,7 @@ public:
         , m_host(services.host())
         , m_want_all(want_all)
         , m_recent(store, k_shown)
+        , m_recent_of_others(store, k_shown)
         , m_began(services.clock().now())
     {
     }
@@ -132,7 +133,7 @@ public:
     }
 
     /// Data of one run that must be read from its files.
-    tui::Detail detail(const std::string& text)
+    tui::Detail detail(const std::string& text, tui::Depth depth)
     {
         const auto key = RunKey::parse(text);
         if (!key) {
@@ -146,6 +147,10 @@ public:
                          {}};
         closer.training = find_training(m_services, m_store, closer.run, Apart::no);
         closer.newest = newest_samples(m_store, *key, closer.run.link);
+        if (depth == tui::Depth::list) {
+            closer.samples = m_recent_of_others.of(*key, closer.run.link, closer.newest);
+            return top_detail(closer, m_clock.now());
+        }
         closer.idle = idle_records(m_store, *key, closer.run.link);
         closer.credentials = credential_records(m_store, m_services.secret_files(), *key,
                                                 closer.run.link, m_clock.now());
@@ -464,7 +469,8 @@ private:
     bool m_want_all;
     std::map<std::string, RunStatus> m_ended;     ///< for the thread of found()
     std::map<std::uint32_t, std::string> m_users; ///< the same
-    RecentSamples m_recent;                       ///< for the thread of detail()
+    RecentSamples m_recent;           ///< of the selected run; for the thread of detail()
+    RecentSamples m_recent_of_others; ///< the same
     Time m_began;
     std::optional<LogTail> m_tail;                                   ///< for the thread of read()
     std::optional<PlainTail> m_plain_tail;                           ///< the same
@@ -518,7 +524,9 @@ Result<int> top(Invocation& invocation)
     sources.read_picture = [shown, now = sources.now] {
         return top_picture(shown->found(), now());
     };
-    sources.read_detail = [shown](const std::string& key) { return shown->detail(key); };
+    sources.read_detail = [shown](const std::string& key, tui::Depth depth) {
+        return shown->detail(key, depth);
+    };
     sources.ask = [shown](bool anew) { shown->ask(anew); };
     sources.read = [shown](const tui::OpenLog& log, bool begin) { return shown->read(log, begin); };
     sources.command = [shown](const tui::Command& command) { return shown->command(command); };
@@ -529,7 +537,7 @@ Result<int> top(Invocation& invocation)
     sources.compare = [shown](const std::vector<std::string>& keys) {
         return shown->compare(keys);
     };
-    TRY(tui::run(std::move(sources), {wants_color(invocation.globals, services), true}));
+    TRY(tui::run(std::move(sources), wants_color(invocation.globals, services)));
     return 0;
 }
 

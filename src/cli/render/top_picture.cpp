@@ -26,7 +26,6 @@ namespace gpuq::cli {
 namespace {
 
 using report::Cell;
-using report::Column;
 using report::Json;
 using std::chrono::seconds;
 
@@ -412,6 +411,13 @@ void add_events(tui::Detail& detail, const TopCloser& closer, Time now)
     const Timeline timeline = timeline_of(
         closer.run, closer.links, [&](const Event& event) { return event_text(event, closer.run); },
         now);
+    if (timeline.left_out > 0) {
+        detail.events.push_back(
+            {tui::Event::Kind::notice,
+             timeline.begin,
+             {},
+             fmt::format("entries left out, mostly checkpoints: {}", timeline.left_out)});
+    }
     for (const TimelineEntry& entry : timeline.entries) {
         const bool is_ongoing = entry.extent == TimelineEntry::Extent::ongoing;
         detail.events.push_back({kind_of(entry.kind), entry.from,
@@ -448,6 +454,7 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
 {
     tui::Detail detail;
     detail.key = closer.run.key.text();
+    detail.ended = closer.run.state == RunState::ended;
     if (closer.idle.finding) {
         const bool has_ended = closer.run.state == RunState::ended;
         detail.facts.push_back(

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/timeline_tab.h"
+
+#include "report/ending_text.h"
+#include "term/sanitise.h"
+#include "tui/run_panel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpuq::tui {
+namespace {
+
+constexpr int k_lane_label = 12;
+
+struct Lane {
+    Event::Kind kind;
+    const char* name;
+    const char* glyph;
+    const char* ascii;
+    Style style;
+};
+
+std::vector<Lane> lanes()
+{
+    using Kind = Event::Kind;
+    return {{Kind::waiting, "waiting", "░", ".", coloured(k_yellow)},
+            {Kind::running, "running", "█", "#", coloured(k_green)},
+            {Kind::idle, "GPUs idle", "▒", "i", coloured(k_red)},
+            {Kind::checkpoint, "checkpoints", "◆", "c", coloured(k_cyan)},
+            {Kind::notice, "notices", "▲", "^", coloured(k_yellow)},
+            {Kind::credentials, "credentials", "●", "o", coloured(k_blue)},
+            {Kind::ended, "end", "■", "X", bold()}};
+}
+
+const Lane& lane_of(const std::vector<Lane>& all, Event::Kind kind)
+{
+    return *std::find_if(all.begin(), all.end(),
+                         [&](const Lane& lane) { return lane.kind == kind; });
+}
+
+} // namespace
+
+std::vector<Line> timeline_lines(const Model& model, int columns)
+{
+    const Detail* const detail = selected_detail(model);
+    if (detail == nullptr || detail->events.empty()) {
+        return {{{detail == nullptr ? k_reading : "nothing is recorded of it", dim()}}};
+    }
+    const auto& events = detail->events;
+    const RunRow* const run = selected_run(model);
+    Time begin = events.front().from, end = begin;
+    for (const Event& event : events) {
+        begin = std::min(begin, event.from);
+        end = std::max({end, event.from, event.until.value_or(event.from)});
+    }
+    if (run != nullptr && run->active) {
+        end = std::max(end, model.now);
+    }
+    const double span = std::max(std::chrono::duration<double>(end - begin).count(), 1.0);
+    const int width = std::max(columns - k_lane_label - 1, 4);
+    const auto place = [&](Time at) {
+        const double share = std::chrono::duration<double>(at - begin).count() / span;
+        return std::clamp(static_cast<int>(std::lround(share * (width - 1))), 0, width - 1);
+    };
+    const std::vector<Lane> all = lanes();
+    std::vector<Line> lines;
+    for (const Lane& lane : all) {
+        std::vector<bool> filled(static_cast<std::size_t>(width));
+        bool any = false;
+        for (const Event& event : events) {
+            if (event.kind == lane.kind) {
+                any = true;
+                for (int at = place(event.from); at <= place(event.until.value_or(event.from));
+                     ++at) {
+                    filled[static_cast<std::size_t>(at)] = true;
+                }
+            }
+        }
+        if (!any) {
+            continue;
+        }
+        std::string text;
+        for (const bool one : filled) {
+            text += one ? (model.theme.ascii ? lane.ascii : lane.glyph) : " ";
+        }
+        lines.push_back(
+            {{fmt::format("{:<{}}", lane.name, k_lane_label), dim()}, {text, lane.style}});
+    }
+    const std::string from = clock_text(begin, model.now), to = clock_text(end, model.now);
+    const int gap = std::max(width - static_cast<int>(from.size() + to.size()), 1);
+    lines.push_back({{std::string(static_cast<std::size_t>(k_lane_label), ' ') + from +
+                          std::string(static_cast<std::size_t>(gap), ' ') + to,
+                      dim()}});
+    lines.emplace_back();
+    for (auto event = events.rbegin(); event != events.rend(); ++event) { // the newest first
+        const Lane& lane = lane_of(all, event->kind);
+        std::string text = sanitised(event->text);
+        if (event->until) {
+            const auto time = std::chrono::floor<std::chrono::seconds>(*event->until - event->from);
+            text += fmt::format(" ({})", describe(std::max(time, std::chrono::seconds(0))));
+        }
+        lines.push_back(
+            {{fmt::format("{} ", model.theme.ascii ? lane.ascii : lane.glyph), lane.style},
+             {fmt::format("{:<20}", moment_text(event->from, model.now)), dim()},
+             {clipped(text, static_cast<std::size_t>(std::max(columns - 22, 1))), {}}});
+    }
+    return lines;
+}
+
+} // namespace gpuq::tui
