@@ -247,20 +247,21 @@ bool search_log(OpenedLog& log, const Rect& area, bool forward, std::string_view
 
 bool is_error_line(std::string_view line, std::string_view /*unused*/)
 {
-    constexpr std::array<std::string_view, 11> k_signs = {"Traceback (most recent call last)",
-                                                          "Error:",
-                                                          "error:",
-                                                          "Exception",
-                                                          "ERROR",
-                                                          "FATAL",
-                                                          "Segmentation fault",
-                                                          "core dumped",
-                                                          "Killed",
-                                                          "panic:",
-                                                          "out of memory"};
-    return std::any_of(k_signs.begin(), k_signs.end(), [&](std::string_view sign) {
-        return line.find(sign) != std::string_view::npos;
-    });
+    constexpr std::array<std::string_view, 9> k_signs = {"Traceback (most recent call last)",
+                                                         "Error:",
+                                                         "Exception",
+                                                         "FATAL",
+                                                         "Segmentation fault",
+                                                         "core dumped",
+                                                         "Killed",
+                                                         "panic:",
+                                                         "out of memory"};
+    // Also compilers' `file.c:3: error:`; not `train error: 0.12`, which is a metric.
+    return line.starts_with("error:") || line.find(": error:") != std::string_view::npos ||
+           line.starts_with("ERROR") ||
+           std::any_of(k_signs.begin(), k_signs.end(), [&](std::string_view sign) {
+               return line.find(sign) != std::string_view::npos;
+           });
 }
 
 void take_bytes(OpenedLog& log, LogBytes& piece)

@@ -813,6 +813,18 @@ TEST(Update, JumpsToErrorsInTheLog)
     EXPECT_THAT(log_rows(m), HasSubstr("Traceback"));
 }
 
+TEST(IsErrorLine, IsNoMetricOfThatName)
+{
+    for (const char* line : {"RuntimeError: CUDA error", "error: no such file", "a.c:3: error: x",
+                             "ERROR 12:03 failed", "Killed", "torch.OutOfMemoryError: CUDA"}) {
+        EXPECT_TRUE(is_error_line(line, "")) << line;
+    }
+    for (const char* line :
+         {"step 3 train error: 0.12", "val_error: 0.3", "no errors", "loss 0.2"}) {
+        EXPECT_FALSE(is_error_line(line, "")) << line;
+    }
+}
+
 TEST(Update, MovesAndZoomsInCurves)
 {
     Model m = model(1);
