@@ -216,8 +216,16 @@ void refresh_detail(Shared& shared, const Sources& sources)
 void refresh_from_slurm(Shared& shared, const Sources& sources)
 {
     bool anew = false;
+    bool is_first = true;
     do {
         sources.ask(anew);
+        if (std::exchange(is_first, false) || anew) { // shows the response at once
+            {
+                const std::lock_guard lock(shared.mutex);
+                shared.wanted = true;
+            }
+            shared.changed.notify_all();
+        }
     } while (rest(shared, k_ask_again, [&] { return shared.asked; }) &&
              (anew = std::exchange(shared.asked, false), true));
 }

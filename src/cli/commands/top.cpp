@@ -85,6 +85,15 @@ public:
     {
     }
 
+    /// The name of the cluster, without a query: the first picture then has Slurm's last response.
+    /// Call it before there are other threads: it sets SLURM_CONF.
+    void find_cluster()
+    {
+        const auto cluster = m_services.cluster();
+        const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
+        m_cluster_name = name ? *name : "";
+    }
+
     /// From the disk alone.
     TopFound found()
     {
@@ -517,8 +526,7 @@ Result<int> top(Invocation& invocation)
     if (invocation.options.has("once") || invocation.globals.json) {
         return print_once(*shown, invocation);
     }
-    (void)services.cluster(); // sets SLURM_CONF, which is not safe while other threads read the
-                              // environment
+    shown->find_cluster();
     tui::Sources sources;
     sources.now = [&services] { return services.clock().now(); };
     sources.read_picture = [shown, now = sources.now] {
