@@ -97,7 +97,7 @@ bool is_quick(const std::string& verb)
 
 Command typed_command(Strings arguments)
 {
-    if (arguments.front() == "gpuq") {
+    if (!arguments.empty() && arguments.front() == "gpuq") {
         arguments.erase(arguments.begin());
     }
     Command command{std::move(arguments)};
@@ -110,29 +110,35 @@ Command typed_command(Strings arguments)
     return command;
 }
 
+/// Remembers the runs that exist, so that the one that is started is selected.
+void expect_start(Model& model)
+{
+    model.before_start.emplace();
+    for (const RunRow& run : model.picture.runs) {
+        model.before_start->push_back(run.key);
+    }
+}
+
 void execute(Change change, const Prompt& prompt)
 {
-    auto arguments = split_arguments(prompt.typed);
-    if (!arguments) {
-        return change.report(arguments.error().text, true);
+    const auto typed = split_arguments(prompt.typed);
+    if (!typed) {
+        return change.report(typed.error().text, true);
     }
     Command command;
-    if (prompt.purpose == Prompt::Purpose::extend) {
-        command.arguments = {"extend", prompt.key_of_run};
-    } else if (prompt.purpose == Prompt::Purpose::command) {
-        command = typed_command(*std::move(arguments));
-        arguments->clear();
+    if (prompt.purpose == Prompt::Purpose::command) {
+        command = typed_command(*typed);
         if (command.arguments.empty()) {
             return;
         }
     } else {
-        command.arguments = *command_of(prompt);
-        change.model.before_start.emplace();
-        for (const RunRow& run : change.model.picture.runs) {
-            change.model.before_start->push_back(run.key);
+        const auto begin = command_of(prompt);
+        command.arguments = begin ? *begin : Strings{"extend", prompt.key_of_run};
+        command.arguments.insert(command.arguments.end(), typed->begin(), typed->end());
+        if (begin) {
+            expect_start(change.model);
         }
     }
-    command.arguments.insert(command.arguments.end(), arguments->begin(), arguments->end());
     if (!command.on_terminal) {
         change.report("...");
     }

@@ -755,6 +755,7 @@ TEST(Update, ExecutesATypedCommand)
     EXPECT_EQ(commands(shown), (std::vector<Strings>{{"usage", "--days", "2"}}));
     EXPECT_TRUE(std::get<Command>(shown[0]).on_terminal && std::get<Command>(shown[0]).pauses);
     EXPECT_TRUE(press(m, ":gpuq\n").empty());
+    EXPECT_TRUE(press(m, ":  \n").empty());
     EXPECT_TRUE(press(m, ":'\n").empty());
     EXPECT_TRUE(m.failed);
 }
