@@ -176,12 +176,14 @@ def test_a_full_screen_program_is_redrawn_after_the_question(person, folder, pro
             tmux.keys("100G" if "vim" in program else "100g")
             tmux.wait_for("line 99 größe")
             before = wait_for(lambda: whole_page(tmux.screen()), 10, "a page that has been drawn")
-            for _ in range(3):
+            for i in range(3):
                 login.cut()
                 tmux.wait_for("Enter tries")
                 tmux.keys("Enter")
                 tmux.wait_for("login asks: ")
                 tmux.keys(login.codes.right, "Enter")
+                # The page above the question is unchanged: only the answer's arrival shows that the login goes on.
+                wait_for(lambda: len(login.codes.given()) == i + 2, 20, "an answer")
                 same_page(tmux, before)
                 wait_for(lambda: "asks: " not in "\n".join(tmux.screen()), 10, lambda: f"no question: {tmux.screen()}")
 
