@@ -74,7 +74,7 @@ def test_an_outage_during_a_batch_run(how, cluster, person):
     assert_counted((first + rest).decode(), lines)
 
 
-@pytest.mark.parametrize("age", ["young", "old", "batch"])
+@pytest.mark.parametrize("age", of_soak(["young", "old", "batch"], ["young", "batch"]))
 def test_the_program_ends_during_an_outage(how, age, cluster, person):
     words = []
     if age == "batch":

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from clusters import GPUQ, run, running_cluster, short_folder, wait_for
+from faults import of_soak
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="slurmctld's state is root's here")
 
@@ -327,7 +328,7 @@ def test_an_apply_that_is_killed_goes_on_or_goes_back(operator):
     operator.apply(CHANGED)
     whole = time.monotonic() - started
     operator.apply(POLICY)
-    for turn, part in enumerate((0.15, 0.3, 0.45, 0.6, 0.75, 0.9)):
+    for turn, part in enumerate(of_soak((0.15, 0.3, 0.45, 0.6, 0.75, 0.9), (0.3, 0.45, 0.7))):
         operator.write(CHANGED)
         child = subprocess.Popen([GPUQ, "policy", "apply", str(operator.file)],
                                  env=operator.cluster.env, stdout=subprocess.DEVNULL,

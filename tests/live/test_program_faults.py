@@ -252,7 +252,7 @@ def test_a_program_that_closes_its_output_runs_on(person):
     assert (done.returncode, done.stdout) == (4, "a\n")
 
 
-@pytest.mark.parametrize("how", ["now", "--detach"])
+@pytest.mark.parametrize("how", of_soak(["now", "--detach"], ["now"]))
 def test_scancel_by_hand(how, cluster, person):
     if how == "now":
         with person.start("run", "--", *counting(1000, 0.05)) as client:
