@@ -20,6 +20,7 @@
 #include "supervisor/sampler/sampling.h"
 #include "supervisor/sshd/ssh_server.h"
 #include "supervisor/stream/relay.h"
+#include "supervisor/worker/worker.h"
 
 #include <fmt/format.h>
 
@@ -33,8 +34,8 @@
 // gpuq-supervisor is the executable of all gpuq processes inside a job: `run` (guardian and
 // supervisor); `relay`, `guard`, `connect` and `forward`, in steps started by clients; `notice`, in
 // a step on the other nodes of the job; `keep` and `sample`, children of the supervisor; `ranks`,
-// which becomes srun; `helper`, for a request of the supervisor that may block; and `member`, the
-// parent of each rank's program.
+// which becomes srun; `helper`, for a request of the supervisor that may block; `member`, the
+// parent of each rank's program; and `work`, the program of a run that works on a sweep.
 namespace {
 
 using namespace gpuq;
@@ -117,6 +118,13 @@ Result<int> perform(const std::vector<std::string>& arguments)
     }
     if (!arguments.empty() && arguments[0] == "ranks") {
         return supervisor::start_ranks(arguments, host_name(), rank_places);
+    }
+    if (!arguments.empty() && arguments[0] == "work") {
+        TRY_ASSIGN(supervisor::WorkerPlan plan, supervisor::parse_worker(arguments, variable));
+        plan.program_argv = program_argv;
+        TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
+        SystemClock clock;
+        return supervisor::work(*store, clock, plan);
     }
     if (!arguments.empty() && arguments[0] == "member") {
         return supervisor::become_member(

@@ -134,6 +134,86 @@ std::string connect_file(const RunKey& key, std::string_view name)
     return fmt::format("{}/{}", connect_dir(key), name);
 }
 
+std::string sweeps()
+{
+    return "sweeps";
+}
+
+std::string sweep_dir(const RunKey& key)
+{
+    return fmt::format("sweeps/{}", key.text());
+}
+
+std::string sweep_json(const RunKey& key)
+{
+    return sweep_dir(key) + "/sweep.json";
+}
+
+std::string sweep_tries(const RunKey& key, int batch)
+{
+    return fmt::format("{}/tries-{}.jsonl", sweep_dir(key), batch);
+}
+
+std::string sweep_retries(const RunKey& key, int batch)
+{
+    return fmt::format("{}/retries-{}", sweep_dir(key), batch);
+}
+
+std::string sweep_stop(const RunKey& key)
+{
+    return sweep_dir(key) + "/stop";
+}
+
+std::string sweep_runs(const RunKey& key)
+{
+    return sweep_dir(key) + "/runs";
+}
+
+std::string sweep_run(const RunKey& key, const RunKey& worker)
+{
+    return fmt::format("{}/{}", sweep_runs(key), worker.text());
+}
+
+std::string sweep_workers(const RunKey& key)
+{
+    return sweep_dir(key) + "/workers";
+}
+
+std::string sweep_worker(const RunKey& key, const RunKey& worker)
+{
+    return fmt::format("{}/{}", sweep_workers(key), worker.text());
+}
+
+std::string try_dir(const RunKey& key, std::size_t number)
+{
+    return fmt::format("{}/tries/{}", sweep_dir(key), number);
+}
+
+std::string try_claim(const RunKey& key, std::size_t number, int attempt)
+{
+    return fmt::format("{}/claim-{}", try_dir(key, number), attempt);
+}
+
+std::string try_log(const RunKey& key, std::size_t number)
+{
+    return try_dir(key, number) + "/out.log";
+}
+
+std::string try_stop(const RunKey& key, std::size_t number)
+{
+    return try_dir(key, number) + "/stop";
+}
+
+std::string active_sweeps()
+{
+    return "index/sweeps";
+}
+
+std::string active_sweep(const RunKey& key)
+{
+    return fmt::format("index/sweeps/{}", key.text());
+}
+
 std::string secret()
 {
     return "secret";

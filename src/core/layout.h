@@ -4,6 +4,7 @@
 #include "core/ids.h"
 #include "core/key.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,17 @@
 ///     runs/KEY/connect/NAME              keys of `gpuq connect`, removed when the run ends
 ///                                        (client); sshd's configuration while it runs
 ///                                        (gpuq-supervisor connect)
+///     sweeps/KEY/sweep.json              a sweep; written once (client)
+///     sweeps/KEY/tries-B.jsonl           the values of its tries, batch B; written once (client)
+///     sweeps/KEY/retries-B               attempts that no longer count; written once (client)
+///     sweeps/KEY/stop                    exists when no further try is to start (client)
+///     sweeps/KEY/runs/RUN                exists for each of its workers (client)
+///     sweeps/KEY/workers/RUN             what that worker did with the tries (worker)
+///     sweeps/KEY/tries/N/claim-A         whose attempt A at try N is; written once (worker)
+///     sweeps/KEY/tries/N/out.log         output of try N, both streams (its program)
+///     sweeps/KEY/tries/N/stop            exists when the try is to end (client)
+///     sweeps/KEY/tries/N/checkpoints/    checkpoints of try N: its GPUQ_CHECKPOINT_DIR
+///     index/sweeps/KEY                   exists until the sweep is known to have ended (client)
 ///     index/jobs/CLUSTER/JOBID           contains the run's key (submitter)
 ///     cache/queues/CLUSTER               Slurm's queues, valid for one minute (client)
 ///     cache/overview/CLUSTER             GPUs and own jobs as last reported by Slurm (client)
@@ -69,6 +81,22 @@ std::string checkpoints(const RunKey&);
 std::string kept(const RunKey&);
 std::string connect_dir(const RunKey&);
 std::string connect_file(const RunKey&, std::string_view name);
+std::string sweeps();
+std::string sweep_dir(const RunKey&);
+std::string sweep_json(const RunKey&);
+std::string sweep_tries(const RunKey&, int batch);
+std::string sweep_retries(const RunKey&, int batch);
+std::string sweep_stop(const RunKey&);
+std::string sweep_runs(const RunKey&);
+std::string sweep_run(const RunKey&, const RunKey& worker);
+std::string sweep_workers(const RunKey&);
+std::string sweep_worker(const RunKey&, const RunKey& worker);
+std::string try_dir(const RunKey&, std::size_t number);
+std::string try_claim(const RunKey&, std::size_t number, int attempt);
+std::string try_log(const RunKey&, std::size_t number);
+std::string try_stop(const RunKey&, std::size_t number);
+std::string active_sweeps();
+std::string active_sweep(const RunKey&);
 std::string secret();
 std::string active();
 std::string active(const RunKey&);

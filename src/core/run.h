@@ -75,6 +75,13 @@ struct Chain {
     bool operator==(const Chain&) const = default;
 };
 
+/// Of a run that works on a sweep: it takes one try after the other.
+struct SweepWorker {
+    RunKey sweep;
+    int number = 1; ///< of the worker
+    bool operator==(const SweepWorker&) const = default;
+};
+
 /// A user's request with all defaults filled in. Immutable once recorded in run.json, except for
 /// the time limit: `gpuq extend` writes a new one to walltime.json, which readers (runs/evidence.h)
 /// substitute.
@@ -109,6 +116,7 @@ struct Request {
                                                           ///< program; `{image}` is replaced by the
                                                           ///< image
     std::optional<std::string> slurm_options;             ///< --slurm='...', unparsed
+    std::optional<SweepWorker> sweep;
     bool network = false; ///< its supervisor accepts clients over the network (`direct: network`)
 
     bool operator==(const Request&) const = default;

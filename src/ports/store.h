@@ -48,6 +48,11 @@ public:
     /// one named in the error may exist.
     virtual Result<void> write_together(const std::vector<NewFile>& files) = 0;
 
+    /// Appends a line, which must not contain a line end, to a file with one writer, creating it if
+    /// necessary. It is on disk when the call returns. After a crash or a failure the file may end
+    /// with a part of the line, without a line end; the next call then begins a new line.
+    virtual Result<void> append_line(const std::string& path, std::string_view line) = 0;
+
     /// Creates a directory ahead of use. Unlike directories created by a write, it may be lost when
     /// the machine crashes.
     virtual Result<void> make_dir(const std::string& path) = 0;

@@ -525,6 +525,41 @@ Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
     return {};
 }
 
+Result<void> PosixStore::append_line(const std::string& path, std::string_view line)
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    const auto [parent, name] = split_last(path);
+    std::vector<Descriptor> changed;
+    const Descriptor directory = open_directory(m_root, parent, Missing::is_made, &changed);
+    const Descriptor file(directory ? ::openat(directory.get(), std::string(name).c_str(),
+                                               O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW |
+                                                   O_CLOEXEC | O_NONBLOCK,
+                                               0600)
+                                    : -1);
+    struct stat status = {};
+    if (!file || ::fstat(file.get(), &status) != 0) {
+        return trouble("write", m_root, path, errno);
+    }
+    char last = '\n';
+    if (status.st_size > 0 && ::pread(file.get(), &last, 1, status.st_size - 1) != 1) {
+        return trouble("write", m_root, path, errno);
+    }
+    const std::string text =
+        fmt::format("{}{}\n", last == '\n' ? "" : "\n", line); // after an incomplete line
+    if (!write_all(file.get(), text) || ::fsync(file.get()) != 0 ||
+        (status.st_size == 0 && ::fsync(directory.get()) != 0)) {
+        return trouble("write", m_root, path, errno);
+    }
+    for (const Descriptor& made : changed) {
+        if (::fsync(made.get()) != 0) {
+            return trouble("write", m_root, path, errno);
+        }
+    }
+    return {};
+}
+
 Result<void> PosixStore::make_dir(const std::string& path)
 {
     if (!is_safe(path)) {

@@ -29,6 +29,7 @@ public:
     Result<void> write(const std::string& path, std::string_view content) override;
     Result<void> write_once(const std::string& path, std::string_view content) override;
     Result<void> write_together(const std::vector<NewFile>& files) override;
+    Result<void> append_line(const std::string& path, std::string_view line) override;
     Result<void> make_dir(const std::string& path) override;
     Result<std::vector<std::string>> list(const std::string& path) override;
     Result<void> remove(const std::string& path) override;

@@ -92,6 +92,21 @@ TEST_P(StoreContract, LetsTheFirstWriterWin)
     EXPECT_THAT(m_store.list("runs/x").value(), UnorderedElementsAre("ended.json"));
 }
 
+TEST_P(StoreContract, AppendsLinesToAFile)
+{
+    ASSERT_TRUE(m_store.append_line("sweeps/x/workers/y", "one"));
+    ASSERT_TRUE(m_store.append_line("sweeps/x/workers/y", "two"));
+    EXPECT_EQ(m_store.read("sweeps/x/workers/y").value(), "one\ntwo\n");
+    EXPECT_EQ(kind_of(m_store.append_line("../y", "one")), Error::Kind::internal);
+}
+
+TEST_P(StoreContract, AppendsAfterAnIncompleteLine)
+{
+    ASSERT_TRUE(m_store.write("journal", "one\ntw"));
+    ASSERT_TRUE(m_store.append_line("journal", "three"));
+    EXPECT_EQ(m_store.read("journal").value(), "one\ntw\nthree\n");
+}
+
 TEST_P(StoreContract, WritesSeveralFilesTogetherInTheirOrder)
 {
     ASSERT_TRUE(m_store.write("a/taken", "old"));

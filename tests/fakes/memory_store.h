@@ -86,6 +86,16 @@ public:
         return {};
     }
 
+    Result<void> append_line(const std::string& path, std::string_view line) override
+    {
+        TRY(check_writable(path));
+        const auto found = files.find(path);
+        const bool is_torn = found != files.end() && !found->second.empty() &&
+                             found->second.back() != '\n';
+        append(path, (is_torn ? "\n" : "") + std::string(line) + "\n");
+        return {};
+    }
+
     Result<void> make_dir(const std::string& path) override
     {
         if (directories.contains(path)) {

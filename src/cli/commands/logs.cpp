@@ -7,6 +7,7 @@
 #include "cli/base/status_sources.h"
 #include "cli/client/log_copy.h"
 #include "cli/client/plain_log.h"
+#include "cli/commands/show_sweep.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/run_table.h"
 #include "core/layout.h"
@@ -458,6 +459,11 @@ Result<int> logs(Invocation& invocation)
                         : "one run at a time: gpuq logs RUN");
     }
     TRY_ASSIGN(Store* const store, invocation.services.store());
+    TRY_ASSIGN(const auto sweep, find_sweep_target(*store, invocation.arguments.front()));
+    if (sweep) {
+        leave_on_interrupt();
+        return try_logs(invocation, *store, *sweep);
+    }
     TRY_ASSIGN(const Target target,
                find_target(invocation.services, *store, invocation.arguments.front()));
     if (const auto* plain = std::get_if<RunStatus>(&target)) {

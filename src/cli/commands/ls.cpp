@@ -6,6 +6,7 @@
 #include "cli/base/table_output.h"
 #include "cli/queries/find_credentials.h"
 #include "cli/queries/plain_target.h"
+#include "cli/queries/sweep_query.h"
 #include "cli/render/listed_runs.h"
 #include "cli/render/run_table.h"
 
@@ -32,12 +33,23 @@ Result<int> ls(Invocation& invocation)
     TRY_ASSIGN(const std::vector<RunKey> keys, listed_runs(*store, want_all, now));
     RunStatuses statuses = query_status(status_sources(services, *store), keys);
     std::erase_if(statuses.runs, is_nothing);
+    TRY_ASSIGN(const auto sweeps, listed_sweeps(services, *store, want_all));
+    if (!want_all) { // their sweeps have a line each
+        std::erase_if(statuses.runs,
+                      [](const RunStatus& run) { return run.run && run.run->request.sweep; });
+    }
     const PlainJobs plain = find_plain_jobs(services, *store, statuses, now);
     const std::string unknown = age_text(plain, now);
     const auto short_of = shortages(find_credentials(services, *store, statuses.runs), now);
     statuses.runs = merged(std::move(statuses.runs), plain.jobs);
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(run_list(statuses, short_of, now, unknown))));
+        auto document = run_list(statuses, short_of, now, unknown);
+        report::Json::Elements objects;
+        for (const SweepStatus& sweep : sweeps) {
+            objects.push_back(sweep_json(sweep, WithTries::no));
+        }
+        document.emplace_back("sweeps", report::Json::array(std::move(objects)));
+        TRY(print_text(report::json_document(document)));
         return 0;
     }
     if (!statuses.slurm_silent.empty()) {
@@ -49,6 +61,12 @@ Result<int> ls(Invocation& invocation)
     const report::Table table = run_table(statuses.runs, now);
     TRY_ASSIGN([[maybe_unused]] const auto checked,
                report::only(table, invocation.globals.columns));
+    if (!sweeps.empty()) {
+        TRY(print_table(sweeps_table(sweeps, now), invocation.globals, services));
+    }
+    if (statuses.runs.empty() && !sweeps.empty()) {
+        return 0;
+    }
     if (statuses.runs.empty()) {
         if (!invocation.globals.quiet) {
             print_message(

@@ -110,6 +110,17 @@ public:
         return status;
     }
 
+    Result<Plan> plan_only()
+    {
+        TRY_ASSIGN(m_here, site_context(m_services));
+        TRY_ASSIGN(const std::string warning, check_before_asking());
+        print_note_if(warning);
+        TRY_ASSIGN(m_cluster, m_services.cluster());
+        TRY_ASSIGN(m_store, m_services.store());
+        TRY_ASSIGN(const Queues queues, find_queues(*m_store, *m_cluster, m_services.clock()));
+        return make_plan(queues);
+    }
+
     Result<StartedRun> start()
     {
         m_for_gpuq = true;
@@ -269,11 +280,32 @@ private:
         if (run.request.chain) {
             TRY_ASSIGN(run.request.chain->supervisor, m_services.supervisor());
         }
+        if (m_options.worker) {
+            TRY_ASSIGN(const std::string supervisor, m_services.supervisor());
+            work_on(*m_options.worker, supervisor, run.request);
+        }
         return run;
+    }
+
+    /// The program of a try, its container and its checkpoints are the worker's business.
+    void work_on(const SweepWorker& worker, const std::string& supervisor, Request& request) const
+    {
+        request.sweep = worker;
+        request.program = {supervisor, "work", m_store->root(), worker.sweep.text()};
+        request.container.reset();
+        if (request.chain) {
+            request.chain->aware = true;
+            request.chain->checkpoint.clear();
+            request.chain->resume_args.clear();
+            request.chain->from_scratch = true;
+        }
     }
 
     Result<Submitted> submit(const Run& run, const Plan& plan)
     {
+        if (run.request.sweep) {
+            TRY(m_store->write(layout::sweep_run(run.request.sweep->sweep, run.key), ""));
+        }
         TRY_ASSIGN(const std::string supervisor, m_services.supervisor());
         Submission submission{run, plan.spec, {}, {}, true};
         submission.spec.comment = job_comment(run.key);
@@ -451,6 +483,11 @@ Result<int> run(Invocation& invocation)
 Result<int> run_with(Invocation& invocation, RunOptions options, bool shell)
 {
     return RunVerb(invocation, std::move(options), shell).run();
+}
+
+Result<Plan> plan_run(Invocation& invocation, RunOptions options)
+{
+    return RunVerb(invocation, std::move(options), /*shell=*/false).plan_only();
 }
 
 Result<StartedRun> start_detached(Invocation& invocation, RunOptions options)

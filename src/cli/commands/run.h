@@ -4,6 +4,7 @@
 #include "cli/base/verb.h"
 #include "cli/commands/run_options.h"
 #include "core/run.h"
+#include "runs/plan.h"
 
 #include <optional>
 
@@ -12,6 +13,9 @@ namespace gpuq::cli {
 /// The common part of `gpuq run`, `gpuq again` and `gpuq shell`, from the choice of a queue to the
 /// exit status.
 Result<int> run_with(Invocation& invocation, RunOptions options, bool shell);
+
+/// The plan for a run, without submitting it. Queries Slurm for the queues, unless they are cached.
+Result<Plan> plan_run(Invocation& invocation, RunOptions options);
 
 /// A run started for use by `gpuq` itself.
 struct StartedRun {

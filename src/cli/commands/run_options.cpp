@@ -296,6 +296,12 @@ constexpr std::string_view k_not_rehearsed[] = {"no-stdin",  "after", "detach", 
                                                 "dry-run",   "pty",   "link",   "max-links",
                                                 "gpu-hours", "until", "array"};
 
+/// A try runs on one node, without a terminal or input; a worker has its own links.
+constexpr std::string_view k_not_of_tries[] = {
+    "no-stdin",      "after",     "max-wait",  "pty",   "nodes", "tasks-per-node",
+    "gpus-per-task", "max-links", "gpu-hours", "until", "array", "restart-from-scratch",
+    "valid"};
+
 std::vector<Option> without(std::span<const std::string_view> names)
 {
     std::vector<Option> table;
@@ -456,6 +462,24 @@ std::span<const Option> rehearse_option_table()
         return table;
     }();
     return k_rehearse_table;
+}
+
+std::span<const Option> sweep_option_table()
+{
+    static const std::vector<Option> k_sweep_table = [] {
+        std::vector<Option> table = without(k_not_of_tries);
+        table.insert(
+            table.begin(),
+            {{0, "over", "NAME=VALUES", "a parameter: lr=1e-4,1e-3, lr=log:1e-5..1e-2, n=2..8"},
+             {0, "random", "N", "N random tries instead of all combinations"},
+             {0, "seed", "S", "the same random tries again"},
+             {0, "from", "FILE", "the tries of a table: CSV or JSON lines"},
+             {0, "workers", "N", "how many jobs work on it; default: up to 16, as GPUs are free"},
+             {0, "per-gpu", "N", "tries side by side in each job; default: 1"},
+             {0, "metric", "NAME[:min|max]", "what to compare; default: the loss"}});
+        return table;
+    }();
+    return k_sweep_table;
 }
 
 std::span<const Option> again_option_table()

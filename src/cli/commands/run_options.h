@@ -21,6 +21,8 @@ std::span<const Option> shell_option_table();
 std::span<const Option> rehearse_option_table();
 /// The options of `gpuq again`: those of `gpuq run`, and `--program`.
 std::span<const Option> again_option_table();
+/// The options of `gpuq sweep`: those of `gpuq run` that describe a try, and its own.
+std::span<const Option> sweep_option_table();
 
 /// The options of `gpuq run` with their types, without defaults.
 struct RunOptions {
@@ -34,6 +36,8 @@ struct RunOptions {
     std::optional<std::chrono::seconds> max_wait; ///< for the client, not for the run
     /// Variables in parameters.env whose values are recorded, not given: never printed.
     std::vector<std::string> recorded_env;
+    /// Set: the run works on a sweep instead of running the program itself.
+    std::optional<SweepWorker> worker;
 };
 
 /// Converts the options and operands of `gpuq run` to their types. `usage` names the option, the

@@ -5,6 +5,7 @@
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/commands/show_comparison.h"
+#include "cli/commands/show_sweep.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/plain_show.h"
@@ -68,6 +69,10 @@ Result<int> show(Invocation& invocation)
         return fail(Error::Kind::usage, "which run? gpuq show RUN; gpuq ls lists them");
     }
     TRY_ASSIGN(Store* const store, invocation.services.store());
+    TRY_ASSIGN(auto sweep, find_sweep_target(*store, invocation.arguments.front()));
+    if (sweep) {
+        return show_sweep(invocation, *store, *std::move(sweep));
+    }
     TRY_ASSIGN(const Target target,
                find_target(invocation.services, *store, invocation.arguments.front()));
     if (const auto* plain = std::get_if<RunStatus>(&target)) {

@@ -4,6 +4,7 @@
 #include "cli/base/message.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
+#include "cli/commands/show_sweep.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
@@ -108,6 +109,10 @@ private:
     /// Slurm.
     Result<int> stop_meant(const std::string& word)
     {
+        TRY_ASSIGN(auto sweep, find_sweep_target(m_store, word));
+        if (sweep) {
+            return stop_sweep(m_invocation, m_store, *std::move(sweep));
+        }
         const auto matches = find_runs(m_store, word);
         if (matches && (!matches->unfinished.empty() || !spells_a_job(word))) {
             TRY_ASSIGN(const RunKey key, meant_by(*matches));

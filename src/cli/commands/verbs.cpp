@@ -15,6 +15,7 @@ namespace {
 constexpr std::array k_verbs = {
     &k_run_verb,
     &k_again_verb,
+    &k_sweep_verb,
     &k_shell_verb,
     &k_attach_verb,
     &k_logs_verb,

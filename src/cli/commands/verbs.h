@@ -24,6 +24,7 @@ Error no_such_verb(std::string_view name);
 /// The rows, each defined in the file of its name.
 extern const Verb k_run_verb;
 extern const Verb k_again_verb;
+extern const Verb k_sweep_verb;
 extern const Verb k_shell_verb;
 extern const Verb k_attach_verb;
 extern const Verb k_logs_verb;

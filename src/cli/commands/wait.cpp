@@ -4,7 +4,9 @@
 #include "cli/base/message.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
+#include "cli/commands/sweep_follow.h"
 #include "cli/queries/plain_target.h"
+#include "cli/queries/sweep_query.h"
 #include "cli/render/run_table.h"
 #include "report/ending_text.h"
 #include "report/json.h"
@@ -251,6 +253,12 @@ private:
 Result<int> wait(Invocation& invocation)
 {
     TRY_ASSIGN(Store* const store, invocation.services.store());
+    if (invocation.arguments.size() == 1) {
+        TRY_ASSIGN(auto target, find_sweep_target(*store, invocation.arguments.front()));
+        if (target && !target->number) {
+            return follow_sweep(invocation, *store, std::move(target->sweep));
+        }
+    }
     return WaitVerb(invocation, *store).run();
 }
 

@@ -336,6 +336,9 @@ json json_of(const Request& request)
             {"container", or_null(request.container)},
             {"container_command", list_of(request.container_command)},
             {"slurm_options", or_null(request.slurm_options)},
+            {"sweep", request.sweep ? json{{"key", request.sweep->sweep.text()},
+                                           {"worker", request.sweep->number}}
+                                    : json(nullptr)},
             {"network", request.network}};
 }
 
@@ -410,6 +413,21 @@ Result<SoftLimits> limits_from(const json& object)
     return limits;
 }
 
+Result<std::optional<SweepWorker>> sweep_from(const json& object)
+{
+    if (object.is_null()) {
+        return std::optional<SweepWorker>();
+    }
+    Fields in(object, "run.json: sweep");
+    const auto sweep = RunKey::parse(in.text("key"));
+    const int number = in.number<int>("worker");
+    if (!sweep) {
+        in.wrong("key");
+    }
+    TRY(in.check());
+    return std::optional(SweepWorker{*sweep, number});
+}
+
 Result<Request> request_from(const json& object)
 {
     Fields in(object, "run.json: request");
@@ -447,6 +465,7 @@ Result<Request> request_from(const json& object)
         in.wrong("program");
     }
     TRY(in.check());
+    TRY_ASSIGN(request.sweep, sweep_from(in.object("sweep")));
     TRY_ASSIGN(request.gpus, gpus_from(in.object("gpus")));
     TRY_ASSIGN(request.pty, pty_from(in.object("pty")));
     TRY_ASSIGN(request.chain, chain_from(in.object("chain")));

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/show_sweep.h"
+
+#include "cli/base/log_output.h"
+#include "cli/base/message.h"
+#include "cli/base/table_output.h"
+#include "cli/commands/sweep_start.h"
+#include "core/layout.h"
+#include "core/quote.h"
+#include "report/ending_text.h"
+#include "sweeps/arguments.h"
+#include "sweeps/changes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using sweeps::Try;
+
+constexpr std::size_t k_most_lines = 50;
+constexpr std::size_t k_piece = 1 << 20;
+constexpr auto k_pause = 250ms;
+constexpr int k_closed_output = 128 + SIGPIPE;
+
+std::string command_of(const SweepStatus& status, const Try& entry)
+{
+    std::vector<std::string> words = sweeps::arguments_of_try(
+        status.sweep.run.request.program, status.sweep.parameters, entry.values);
+    std::transform(words.begin(), words.end(), words.begin(),
+                   [](const std::string& word) { return shell_quoted(word); });
+    return fmt::format("{}", fmt::join(words, " "));
+}
+
+Result<void> show_try(const SweepStatus& status, std::size_t number, const std::string& root,
+                      Time now)
+{
+    const Try& entry = status.tries[number - 1];
+    std::vector<std::pair<std::string, std::string>> rows{
+        {"try", fmt::format("{}/{}", status.sweep.name, number)},
+        {"values", sweeps::values_text(status.sweep.parameters, entry.values)},
+        {"program", command_of(status, entry)},
+        {"attempts", std::to_string(entry.attempt)}};
+    if (entry.began_at) {
+        rows.emplace_back("began", clock_text(*entry.began_at, now));
+    }
+    if (entry.state == Try::State::ended) {
+        rows.emplace_back("ended",
+                          fmt::format("{}: {}, exit status {}", clock_text(entry.end->at, now),
+                                      sweeps::word(entry.end->end), entry.end->status));
+    } else {
+        rows.emplace_back("state",
+                          entry.state == Try::State::running ? "running" : "waiting for a worker");
+    }
+    if (entry.end && entry.end->best) {
+        rows.emplace_back(to_text(status.sweep.metric),
+                          fmt::format("{:.6g}{}", *entry.end->best,
+                                      entry.end->best_step
+                                          ? fmt::format(" at step {}", *entry.end->best_step)
+                                          : ""));
+    }
+    if (entry.claimant) {
+        rows.emplace_back("worker", fmt::format("{}, link {}", entry.claimant->worker.text(),
+                                                entry.claimant->link.value));
+    }
+    rows.emplace_back("files",
+                      fmt::format("{}/{}", root, layout::try_dir(status.sweep.run.key, number)));
+    for (const auto& [name, value] : rows) {
+        TRY(print_line(fmt::format("{:<10} {}", name, value)));
+    }
+    return {};
+}
+
+/// Prints what has been added to a log.
+class TryLog {
+public:
+    TryLog(Store& store, std::string path)
+        : m_store(store)
+        , m_path(std::move(path))
+    {
+    }
+
+    /// 0, or why it can't be written.
+    Result<int> print()
+    {
+        while (true) {
+            const auto bytes = m_store.read_at(m_path, m_offset, k_piece);
+            if (!bytes && bytes.error().kind != Error::Kind::missing) {
+                return bytes.error();
+            }
+            if (!bytes || bytes->empty()) {
+                return 0;
+            }
+            if (const int error = m_output.write(Stream::out, *bytes); error != 0) {
+                return error;
+            }
+            m_offset += bytes->size();
+        }
+    }
+
+private:
+    Store& m_store;
+    std::string m_path;
+    LogOutput m_output;
+    std::uint64_t m_offset = 0;
+};
+
+} // namespace
+
+Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
+{
+    TRY_ASSIGN(const SweepStatus status,
+               query_sweep(invocation.services, store, std::move(target.sweep)));
+    const Time now = invocation.services.clock().now();
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document(
+            {{"sweep", sweep_json(status, WithTries::yes)},
+             {"try", target.number ? report::Json(*target.number) : report::Json()}})));
+        return 0;
+    }
+    if (!status.slurm_silent.empty()) {
+        print_message(fmt::format("{}; showing the state on disk", status.slurm_silent));
+    }
+    if (target.number) {
+        TRY(show_try(status, *target.number, store.root(), now));
+        return 0;
+    }
+    TRY(print_line(fmt::format("sweep {} ({}): {}", status.sweep.name, word(status.state),
+                               sweep_summary(status))));
+    TRY(print_table(tries_table(status, k_most_lines, now), invocation.globals,
+                    invocation.services));
+    if (status.tries.size() > k_most_lines) {
+        TRY(print_line(fmt::format("... {} more: gpuq sweep export {}",
+                                   status.tries.size() - k_most_lines,
+                                   shell_quoted(status.sweep.name))));
+    }
+    return 0;
+}
+
+Result<int> try_logs(Invocation& invocation, Store& store, const SweepTarget& target)
+{
+    if (!target.number) {
+        return fail(Error::Kind::usage,
+                    fmt::format("which try? gpuq logs {}/1; gpuq show {} lists them",
+                                shell_quoted(target.sweep.name), shell_quoted(target.sweep.name)));
+    }
+    for (const char* name : {"to", "after", "printable"}) {
+        if (invocation.options.has(name)) {
+            return fail(Error::Kind::usage,
+                        fmt::format("--{}: not for the log of a try, which is one file: {}/{}",
+                                    name, store.root(),
+                                    layout::try_log(target.sweep.run.key, *target.number)));
+        }
+    }
+    TryLog log(store, layout::try_log(target.sweep.run.key, *target.number));
+    sweeps::Board board(store, target.sweep.run.key);
+    while (true) {
+        TRY(board.refresh()); // before reading: nothing follows an end
+        const Try& entry = board.tries()[*target.number - 1];
+        TRY_ASSIGN(const int error, log.print());
+        const bool follows = invocation.options.has("follow");
+        if (error == EPIPE) {
+            return follows ? k_closed_output : 0;
+        }
+        if (error != 0) {
+            return fail(Error::Kind::io, fmt::format("can't write: {}", std::strerror(error)));
+        }
+        if (!follows) {
+            return 0;
+        }
+        if (entry.state == Try::State::ended) {
+            return entry.end->status;
+        }
+        std::this_thread::sleep_for(k_pause);
+    }
+}
+
+Result<int> stop_sweep(Invocation& invocation, Store& store, SweepTarget target)
+{
+    const std::string name = target.sweep.name;
+    const RunKey key = target.sweep.run.key;
+    if (target.number) {
+        TRY(sweeps::stop_try(store, key, *target.number));
+    } else {
+        TRY(sweeps::stop_sweep(store, key));
+        TRY_ASSIGN(const SweepStatus status,
+                   query_sweep(invocation.services, store, std::move(target.sweep)));
+        withdraw_waiting(invocation.services, store, status.workers);
+    }
+    if (!invocation.globals.quiet && !invocation.globals.json) {
+        print_message(target.number
+                          ? fmt::format("stopping try {}/{}", name, *target.number)
+                          : fmt::format("stopping sweep {}; gpuq sweep retry {} continues it", name,
+                                        shell_quoted(name)));
+    }
+    return 0;
+}
+
+} // namespace gpuq::cli

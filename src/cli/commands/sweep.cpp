@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/base/message.h"
+#include "cli/base/table_output.h"
+#include "cli/commands/run.h"
+#include "cli/commands/run_options.h"
+#include "cli/commands/sweep_follow.h"
+#include "cli/commands/sweep_start.h"
+#include "cli/queries/site_context.h"
+#include "cli/queries/sweep_query.h"
+#include "cli/render/sweep_table.h"
+#include "core/number.h"
+#include "core/quote.h"
+#include "ports/cluster.h"
+#include "runs/repeat.h"
+#include "sweeps/arguments.h"
+#include "sweeps/changes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+// A sweep is started in this order: the plan for a try, which checks everything that can be checked
+// here; the sweep's files; one run per worker. From then on nothing depends on this process.
+
+namespace gpuq::cli {
+namespace {
+
+using report::Json;
+using Arguments = std::vector<std::string>;
+using sweeps::Sweep;
+using sweeps::Try;
+using sweeps::TryEnd;
+
+constexpr std::size_t k_shown_by_dry_run = 10;
+
+bool needs_retry(const Try& entry)
+{
+    return entry.state == Try::State::ended &&
+           !(entry.end->end == TryEnd::finished && entry.end->status == 0);
+}
+
+Result<int> follow_or_leave(Invocation& invocation, Store& store, const Sweep& sweep, bool detach)
+{
+    if (!detach) {
+        return follow_sweep(invocation, store, sweep);
+    }
+    if (invocation.globals.json) {
+        TRY(print_text(
+            report::json_document({{"key", sweep.run.key.text()}, {"name", sweep.name}})));
+    }
+    return 0;
+}
+
+Result<int> print_tries(const Invocation& invocation, const RunOptions& options,
+                        const GivenTries& given)
+{
+    Json::Elements list;
+    for (std::size_t i = 0; i < given.tries.size(); ++i) {
+        const Arguments words =
+            sweeps::arguments_of_try(options.parameters.program, given.names, given.tries[i]);
+        list.push_back(Json::object({{"try", i + 1}, {"program", Json::array(words)}}));
+        if (!invocation.globals.json && i < k_shown_by_dry_run) {
+            Arguments shown;
+            std::transform(words.begin(), words.end(), std::back_inserter(shown),
+                           [](const std::string& word) { return shell_quoted(word); });
+            TRY(print_line(fmt::format("{:>4}  {}", i + 1, fmt::join(shown, " "))));
+        }
+    }
+    if (invocation.globals.json) {
+        TRY(print_text(report::json_document({{"tries", Json::array(std::move(list))}})));
+    } else if (given.tries.size() > k_shown_by_dry_run) {
+        TRY(print_line(fmt::format("      ... {} tries in all", given.tries.size())));
+    }
+    return 0;
+}
+
+/// `gpuq sweep --over ... PROGRAM`.
+class NewSweep {
+public:
+    explicit NewSweep(Invocation& invocation)
+        : m_invocation(invocation)
+        , m_services(invocation.services)
+    {
+    }
+
+    Result<int> run()
+    {
+        const Options& given_options = m_invocation.options;
+        if (m_invocation.arguments.empty()) {
+            return fail(Error::Kind::usage, "missing program: gpuq sweep --over NAME=VALUES "
+                                            "PROGRAM [ARG...]; see gpuq help sweep");
+        }
+        TRY_ASSIGN(RunOptions options, run_options(given_options, m_invocation.arguments));
+        TRY_ASSIGN(const GivenTries given,
+                   given_tries(m_services, m_invocation.globals, given_options));
+        TRY_ASSIGN(const auto workers, given_workers(given_options));
+        TRY_ASSIGN(Sweep sweep, settings(given));
+        TRY(check_program(options.parameters.program, given.names));
+        if (options.dry_run) {
+            return print_tries(m_invocation, options, given);
+        }
+        const bool detach = options.detach;
+        options.detach = true;
+        options.parameters.from_scratch = true;
+        TRY_ASSIGN(const Plan plan, plan_run(m_invocation, options));
+        TRY_ASSIGN(Store* const store, m_services.store());
+        TRY(describe(sweep, plan));
+        note_unused(plan.request.program, given.names);
+        TRY(sweeps::write_sweep(*store, sweep, given.tries));
+        if (const auto started = start_workers(m_invocation, *store, sweep, options, workers);
+            !started) {
+            sweeps::forget_sweep(*store, sweep.run.key);
+            return started.error();
+        }
+        if (detach && !m_invocation.globals.quiet) {
+            print_message(fmt::format("its state: gpuq show {}", shell_quoted(sweep.name)));
+        }
+        return follow_or_leave(m_invocation, *store, sweep, detach);
+    }
+
+private:
+    Result<Sweep> settings(const GivenTries& given)
+    {
+        const Time now = m_services.clock().now();
+        Sweep sweep{{}, given.names, {}, 1, given.seed, {RunKey::make(now, m_services.random())}};
+        sweep.run.submitted_at = now;
+        if (const auto text = m_invocation.options.value("metric")) {
+            TRY_ASSIGN(sweep.metric, sweeps::parse_metric(*text));
+        }
+        constexpr std::size_t k_most_per_gpu = 64;
+        if (const auto text = m_invocation.options.value("per-gpu")) {
+            const auto number = whole_number(*text);
+            if (!number || *number == 0 || *number > k_most_per_gpu) {
+                return fail(Error::Kind::usage,
+                            fmt::format("--per-gpu: '{}' is not a number from 1 to {}", *text,
+                                        k_most_per_gpu));
+            }
+            sweep.per_gpu = static_cast<int>(*number);
+        }
+        return sweep;
+    }
+
+    /// The program itself is looked up once, for all tries.
+    static Result<void> check_program(const Arguments& program, const Arguments& names)
+    {
+        if (sweeps::unused_parameters({program.front()}, names).size() < names.size()) {
+            return fail(Error::Kind::usage,
+                        fmt::format("{}: the program can't depend on a parameter; begin with one "
+                                    "that is the same for all tries, such as sh or python3",
+                                    program.front()));
+        }
+        return {};
+    }
+
+    Result<void> describe(Sweep& sweep, const Plan& plan)
+    {
+        TRY_ASSIGN(Cluster* const cluster, m_services.cluster());
+        TRY_ASSIGN(sweep.run.cluster, cluster->name());
+        sweep.run.user = user_name();
+        sweep.run.host = host_name();
+        sweep.run.version = GPUQ_VERSION;
+        sweep.run.request = plan.request;
+        sweep.name = plan.request.name;
+        return {};
+    }
+
+    void note_unused(const Arguments& words, const Arguments& names) const
+    {
+        const auto unused = sweeps::unused_parameters(words, names);
+        if (unused.empty() || m_invocation.globals.quiet) {
+            return;
+        }
+        const std::string& first = unused.front();
+        print_message(fmt::format("no {{{}}} in the program's arguments: it gets {} only as "
+                                  "variable GPUQ_PARAM_{}",
+                                  fmt::join(unused, "}, {"), unused.size() == 1 ? "it" : "them",
+                                  unused.size() == 1 ? first : "NAME"));
+    }
+
+    Invocation& m_invocation;
+    Services& m_services;
+};
+
+/// The sweep that the first operand after `retry`, `add` or `export` names.
+Result<Sweep> named_sweep(Store& store, const Parsed& parsed, std::string_view command)
+{
+    if (parsed.operands.empty()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("which sweep? gpuq sweep {} SWEEP; gpuq ls lists them", command));
+    }
+    return sweeps::find_sweep(store, parsed.operands.front());
+}
+
+/// Starts the workers that a changed sweep needs, with the options of its start.
+Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
+                       const Options& options)
+{
+    TRY_ASSIGN(const auto workers, given_workers(options));
+    TRY(sweeps::continue_sweep(store, sweep.run.key));
+    TRY(enter_directory(sweep.run.request.work_dir));
+    RunOptions run;
+    run.parameters.program = sweep.run.request.program;
+    run.parameters =
+        repeated(std::move(run.parameters), sweep.run.request, invocation.services.clock().now());
+    run.parameters.from_scratch = true;
+    for (const auto& [name, value] : sweep.run.request.env) {
+        run.recorded_env.push_back(name);
+    }
+    TRY(start_workers(invocation, store, sweep, run, workers));
+    return follow_or_leave(invocation, store, sweep, options.has("detach"));
+}
+
+/// `gpuq sweep retry SWEEP [TRY...]`.
+Result<int> retry(Invocation& invocation, Store& store, const Parsed& parsed)
+{
+    TRY_ASSIGN(const Sweep sweep, named_sweep(store, parsed, "retry"));
+    sweeps::Board board(store, sweep.run.key);
+    TRY(board.refresh());
+    std::vector<sweeps::Retry> retries;
+    if (parsed.operands.size() == 1) {
+        for (std::size_t i = 0; i < board.tries().size(); ++i) {
+            if (needs_retry(board.tries()[i])) {
+                retries.push_back({i + 1, board.tries()[i].attempt});
+            }
+        }
+    }
+    for (std::size_t i = 1; i < parsed.operands.size(); ++i) {
+        const auto number = whole_number(parsed.operands[i]);
+        if (!number || *number == 0 || *number > board.tries().size()) {
+            return fail(Error::Kind::usage,
+                        fmt::format("sweep {} has no try '{}', but 1 to {}", sweep.name,
+                                    parsed.operands[i], board.tries().size()));
+        }
+        const Try& entry = board.tries()[*number - 1];
+        if (entry.state == Try::State::running) {
+            return fail(Error::Kind::busy, fmt::format("try {} is running: gpuq stop {}/{}",
+                                                       *number, shell_quoted(sweep.name), *number));
+        }
+        if (entry.state == Try::State::ended) {
+            retries.push_back({*number, entry.attempt});
+        }
+    }
+    const auto tally = sweeps::tally_of(board.tries());
+    if (retries.empty() && tally.waiting + tally.running == 0) {
+        return fail(Error::Kind::usage,
+                    fmt::format("all tries of sweep {} have succeeded; name those to repeat: gpuq "
+                                "sweep retry {} TRY...",
+                                sweep.name, shell_quoted(sweep.name)));
+    }
+    if (!retries.empty()) {
+        TRY(sweeps::retry(store, sweep.run.key, retries));
+    }
+    return work_again(invocation, store, sweep, parsed.options);
+}
+
+/// `gpuq sweep add SWEEP --over NAME=VALUES...`.
+Result<int> add(Invocation& invocation, Store& store, const Parsed& parsed)
+{
+    TRY_ASSIGN(const Sweep sweep, named_sweep(store, parsed, "add"));
+    if (parsed.operands.size() > 1) {
+        return fail(Error::Kind::usage,
+                    fmt::format("add: unexpected argument '{}': the program stays the same",
+                                parsed.operands[1]));
+    }
+    TRY_ASSIGN(GivenTries given,
+               given_tries(invocation.services, invocation.globals, parsed.options));
+    std::vector<std::size_t> places; // of the sweep's parameters
+    for (const std::string& name : sweep.parameters) {
+        const auto found = std::find(given.names.begin(), given.names.end(), name);
+        if (found == given.names.end() || given.names.size() != sweep.parameters.size()) {
+            return fail(Error::Kind::usage,
+                        fmt::format("the tries of sweep {} have the parameters {}", sweep.name,
+                                    fmt::join(sweep.parameters, ", ")));
+        }
+        places.push_back(static_cast<std::size_t>(found - given.names.begin()));
+    }
+    for (sweeps::Values& values : given.tries) {
+        sweeps::Values ordered;
+        for (const std::size_t place : places) {
+            ordered.push_back(values[place]);
+        }
+        values = std::move(ordered);
+    }
+    TRY(sweeps::add_tries(store, sweep.run.key, given.tries));
+    return work_again(invocation, store, sweep, parsed.options);
+}
+
+/// `gpuq sweep export SWEEP`.
+Result<int> export_sweep(Invocation& invocation, Store& store, const Parsed& parsed)
+{
+    TRY_ASSIGN(Sweep sweep, named_sweep(store, parsed, "export"));
+    TRY_ASSIGN(const SweepStatus status, query_sweep(invocation.services, store, std::move(sweep)));
+    TRY(print_text(invocation.globals.json
+                       ? report::json_document({{"sweep", sweep_json(status, WithTries::yes)}})
+                       : sweep_csv(status)));
+    return 0;
+}
+
+struct Subcommand {
+    std::string_view name;
+    Result<int> (*run)(Invocation&, Store&, const Parsed&);
+};
+constexpr std::array k_subcommands = {Subcommand{"retry", retry}, Subcommand{"add", add},
+                                      Subcommand{"export", export_sweep}};
+
+Result<int> sweep(Invocation& invocation)
+{
+    const bool is_new = invocation.options.has("over") || invocation.options.has("from");
+    const std::string first = invocation.arguments.empty() ? "" : invocation.arguments.front();
+    for (const Subcommand& subcommand : k_subcommands) {
+        if (is_new || subcommand.name != first) {
+            continue;
+        }
+        TRY_ASSIGN(Parsed parsed,
+                   parse_options(sweep_option_table(), Order::mixed,
+                                 {invocation.arguments.begin() + 1, invocation.arguments.end()}));
+        TRY_ASSIGN(Store* const store, invocation.services.store());
+        return subcommand.run(invocation, *store, parsed);
+    }
+    return NewSweep(invocation).run();
+}
+
+} // namespace
+
+const Verb k_sweep_verb{"sweep",
+                        "gpuq sweep [options] --over NAME=VALUES... [--] PROGRAM [ARG...]",
+                        "run a program with many settings, a few at a time, and compare them",
+                        sweep,
+                        sweep_option_table(),
+                        Order::options_first};
+
+} // namespace gpuq::cli

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/sweep_follow.h"
+
+#include "cli/base/message.h"
+#include "cli/base/signals.h"
+#include "cli/base/table_output.h"
+#include "cli/commands/sweep_start.h"
+#include "cli/queries/sweep_query.h"
+#include "core/quote.h"
+#include "sweeps/arguments.h"
+#include "sweeps/changes.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <poll.h>
+
+// Reads the files of the sweep, as ls and show do, and asks Slurm only about workers whose
+// heartbeats are old, at most every k_query_period.
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using sweeps::Sweep;
+using sweeps::Try;
+using sweeps::TryEnd;
+
+constexpr auto k_round = 500ms;
+constexpr auto k_query_period = 20s;
+constexpr auto k_second_interrupt = 2s;
+constexpr std::size_t k_shown_at_end = 10;
+constexpr int k_some_failed = 1;
+
+/// Follows a sweep until it has ended.
+class SweepFollower {
+public:
+    SweepFollower(Invocation& invocation, Store& store, Sweep sweep)
+        : m_invocation(invocation)
+        , m_services(invocation.services)
+        , m_store(store)
+        , m_sweep(std::move(sweep))
+        , m_board(store, m_sweep.run.key)
+    {
+    }
+
+    Result<int> run()
+    {
+        while (true) {
+            TRY(m_board.refresh());
+            report_ends();
+            const auto tally = sweeps::tally_of(m_board.tries());
+            const bool may_be_over = tally.waiting + tally.running == 0 || m_board.is_stopped();
+            if (may_be_over || m_services.clock().steady() >= m_query_at) {
+                TRY_ASSIGN(const SweepStatus status, query_sweep(m_services, m_store, m_sweep));
+                m_query_at = m_services.clock().steady() + k_query_period;
+                if (const auto left = outcome(status)) {
+                    return *left;
+                }
+            }
+            if (const auto left = wait()) {
+                return *left;
+            }
+        }
+    }
+
+private:
+    /// The exit status, once there is nothing left to follow.
+    std::optional<int> outcome(const SweepStatus& status)
+    {
+        using State = SweepStatus::State;
+        if (status.state == State::waiting || status.state == State::running) {
+            return std::nullopt;
+        }
+        withdraw_waiting(m_services, m_store, status.workers);
+        show(status);
+        if (status.state == State::stalled) {
+            note(
+                fmt::format("sweep {} has no workers left: {}; gpuq sweep retry {} starts new ones",
+                            m_sweep.name, sweep_summary(status), shell_quoted(m_sweep.name)));
+            return static_cast<int>(ExitStatus::lost);
+        }
+        note(fmt::format("sweep {}: {}", m_sweep.name, sweep_summary(status)));
+        if (status.state == State::stopped) {
+            return static_cast<int>(ExitStatus::stopped);
+        }
+        return status.tally.succeeded == status.tries.size() ? 0 : k_some_failed;
+    }
+
+    void show(const SweepStatus& status)
+    {
+        if (m_invocation.globals.json) {
+            (void)print_text(
+                report::json_document({{"sweep", sweep_json(status, WithTries::yes)}}));
+            return;
+        }
+        (void)print_table(tries_table(status, k_shown_at_end, m_services.clock().now()),
+                          m_invocation.globals, m_services);
+    }
+
+    void report_ends()
+    {
+        m_reported.resize(m_board.tries().size(), 0);
+        for (std::size_t i = 0; i < m_board.tries().size(); ++i) {
+            const Try& entry = m_board.tries()[i];
+            if (entry.state != Try::State::ended || m_reported[i] == entry.attempt) {
+                continue;
+            }
+            m_reported[i] = entry.attempt;
+            const bool is_plain = entry.end->end == TryEnd::finished;
+            const std::string end =
+                is_plain
+                    ? (entry.end->status == 0 ? "done"
+                                              : fmt::format("exit status {}", entry.end->status))
+                    : std::string(sweeps::word(entry.end->end));
+            const std::string value =
+                entry.end->best
+                    ? fmt::format(", best {} {:.5g}", to_text(m_sweep.metric), *entry.end->best)
+                    : "";
+            note(fmt::format("try {} ({}): {}{}", i + 1,
+                             sweeps::values_text(m_sweep.parameters, entry.values), end, value));
+        }
+    }
+
+    /// The exit status if a signal ends following.
+    std::optional<int> wait()
+    {
+        const int signal = next_signal(k_round);
+        if (signal == SIGINT) {
+            note("Ctrl-C again to stop the sweep; else detaching");
+            if (next_signal(k_second_interrupt) != SIGINT) {
+                return detached(ExitStatus::interrupted);
+            }
+            if (const auto stopped = sweeps::stop_sweep(m_store, m_sweep.run.key); !stopped) {
+                print_message(stopped.error().text);
+            }
+            note(fmt::format("stopping sweep {}", m_sweep.name));
+            return std::nullopt;
+        }
+        return signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT
+                   ? std::optional(detached(ExitStatus::detached))
+                   : std::nullopt;
+    }
+
+    int next_signal(std::chrono::milliseconds time)
+    {
+        pollfd wait{m_signals.descriptor(), POLLIN, 0};
+        ::poll(&wait, 1, static_cast<int>(time.count()));
+        return m_signals.next().value_or(0);
+    }
+
+    int detached(ExitStatus status)
+    {
+        note(fmt::format("the sweep goes on: gpuq show {}, gpuq wait {}",
+                         shell_quoted(m_sweep.name), shell_quoted(m_sweep.name)));
+        return static_cast<int>(status);
+    }
+
+    void note(const std::string& text) const
+    {
+        if (!m_invocation.globals.quiet) {
+            print_message(text);
+        }
+    }
+
+    Invocation& m_invocation;
+    Services& m_services;
+    Store& m_store;
+    Sweep m_sweep;
+    sweeps::Board m_board;
+    Signals m_signals;
+    std::vector<int> m_reported; ///< by try: the attempt whose end was reported
+    std::chrono::steady_clock::time_point m_query_at;
+};
+
+} // namespace
+
+Result<int> follow_sweep(Invocation& invocation, Store& store, Sweep sweep)
+{
+    return SweepFollower(invocation, store, std::move(sweep)).run();
+}
+
+} // namespace gpuq::cli

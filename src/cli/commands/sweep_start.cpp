@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/sweep_start.h"
+
+#include "cli/base/message.h"
+#include "cli/base/status_sources.h"
+#include "cli/commands/run.h"
+#include "cli/queries/site_context.h"
+#include "cli/queries/sweep_query.h"
+#include "core/layout.h"
+#include "core/number.h"
+#include "ports/cluster.h"
+#include "runs/records/record.h"
+#include "sweeps/tries_table.h"
+#include "term/sanitise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace gpuq::cli {
+namespace {
+
+constexpr std::size_t k_most_by_default = 16;
+constexpr std::size_t k_most_workers = 1000;
+constexpr std::size_t k_largest_table = 64 << 20;
+
+Result<std::optional<std::size_t>> count_in(const Options& options, std::string_view name,
+                                            std::size_t most)
+{
+    const auto text = options.value(name);
+    if (!text) {
+        return std::optional<std::size_t>();
+    }
+    const auto number = whole_number(*text);
+    if (!number || *number == 0 || *number > most) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--{}: '{}' is not a number from 1 to {}", name, *text, most));
+    }
+    return std::optional<std::size_t>(*number);
+}
+
+Result<GivenTries> tries_of_table(Services& services, const std::string& path)
+{
+    TRY_ASSIGN(const TextFile file, services.text_file(path, k_largest_table));
+    if (const auto at = first_not_utf8(file.text)) {
+        return fail(Error::Kind::usage, fmt::format("{}: byte {} is not UTF-8", path, *at));
+    }
+    TRY_ASSIGN(sweeps::TriesTable table, sweeps::parse_tries(file.text, path));
+    return GivenTries{std::move(table.names), std::move(table.tries), std::nullopt};
+}
+
+Result<std::vector<sweeps::Parameter>> parameters_in(const Options& options)
+{
+    std::vector<sweeps::Parameter> parameters;
+    for (const std::string& text : options.values("over")) {
+        if (first_not_utf8(text)) {
+            return fail(Error::Kind::usage, "--over: a value is not UTF-8");
+        }
+        TRY_ASSIGN(sweeps::Parameter parameter, sweeps::parse_parameter(text));
+        const auto is_same = [&](const auto& other) { return other.name == parameter.name; };
+        if (std::any_of(parameters.begin(), parameters.end(), is_same)) {
+            return fail(Error::Kind::usage,
+                        fmt::format("--over: '{}' is there twice", parameter.name));
+        }
+        parameters.push_back(std::move(parameter));
+    }
+    return parameters;
+}
+
+/// The GPUs of all nodes that accept jobs; nothing if Slurm does not respond.
+std::optional<std::size_t> gpus_of_cluster(Services& services)
+{
+    const auto cluster = services.cluster();
+    const auto nodes = cluster ? (*cluster)->nodes() : Result<std::vector<Node>>(cluster.error());
+    if (!nodes) {
+        return std::nullopt;
+    }
+    std::size_t count = 0;
+    for (const Node& node : *nodes) {
+        for (const NodeGpus& gpus : node.gpus) {
+            count += node.up ? static_cast<std::size_t>(std::max(gpus.total, 0)) : 0;
+        }
+    }
+    return count;
+}
+
+std::size_t workers_by_default(Services& services, const SweepStatus& status)
+{
+    const auto per_gpu = static_cast<std::size_t>(status.sweep.per_gpu);
+    const std::size_t left = status.tally.waiting + status.tally.running;
+    std::size_t count = std::min((left + per_gpu - 1) / per_gpu, k_most_by_default);
+    const int gpus = status.sweep.run.request.gpus.count;
+    const auto all = gpus > 0 ? gpus_of_cluster(services) : std::nullopt;
+    if (all) {
+        count = std::min(count, *all / static_cast<std::size_t>(gpus));
+    }
+    return std::max<std::size_t>(count, 1);
+}
+
+} // namespace
+
+Result<GivenTries> given_tries(Services& services, const Globals& globals, const Options& options)
+{
+    TRY_ASSIGN(const auto random, count_in(options, "random", sweeps::k_most_tries));
+    if (const auto path = options.value("from")) {
+        if (options.has("over") || random) {
+            return fail(Error::Kind::usage, "--from: the table has all tries: leave out --over and "
+                                            "--random");
+        }
+        return tries_of_table(services, *path);
+    }
+    TRY_ASSIGN(const auto parameters, parameters_in(options));
+    if (parameters.empty()) {
+        return fail(
+            Error::Kind::usage,
+            "which values? --over NAME=VALUES, such as --over lr=1e-4,1e-3, or --from FILE");
+    }
+    GivenTries given;
+    for (const auto& parameter : parameters) {
+        given.names.push_back(parameter.name);
+    }
+    if (options.has("seed") && !random) {
+        return fail(Error::Kind::usage, "--seed: only with --random N");
+    }
+    if (!random) {
+        TRY_ASSIGN(given.tries, sweeps::grid(parameters));
+        return given;
+    }
+    const auto text = options.value("seed");
+    given.seed = text ? whole_number(*text) : std::bit_cast<std::uint64_t>(services.random());
+    if (!given.seed) {
+        return fail(Error::Kind::usage, fmt::format("--seed: '{}' is not a number", *text));
+    }
+    given.tries = sweeps::sample(parameters, *random, *given.seed);
+    if (given.tries.size() < *random && !globals.quiet) {
+        print_message(fmt::format("only {} different tries are possible", given.tries.size()));
+    }
+    return given;
+}
+
+Result<std::optional<std::size_t>> given_workers(const Options& options)
+{
+    return count_in(options, "workers", k_most_workers);
+}
+
+Result<void> start_workers(Invocation& invocation, Store& store, const sweeps::Sweep& sweep,
+                           const RunOptions& options, std::optional<std::size_t> wanted)
+{
+    TRY_ASSIGN(const SweepStatus status, query_sweep(invocation.services, store, sweep));
+    const std::size_t count = wanted ? *wanted : workers_by_default(invocation.services, status);
+    const auto earlier = store.list(layout::sweep_runs(sweep.run.key));
+    int number = earlier ? static_cast<int>(earlier->size()) : 0;
+    const bool is_quiet = std::exchange(invocation.globals.quiet, true);
+    std::size_t started = 0;
+    Result<void> outcome;
+    for (std::size_t i = status.workers.size(); i < count && outcome; ++i) {
+        RunOptions one = options;
+        one.worker = SweepWorker{sweep.run.key, ++number};
+        one.parameters.name = fmt::format("{}-w{}", sweep.name, number);
+        const auto run = start_detached(invocation, std::move(one));
+        if (!run) {
+            outcome = run.error();
+        } else if (run->status != 0) {
+            outcome = fail(Error::Kind::unreachable, "Slurm does not respond");
+        } else {
+            ++started;
+        }
+    }
+    invocation.globals.quiet = is_quiet;
+    const std::size_t active = status.workers.size() + started;
+    if (!outcome && active == 0) {
+        return outcome;
+    }
+    if (!is_quiet) {
+        print_message(fmt::format(
+            "sweep {}: {}, {}{}", sweep.name,
+            status.tries.size() == 1 ? "1 try" : fmt::format("{} tries", status.tries.size()),
+            counted(active, "worker"), outcome ? "" : "; no more: " + outcome.error().text));
+    }
+    return {};
+}
+
+void withdraw_waiting(Services& services, Store& store, const std::vector<RunStatus>& workers)
+{
+    std::vector<RunKey> keys;
+    for (const RunStatus& worker : workers) {
+        if (worker.state != RunState::waiting) {
+            continue;
+        }
+        const StopRequest request{fmt::format("{}@{}", user_name(), host_name()),
+                                  services.clock().now()};
+        (void)store.write_once(layout::inbox(worker.key) + "/" + layout::k_stop_request,
+                               to_json(request));
+        keys.push_back(worker.key);
+    }
+    if (!keys.empty()) {
+        (void)query_status(status_sources(services, store), keys); // withdraws them
+    }
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/verb.h"
+#include "cli/commands/run_options.h"
+#include "runs/status.h"
+#include "sweeps/parameters.h"
+#include "sweeps/records.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// The start of a sweep and of its workers.
+namespace gpuq::cli {
+
+/// The tries that `--over`, `--random`, `--seed` and `--from` describe.
+struct GivenTries {
+    std::vector<std::string> names;
+    std::vector<sweeps::Values> tries;
+    std::optional<std::uint64_t> seed;
+};
+/// `usage`; random tries without a seed get a random one. Prints a note if there are fewer random
+/// tries than requested.
+Result<GivenTries> given_tries(Services& services, const Globals& globals, const Options& options);
+
+/// `--workers`. `usage`.
+Result<std::optional<std::size_t>> given_workers(const Options& options);
+
+/// Submits workers until `wanted` are active; by default as many as there are tries left and GPUs
+/// in the cluster, at most 16. `options`: of a try. Prints a note. An error only if none could be
+/// submitted.
+Result<void> start_workers(Invocation& invocation, Store& store, const sweeps::Sweep& sweep,
+                           const RunOptions& options, std::optional<std::size_t> wanted);
+
+/// Takes the workers that still wait for GPUs out of the queue.
+void withdraw_waiting(Services& services, Store& store, const std::vector<RunStatus>& workers);
+
+} // namespace gpuq::cli

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/queries/sweep_query.h"
+
+#include "cli/base/status_sources.h"
+#include "core/layout.h"
+#include "core/number.h"
+#include "runs/evidence.h"
+#include "sweeps/changes.h"
+#include "sweeps/taker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using sweeps::Sweep;
+using sweeps::Try;
+
+constexpr auto k_recent = 24h;
+
+/// The workers that may still be alive according to the disk.
+Result<std::vector<RunKey>> active_workers(Store& store, const RunKey& sweep)
+{
+    const auto names = store.list(layout::sweep_runs(sweep));
+    if (!names && names.error().kind != Error::Kind::missing) {
+        return names.error();
+    }
+    TRY_ASSIGN(const auto active, active_runs(store)); // newest first
+    std::vector<RunKey> workers;
+    for (const std::string& name : names ? *names : std::vector<std::string>()) {
+        const auto key = RunKey::parse(name);
+        if (key && std::binary_search(active.begin(), active.end(), *key, std::greater<>())) {
+            workers.push_back(*key);
+        }
+    }
+    return workers;
+}
+
+/// A try that its worker has left without an end waits for another one.
+void release_lost(Store& store, std::vector<Try>& tries)
+{
+    for (Try& entry : tries) {
+        if (entry.state == Try::State::running && entry.claimant &&
+            sweeps::is_link_over(store, *entry.claimant)) {
+            entry.state = Try::State::waiting;
+        }
+    }
+}
+
+SweepStatus::State state_of(const SweepStatus& status, bool is_stopped)
+{
+    if (status.tally.waiting == 0 && status.tally.running == 0) {
+        return SweepStatus::State::ended;
+    }
+    const auto is_working = [](const RunStatus& run) { return run.state == RunState::running; };
+    if (std::any_of(status.workers.begin(), status.workers.end(), is_working)) {
+        return SweepStatus::State::running;
+    }
+    if (is_stopped) {
+        return SweepStatus::State::stopped;
+    }
+    return status.workers.empty() ? SweepStatus::State::stalled : SweepStatus::State::waiting;
+}
+
+} // namespace
+
+Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_view text)
+{
+    const auto slash = text.rfind('/');
+    const auto number =
+        slash == std::string_view::npos ? std::nullopt : whole_number(text.substr(slash + 1));
+    auto sweep = sweeps::find_sweep(store, number ? text.substr(0, slash) : text);
+    if (!sweep) {
+        const bool is_other = !number && sweep.error().kind == Error::Kind::missing;
+        return is_other ? Result<std::optional<SweepTarget>>(std::optional<SweepTarget>())
+                        : sweep.error();
+    }
+    if (number) {
+        sweeps::Board board(store, sweep->run.key);
+        TRY(board.refresh());
+        if (*number == 0 || *number > board.tries().size()) {
+            return fail(Error::Kind::missing,
+                        fmt::format("sweep {} has no try {}, but 1 to {}", sweep->name, *number,
+                                    board.tries().size()));
+        }
+        return std::optional(SweepTarget{*std::move(sweep), *number});
+    }
+    return std::optional(SweepTarget{*std::move(sweep), std::nullopt});
+}
+
+Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
+{
+    const RunKey key = sweep.run.key;
+    SweepStatus status{std::move(sweep), {}, {}, {}, {}, {}};
+    TRY_ASSIGN(const auto workers, active_workers(store, key));
+    // Before the board: an end that is recorded in between is not missed.
+    RunStatuses found = query_status(status_sources(services, store), workers);
+    std::erase_if(found.runs, [](const RunStatus& run) { return run.state == RunState::ended; });
+    status.workers = std::move(found.runs);
+    status.slurm_silent = std::move(found.slurm_silent);
+    sweeps::Board board(store, key);
+    TRY(board.refresh());
+    status.tries = board.tries();
+    release_lost(store, status.tries);
+    status.tally = sweeps::tally_of(status.tries);
+    status.state = state_of(status, board.is_stopped());
+    if (status.state == SweepStatus::State::ended && status.workers.empty()) {
+        (void)store.remove(layout::active_sweep(key));
+    }
+    return status;
+}
+
+Result<std::vector<SweepStatus>> listed_sweeps(Services& services, Store& store, bool want_all)
+{
+    TRY_ASSIGN(const auto keys, sweeps::all_sweeps(store));
+    const Time now = services.clock().now();
+    std::vector<SweepStatus> listed;
+    for (const RunKey& key : keys) {
+        if (!want_all && now - key.made_at() > k_recent && !store.size(layout::active_sweep(key))) {
+            continue;
+        }
+        auto sweep = sweeps::read_sweep(store, key);
+        auto status = sweep ? query_sweep(services, store, *std::move(sweep))
+                            : Result<SweepStatus>(sweep.error());
+        if (status) {
+            listed.push_back(*std::move(status));
+        }
+    }
+    return listed;
+}
+
+} // namespace gpuq::cli

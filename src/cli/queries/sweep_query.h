@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "cli/base/verb.h"
+#include "cli/render/sweep_table.h"
+#include "sweeps/records.h"
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+/// Sweeps as arguments of gpuq's verbs, and their state.
+namespace gpuq::cli {
+
+/// `NAME` or `NAME/12`.
+struct SweepTarget {
+    sweeps::Sweep sweep;
+    std::optional<std::size_t> number; ///< of a try
+};
+/// The sweep, or the try, that an argument denotes. Nothing if it can only be a run: no sweep has
+/// that name. `missing`: the sweep has no such try, or there is no sweep before a `/N`.
+Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_view word);
+
+/// Reads the sweep's files and the state of its workers: at most one RPC, none while their
+/// heartbeats are fresh.
+Result<SweepStatus> query_sweep(Services& services, Store& store, sweeps::Sweep sweep);
+
+/// The sweeps to list, newest first: active ones and those begun within a day; with `want_all`
+/// every one. Those that can't be read are omitted.
+Result<std::vector<SweepStatus>> listed_sweeps(Services& services, Store& store, bool want_all);
+
+} // namespace gpuq::cli

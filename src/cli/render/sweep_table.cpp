@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/render/sweep_table.h"
+
+#include "core/number.h"
+#include "core/walltime.h"
+#include "report/csv.h"
+#include "report/ending_text.h"
+#include "runs/find.h"
+#include "sweeps/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace gpuq::cli {
+namespace {
+
+using report::Cell;
+using report::Column;
+using report::Json;
+using std::chrono::seconds;
+using sweeps::Try;
+using sweeps::TryEnd;
+
+bool has_succeeded(const Try& entry)
+{
+    return entry.end->end == TryEnd::finished && entry.end->status == 0;
+}
+
+Cell state_cell(const Try& entry)
+{
+    using Tone = Cell::Tone;
+    if (entry.state == Try::State::running) {
+        return {"running", Tone::good};
+    }
+    if (entry.state == Try::State::waiting) {
+        return {entry.attempt > 0 ? "to continue" : "waiting", Tone::dim};
+    }
+    switch (entry.end->end) {
+    case TryEnd::finished:
+        return has_succeeded(entry) ? Cell("done", Tone::good) : Cell("failed", Tone::bad);
+    case TryEnd::crashed:
+        return {"crashed", Tone::bad};
+    case TryEnd::stopped:
+        return {"stopped", Tone::dim};
+    case TryEnd::paused:
+        return {"paused", Tone::dim};
+    case TryEnd::not_started:
+        return {"not started", Tone::bad};
+    case TryEnd::lost:
+        return {"lost", Tone::bad};
+    }
+    return {"ended", Tone::dim};
+}
+
+template <typename Number>
+std::string or_dash(const std::optional<Number>& value)
+{
+    if constexpr (std::is_floating_point_v<Number>) {
+        return value ? fmt::format("{:.5g}", *value) : "-";
+    } else {
+        return value ? fmt::format("{}", *value) : "-";
+    }
+}
+
+/// The time of all attempts.
+std::optional<seconds> time_of(const Try& entry, Time now)
+{
+    auto used = entry.used;
+    if (entry.state == Try::State::running && entry.began_at && *entry.began_at < now) {
+        used += now - *entry.began_at;
+    }
+    return entry.attempt == 0 ? std::nullopt : std::optional(std::chrono::floor<seconds>(used));
+}
+
+std::vector<Cell> row_of(const SweepStatus& status, std::size_t index, Time now)
+{
+    const Try& entry = status.tries[index];
+    std::vector<Cell> row{std::to_string(index + 1), state_cell(entry)};
+    for (const std::string& value : entry.values) {
+        row.emplace_back(value);
+    }
+    row.resize(2 + status.sweep.parameters.size(), Cell("-"));
+    const auto& end = entry.end;
+    const auto time = time_of(entry, now);
+    row.emplace_back(or_dash(end ? end->best : std::nullopt));
+    row.emplace_back(or_dash(end ? end->last : std::nullopt));
+    row.emplace_back(or_dash(end ? end->best_step : std::nullopt));
+    row.emplace_back(time ? describe(*time) : "-");
+    row.emplace_back(entry.state == Try::State::ended ? std::to_string(end->status) : "-");
+    return row;
+}
+
+/// Indices of all tries, in the order of tries_table().
+std::vector<std::size_t> ordered(const SweepStatus& status)
+{
+    std::vector<std::size_t> order = sweeps::ranking(status.tries, status.sweep.metric);
+    std::vector<bool> listed(status.tries.size(), false);
+    for (const std::size_t index : order) {
+        listed[index] = true;
+    }
+    for (const auto state : {Try::State::running, Try::State::waiting, Try::State::ended}) {
+        for (std::size_t i = 0; i < status.tries.size(); ++i) {
+            if (!listed[i] && status.tries[i].state == state) {
+                order.push_back(i);
+            }
+        }
+    }
+    return order;
+}
+
+std::optional<std::size_t> best_of(const SweepStatus& status)
+{
+    const auto order = sweeps::ranking(status.tries, status.sweep.metric);
+    return order.empty() ? std::nullopt : std::optional(order.front());
+}
+
+std::size_t left(const SweepStatus& status)
+{
+    return status.tally.waiting + status.tally.running;
+}
+
+Cell::Tone tone_of(SweepStatus::State state)
+{
+    switch (state) {
+    case SweepStatus::State::running:
+        return Cell::Tone::good;
+    case SweepStatus::State::waiting:
+        return Cell::Tone::warning;
+    case SweepStatus::State::stalled:
+        return Cell::Tone::bad;
+    case SweepStatus::State::stopped:
+    case SweepStatus::State::ended:
+        return Cell::Tone::dim;
+    }
+    return Cell::Tone::plain;
+}
+
+Json json_of(const SweepStatus& status, std::size_t index)
+{
+    const Try& entry = status.tries[index];
+    Json::Members values;
+    for (std::size_t i = 0; i < status.sweep.parameters.size() && i < entry.values.size(); ++i) {
+        values.emplace_back(status.sweep.parameters[i], entry.values[i]);
+    }
+    const bool has_ended = entry.state == Try::State::ended;
+    constexpr std::array<std::string_view, 3> k_states = {"waiting", "running", "ended"};
+    return Json::object({{"try", index + 1},
+                         {"state", k_states.at(static_cast<std::size_t>(entry.state))},
+                         {"values", Json::object(std::move(values))},
+                         {"attempts", entry.attempt},
+                         {"began", entry.began_at},
+                         {"ended", has_ended ? Json(entry.end->at) : Json()},
+                         {"end", has_ended ? Json(sweeps::word(entry.end->end)) : Json()},
+                         {"status", has_ended ? Json(entry.end->status) : Json()},
+                         {"best", entry.end ? Json(entry.end->best) : Json()},
+                         {"best_step", entry.end ? Json(entry.end->best_step) : Json()},
+                         {"last", entry.end ? Json(entry.end->last) : Json()},
+                         {"seconds", std::chrono::duration<double>(entry.used).count()}});
+}
+
+} // namespace
+
+std::string_view word(SweepStatus::State state)
+{
+    constexpr std::array<std::string_view, 5> k_words = {"waiting", "running", "stalled", "stopped",
+                                                         "ended"};
+    return k_words.at(static_cast<std::size_t>(state));
+}
+
+report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now)
+{
+    (void)now;
+    report::Table table{{{"sweep", "SWEEP", Column::Align::left, Column::Shrink::first},
+                         {"state", "STATE"},
+                         {"tries", "TRIES", Column::Align::right},
+                         {"done", "DONE", Column::Align::right},
+                         {"failed", "FAILED", Column::Align::right},
+                         {"left", "LEFT", Column::Align::right},
+                         {"workers", "WORKERS", Column::Align::right},
+                         {"best", "BEST", Column::Align::left, Column::Shrink::yes, 1}},
+                        {}};
+    for (const SweepStatus& status : sweeps) {
+        const auto best = best_of(status);
+        const std::size_t failed = status.tally.failed + status.tally.stopped;
+        table.rows.push_back(
+            {status.sweep.name,
+             {std::string(word(status.state)), tone_of(status.state)},
+             std::to_string(status.tries.size()),
+             std::to_string(status.tally.succeeded),
+             {std::to_string(failed), failed > 0 ? Cell::Tone::bad : Cell::Tone::plain},
+             std::to_string(left(status)),
+             std::to_string(status.workers.size()),
+             best ? fmt::format("{} {:.5g} (try {})", to_text(status.sweep.metric),
+                                *status.tries[*best].end->best, *best + 1)
+                  : "-"});
+    }
+    return table;
+}
+
+report::Table tries_table(const SweepStatus& status, std::size_t most, Time now)
+{
+    report::Table table{{{"try", "TRY", Column::Align::right}, {"state", "STATE"}}, {}};
+    for (const std::string& name : status.sweep.parameters) {
+        table.columns.push_back({name, name, Column::Align::left, Column::Shrink::yes});
+    }
+    table.columns.push_back({"best", "BEST", Column::Align::right});
+    table.columns.push_back({"last", "LAST", Column::Align::right, Column::Shrink::no, 2});
+    table.columns.push_back({"step", "STEP", Column::Align::right, Column::Shrink::no, 3});
+    table.columns.push_back({"time", "TIME", Column::Align::right, Column::Shrink::no, 1});
+    table.columns.push_back({"exit", "EXIT", Column::Align::right});
+    for (const std::size_t index : ordered(status)) {
+        if (table.rows.size() == most) {
+            break;
+        }
+        table.rows.push_back(row_of(status, index, now));
+    }
+    return table;
+}
+
+std::string sweep_summary(const SweepStatus& status)
+{
+    const auto& tally = status.tally;
+    std::string text =
+        fmt::format("{} of {} done", tally.succeeded, counted(status.tries.size(), "try"));
+    if (status.tries.size() != 1) {
+        text = fmt::format("{} of {} tries done", tally.succeeded, status.tries.size());
+    }
+    const auto add = [&](std::size_t count, std::string_view what) {
+        text += count == 0 ? "" : fmt::format(", {} {}", count, what);
+    };
+    add(tally.failed, "failed");
+    add(tally.stopped, "stopped");
+    add(tally.running, "running");
+    add(tally.waiting, "left");
+    if (const auto best = best_of(status)) {
+        const Try& entry = status.tries[*best];
+        text += fmt::format("; best {} {:.5g} (try {}: {})", to_text(status.sweep.metric),
+                            *entry.end->best, *best + 1,
+                            sweeps::values_text(status.sweep.parameters, entry.values));
+    }
+    return text;
+}
+
+report::Json sweep_json(const SweepStatus& status, WithTries with_tries)
+{
+    const auto best = best_of(status);
+    Json::Members members{
+        {"key", status.sweep.run.key.text()},
+        {"name", status.sweep.name},
+        {"state", word(status.state)},
+        {"parameters", Json::array(status.sweep.parameters)},
+        {"metric", to_text(status.sweep.metric)},
+        {"seed", status.sweep.seed
+                     ? Json(fmt::format("{}", *status.sweep.seed)) // 64 bits: too large for JSON
+                     : Json()},
+        {"begun", status.sweep.run.submitted_at},
+        {"succeeded", status.tally.succeeded},
+        {"failed", status.tally.failed},
+        {"stopped", status.tally.stopped},
+        {"running", status.tally.running},
+        {"waiting", status.tally.waiting},
+        {"workers", status.workers.size()},
+        {"best_try", best ? Json(*best + 1) : Json()}};
+    if (with_tries == WithTries::yes) {
+        Json::Elements tries;
+        for (std::size_t i = 0; i < status.tries.size(); ++i) {
+            tries.push_back(json_of(status, i));
+        }
+        members.emplace_back("tries", Json::array(std::move(tries)));
+    }
+    return Json::object(std::move(members));
+}
+
+std::string sweep_csv(const SweepStatus& status)
+{
+    std::string text;
+    const auto add_line = [&](const std::vector<std::string>& fields) {
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            text += (i == 0 ? "" : ",") + report::csv_field(fields[i]);
+        }
+        text += "\n";
+    };
+    std::vector<std::string> header{"try"};
+    header.insert(header.end(), status.sweep.parameters.begin(), status.sweep.parameters.end());
+    for (const char* name : {"end", "status", "best", "best_step", "last", "seconds"}) {
+        header.emplace_back(name);
+    }
+    add_line(header);
+    for (std::size_t i = 0; i < status.tries.size(); ++i) {
+        const Try& entry = status.tries[i];
+        std::vector<std::string> fields{std::to_string(i + 1)};
+        fields.insert(fields.end(), entry.values.begin(), entry.values.end());
+        fields.resize(1 + status.sweep.parameters.size());
+        const bool has_ended = entry.state == Try::State::ended;
+        const auto number = [](const auto& value) {
+            return value ? fmt::format("{}", *value) : std::string();
+        };
+        fields.emplace_back(has_ended ? sweeps::word(entry.end->end) : "");
+        fields.push_back(has_ended ? std::to_string(entry.end->status) : "");
+        fields.push_back(entry.end ? number(entry.end->best) : "");
+        fields.push_back(entry.end ? number(entry.end->best_step) : "");
+        fields.push_back(entry.end ? number(entry.end->last) : "");
+        fields.push_back(fmt::format("{:.3f}", std::chrono::duration<double>(entry.used).count()));
+        add_line(fields);
+    }
+    return text;
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "report/json.h"
+#include "report/table.h"
+#include "runs/status.h"
+#include "sweeps/board.h"
+#include "sweeps/records.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Text and JSON of sweeps. Pure.
+namespace gpuq::cli {
+
+/// A sweep at one time.
+struct SweepStatus {
+    sweeps::Sweep sweep;
+    std::vector<sweeps::Try> tries; ///< those of lost workers are waiting
+    sweeps::Tally tally;
+    std::vector<RunStatus> workers; ///< that have not ended
+    enum class State {
+        waiting, ///< for the first worker's GPUs
+        running, ///
+        stalled, ///< tries are left, but no worker
+        stopped, ///< by the user, with tries left
+        ended,
+    } state = State::waiting;
+    std::string slurm_silent; ///< why Slurm did not respond to the query; else empty
+};
+/// The name of a state in JSON and on the screen.
+std::string_view word(SweepStatus::State state);
+
+/// A line per sweep: sweep, state, tries, done, failed, left, workers, best.
+report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now);
+
+/// The tries, those with the best values first, then running, waiting and other ended ones; `most`
+/// lines. Columns: try, state, one for each parameter, best, last, step, time, exit.
+report::Table tries_table(const SweepStatus& status, std::size_t most, Time now);
+
+/// `6 of 24 tries done, 1 failed, 2 running, 15 left; best loss 0.031 (try 4: lr=3e-4)`.
+std::string sweep_summary(const SweepStatus& status);
+
+/// The object for a sweep; `tries` only if wanted.
+enum class WithTries { no, yes };
+report::Json sweep_json(const SweepStatus& status, WithTries tries);
+
+/// The settings and results as CSV, a line per try.
+std::string sweep_csv(const SweepStatus& status);
+
+} // namespace gpuq::cli

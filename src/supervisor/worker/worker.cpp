@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/worker/worker.h"
+
+#include "checkpoint/find.h"
+#include "core/exit_status.h"
+#include "core/layout.h"
+#include "core/number.h"
+#include "io/event_loop.h"
+#include "io/subprocess.h"
+#include "io/trusted_path.h"
+#include "supervisor/base/program.h"
+#include "sweeps/arguments.h"
+#include "telemetry/output_reader.h"
+#include "telemetry/pattern.h"
+#include "term/sanitise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <fcntl.h>
+#include <memory>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// A worker has `per_gpu` slots. Each runs one try at a time, as a child in a session of its own
+// whose output goes directly to the try's log: it survives anything that happens to the worker
+// except its end, with which the kernel ends the child (death_signal), and the guardian of the link
+// everything else.
+//
+// Order of writes: claim, `began`, [the program], `ended`, next claim. While an end cannot be
+// written, for instance to a full disk, nothing else is taken.
+//
+// A link that is about to end (its stop file exists, or TERM has arrived) takes no more tries. The
+// supervisor notifies the programs itself; when they have left, their tries are paused, and this
+// process asks for the next link by its status.
+
+namespace gpuq::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+using sweeps::TryEnd;
+using sweeps::TryEvent;
+using sweeps::TryTaker;
+
+constexpr auto k_round = 250ms;                  ///< between two checks of the files
+constexpr auto k_retry = 2s;                     ///< until a failed write or read is repeated
+constexpr auto k_time_to_end = 10s;              ///< from TERM to KILL
+constexpr int k_most_interruptions = 1;          ///< of a try without a checkpoint
+constexpr std::size_t k_piece = 1 << 20;         ///< of a log, read at once
+constexpr std::uint64_t k_most_behind = 8 << 20; ///< beyond that, a part of the log is skipped
+constexpr int k_directory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+/// Opens sweeps/KEY/tries/N below the state directory, without following symbolic links.
+Result<Descriptor> open_try(const std::string& root, const std::string& directory)
+{
+    TRY_ASSIGN(Descriptor at, open_trusted_directory(root));
+    std::string_view rest = directory;
+    while (at && !rest.empty()) {
+        const auto end = std::min(rest.find('/'), rest.size());
+        at = Descriptor(::openat(at.get(), std::string(rest.substr(0, end)).c_str(), k_directory));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return at ? Result<Descriptor>(std::move(at))
+              : fail(Error::Kind::io, fmt::format("{}: {}", directory, error_text(errno)));
+}
+
+Descriptor hold_signals()
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
+        sigaddset(&set, number);
+    }
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+/// The newest complete checkpoint of a try; empty: none.
+std::string checkpoint_of(const checkpoint::Place& place)
+{
+    // Formats without an end mark count once two calls have seen them unchanged.
+    auto found = checkpoint::find_checkpoints(place, {});
+    found = found ? checkpoint::find_checkpoints(place, *found) : std::move(found);
+    const auto* const newest = found ? checkpoint::newest_whole(*found) : nullptr;
+    return newest == nullptr ? "" : newest->path;
+}
+
+/// A running try.
+class Slot {
+public:
+    Slot(TryTaker::Taken taken, pid_t pid, const telemetry::Pattern* pattern)
+        : m_taken(std::move(taken))
+        , m_pid(pid)
+        , m_reader(pattern)
+    {
+    }
+
+    const TryTaker::Taken& taken() const { return m_taken; }
+    pid_t pid() const { return m_pid; }
+    bool is_asked() const { return m_kill_at.has_value(); }
+
+    /// TERM, and KILL if that does not suffice in time.
+    void end(EventLoop::Moment now)
+    {
+        if (!m_kill_at) {
+            m_kill_at = now + k_time_to_end;
+            ::kill(-m_pid, SIGTERM);
+        } else if (now >= *m_kill_at) {
+            ::kill(-m_pid, SIGKILL);
+        }
+    }
+
+    /// Reads what has been added to the log; `most` pieces.
+    void read_log(Store& store, const std::string& path, int most)
+    {
+        const auto size = store.size(path);
+        if (size && *size > m_offset + k_most_behind) {
+            m_offset = *size - k_most_behind;
+            m_reader.end_line();
+        }
+        for (int piece = 0; piece < most; ++piece) {
+            const auto bytes = store.read_at(path, m_offset, k_piece);
+            if (!bytes || bytes->empty()) {
+                return;
+            }
+            m_reader.feed(*bytes);
+            m_offset += bytes->size();
+        }
+    }
+    void start_log_at(std::uint64_t offset) { m_offset = offset; }
+
+    void describe(TryEvent& event, const sweeps::Metric& metric)
+    {
+        m_reader.end_line();
+        const auto* const series = sweeps::series_of(m_reader.curves(), metric);
+        if (series == nullptr) {
+            return;
+        }
+        event.last = series->last() ? std::optional(series->last()->value) : std::nullopt;
+        for (const auto& bucket : series->buckets()) {
+            const auto& best = metric.goal == sweeps::Metric::Goal::min ? bucket.low : bucket.high;
+            if (!event.best || sweeps::is_better(metric, best.value, *event.best)) {
+                event.best = best.value;
+                event.best_step = best.step;
+            }
+        }
+    }
+
+private:
+    TryTaker::Taken m_taken;
+    pid_t m_pid;
+    telemetry::OutputReader m_reader;
+    std::uint64_t m_offset = 0;
+    std::optional<EventLoop::Moment> m_kill_at;
+};
+
+class Worker {
+public:
+    Worker(Store& store, Clock& clock, const WorkerPlan& plan, sweeps::Sweep sweep)
+        : m_store(store)
+        , m_clock(clock)
+        , m_plan(plan)
+        , m_sweep(std::move(sweep))
+        , m_taker(store, plan.sweep, plan.self,
+                  [&store](const sweeps::Claimant& who) { return is_link_over(store, who); })
+        , m_signals(hold_signals())
+        , m_round(m_loop, [] {})
+    {
+        if (const char* const text = std::getenv("GPUQ_PROGRESS")) {
+            if (auto pattern = telemetry::Pattern::compile(text)) {
+                m_pattern.emplace(*std::move(pattern));
+            }
+        }
+    }
+
+    int run()
+    {
+        m_loop.add([this] { return EventLoop::to_read(m_signals.get()); },
+                   [this] { take_signals(); });
+        m_round.repeat(k_round);
+        while (true) {
+            reap();
+            write_ends();
+            check_files();
+            if (!fill_slots()) {
+                break;
+            }
+            m_loop.run_once();
+        }
+        return m_leaving && !m_taker.board().is_stopped() ? k_status_continue_me : 0;
+    }
+
+private:
+    /// Starts tries in free slots. False if there is nothing left to do.
+    bool fill_slots()
+    {
+        const bool is_blocked = !m_ends.empty() || m_loop_time() < m_retry_at;
+        while (!m_leaving && !is_blocked && m_slots.size() < per_gpu()) {
+            auto taken = m_taker.next(m_clock.now());
+            if (!taken) {
+                complain(taken.error());
+                return true;
+            }
+            if (!*taken) {
+                break;
+            }
+            start(**std::move(taken));
+            if (!m_ends.empty()) {
+                return true;
+            }
+        }
+        return is_blocked || !m_slots.empty();
+    }
+
+    std::size_t per_gpu() const { return static_cast<std::size_t>(m_sweep.per_gpu); }
+
+    static EventLoop::Moment m_loop_time() { return EventLoop::Clock::now(); }
+
+    void start(TryTaker::Taken taken)
+    {
+        const auto& names = m_sweep.parameters;
+        const std::string directory = layout::try_dir(m_plan.sweep, taken.number);
+        const std::string root = m_store.root() + "/" + directory;
+        checkpoint::Place place{root + "/checkpoints", "*"};
+        if (const auto& chain = m_sweep.run.request.chain; chain && !chain->checkpoint.empty()) {
+            place = {m_sweep.run.request.work_dir,
+                     sweeps::arguments_of_try({chain->checkpoint}, names, taken.values).front()};
+        }
+        const std::string resume = taken.attempt > 1 ? checkpoint_of(place) : "";
+        if (resume.empty() && taken.interruptions > k_most_interruptions) {
+            end_without_program(taken, TryEnd::lost, static_cast<int>(ExitStatus::lost),
+                                "its workers were lost twice, and it has no checkpoint");
+            return;
+        }
+        Request request = m_sweep.run.request;
+        request.program = sweeps::arguments_of_try(request.program, names, taken.values);
+        if (!resume.empty() && request.chain) {
+            for (const std::string& word : request.chain->resume_args) {
+                request.program.push_back(with_checkpoint(word, resume));
+            }
+        }
+        const auto started = spawn_try(taken, directory, request, resume);
+        if (!started) {
+            end_without_program(taken, TryEnd::not_started, static_cast<int>(ExitStatus::internal),
+                                started.error().text);
+            return;
+        }
+        print(taken, fmt::format("{}{}", taken.attempt > 1 ? "continues: " : "",
+                                 sanitised(sweeps::values_text(names, taken.values))));
+        auto slot = std::make_unique<Slot>(std::move(taken), started->pid,
+                                           m_pattern ? &*m_pattern : nullptr);
+        slot->start_log_at(started->log_size);
+        m_slots.push_back(std::move(slot));
+    }
+
+    static std::string with_checkpoint(std::string word, const std::string& path)
+    {
+        for (std::size_t at = word.find("{}"); at != std::string::npos;
+             at = word.find("{}", at + path.size())) {
+            word.replace(at, 2, path);
+        }
+        return word;
+    }
+
+    struct Started {
+        pid_t pid = -1;
+        std::uint64_t log_size = 0; ///< bytes of earlier attempts
+    };
+
+    Result<Started> spawn_try(const TryTaker::Taken& taken, const std::string& directory,
+                              const Request& request, const std::string& resume)
+    {
+        TRY(m_store.make_dir(directory + "/checkpoints"));
+        TRY_ASSIGN(const Descriptor at, open_try(m_store.root(), directory));
+        const Descriptor log(::openat(
+            at.get(), "out.log", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+        struct stat status = {};
+        if (!log || ::fstat(log.get(), &status) != 0) {
+            return fail(Error::Kind::io,
+                        fmt::format("{}/out.log: {}", directory, error_text(errno)));
+        }
+        Environment variables = Environment::own();
+        describe(variables, taken, resume);
+        TRY_ASSIGN(Spawned program,
+                   spawn({.argv = m_plan.program_argv(request),
+                          .environment = variables.texts(),
+                          .search = Subprocess::Search::its_path,
+                          .work_dir = request.work_dir,
+                          .descriptors = {Subprocess::k_null, log.get(), log.get()},
+                          .group = Subprocess::Group::session,
+                          .death_signal = SIGKILL}));
+        if (const auto failure = failure_of(program)) {
+            (void)wait_for(program.pid);
+            return fail(Error::Kind::not_executable,
+                        fmt::format("{}: {}", request.program.front(), error_text(failure->error)));
+        }
+        return Started{program.pid, static_cast<std::uint64_t>(status.st_size)};
+    }
+
+    void describe(Environment& variables, const TryTaker::Taken& taken,
+                  const std::string& resume) const
+    {
+        const std::string name = fmt::format("{}-{}", m_plan.sweep.text(), taken.number);
+        for (const auto& [variable, value] :
+             sweeps::variables_of_try(taken.number, m_sweep.parameters, taken.values)) {
+            variables.set(variable, value);
+        }
+        variables.set("GPUQ_SWEEP", m_plan.sweep.text());
+        variables.set("GPUQ_RUN_ID", name);
+        variables.set("GPUQ_CHECKPOINT_DIR",
+                      fmt::format("{}/{}/checkpoints", m_store.root(),
+                                  layout::try_dir(m_plan.sweep, taken.number)));
+        variables.set("GPUQ_CAUSE", taken.attempt == 1 ? "first" : "timeout");
+        variables.unset("GPUQ_SAVE_FILE"); // that of the worker
+        if (resume.empty()) {
+            variables.unset("GPUQ_RESUME_FROM");
+        } else {
+            variables.set("GPUQ_RESUME_FROM", resume);
+        }
+        // The supervisor has set it for the run as a whole: every try would be the same W&B run.
+        if (variables.value("WANDB_RUN_ID") == m_plan.self.worker.text()) {
+            variables.set("WANDB_RUN_ID", name);
+        }
+    }
+
+    void reap()
+    {
+        std::erase_if(m_slots, [this](const auto& slot) {
+            int status = 0;
+            if (::waitpid(slot->pid(), &status, WNOHANG) != slot->pid()) {
+                return false;
+            }
+            ::kill(-slot->pid(), SIGKILL); // what it has left behind
+            conclude(*slot, status);
+            return true;
+        });
+    }
+
+    void conclude(Slot& slot, int wait_status)
+    {
+        TryEvent event{TryEvent::Kind::ended, slot.taken().number, slot.taken().attempt,
+                       m_clock.now(), m_plan.self.link};
+        event.status = exit_code(wait_status);
+        event.end = slot.is_asked() && !m_leaving ? TryEnd::stopped
+                    : is_pause(event.status)      ? TryEnd::paused
+                    : WIFSIGNALED(wait_status)    ? TryEnd::crashed
+                                                  : TryEnd::finished;
+        slot.read_log(m_store, layout::try_log(m_plan.sweep, event.number),
+                      static_cast<int>(k_most_behind / k_piece));
+        slot.describe(event, m_sweep.metric);
+        print(slot.taken(), ending_text(event));
+        m_ends.push_back(event);
+    }
+
+    /// A program that leaves with an error while its link ends has been interrupted.
+    bool is_pause(int status) const
+    {
+        return status == k_status_continue_me || (m_leaving && status != 0);
+    }
+
+    std::string ending_text(const TryEvent& event) const
+    {
+        const std::string value =
+            event.best ? fmt::format(", best {} {:.6g}", to_text(m_sweep.metric), *event.best) : "";
+        return event.end == TryEnd::finished
+                   ? fmt::format("exit status {}{}", event.status, sanitised(value))
+                   : fmt::format("{}{}", word(event.end), sanitised(value));
+    }
+
+    void end_without_program(const TryTaker::Taken& taken, TryEnd end, int status,
+                             const std::string& reason)
+    {
+        TryEvent event{TryEvent::Kind::ended, taken.number, taken.attempt, m_clock.now(),
+                       m_plan.self.link};
+        event.end = end;
+        event.status = status;
+        m_ends.push_back(event);
+        print(taken, fmt::format("{}: {}", word(end), sanitised(reason)));
+    }
+
+    void write_ends()
+    {
+        while (!m_ends.empty() && m_loop_time() >= m_retry_at) {
+            if (const auto written = m_taker.record(m_ends.front()); !written) {
+                complain(written.error());
+                return;
+            }
+            m_ends.erase(m_ends.begin());
+        }
+    }
+
+    void complain(const Error& error)
+    {
+        m_retry_at = m_loop_time() + k_retry;
+        if (error.text != m_complaint) {
+            m_complaint = error.text;
+            std::fprintf(stderr, "gpuq: %s; trying again\n", sanitised(error.text).c_str());
+        }
+    }
+
+    void check_files()
+    {
+        m_leaving = m_leaving || ::access(m_plan.stop_file.c_str(), F_OK) == 0;
+        const bool all = m_store.size(layout::sweep_stop(m_plan.sweep)).has_value();
+        for (const auto& slot : m_slots) {
+            const std::size_t number = slot->taken().number;
+            if (all || m_terminated || slot->is_asked() ||
+                m_store.size(layout::try_stop(m_plan.sweep, number))) {
+                slot->end(m_loop_time());
+            }
+            slot->read_log(m_store, layout::try_log(m_plan.sweep, number), 1);
+        }
+    }
+
+    void take_signals()
+    {
+        signalfd_siginfo info{};
+        while (::read(m_signals.get(), &info, sizeof info) == sizeof info) {
+            const auto number = static_cast<int>(info.ssi_signo);
+            if (number == SIGTERM || number == SIGINT || number == SIGHUP) {
+                m_leaving = m_terminated = true;
+            }
+        }
+    }
+
+    void print(const TryTaker::Taken& taken, const std::string& text) const
+    {
+        std::printf("try %zu %s\n", taken.number, text.c_str());
+        std::fflush(stdout);
+    }
+
+    Store& m_store;
+    Clock& m_clock;
+    const WorkerPlan& m_plan;
+    sweeps::Sweep m_sweep;
+    TryTaker m_taker;
+    Descriptor m_signals;
+    EventLoop m_loop;
+    EventLoop::Timer m_round;
+    std::optional<telemetry::Pattern> m_pattern;
+    std::vector<std::unique_ptr<Slot>> m_slots;
+    std::vector<TryEvent> m_ends; ///< not written yet
+    EventLoop::Moment m_retry_at;
+    std::string m_complaint;   ///< the last one printed
+    bool m_leaving = false;    ///< no more tries: the link ends
+    bool m_terminated = false; ///< the running ones end too
+};
+
+} // namespace
+
+Result<WorkerPlan>
+parse_worker(const std::vector<std::string>& arguments,
+             const std::function<std::optional<std::string>(const char*)>& variable)
+{
+    const auto sweep = RunKey::parse(arguments.size() == 3 ? arguments[2] : "");
+    const auto run = RunKey::parse(variable("GPUQ_RUN_ID").value_or(""));
+    const auto link = whole_number(variable("GPUQ_LINK").value_or(""));
+    if (!sweep || !run || !link || *link == 0 || *link > 1'000'000) {
+        return fail(Error::Kind::usage, "usage: gpuq-supervisor work STATE_DIR SWEEP, as the "
+                                        "program of a run of gpuq");
+    }
+    return WorkerPlan{*sweep,
+                      {*run, LinkNumber{static_cast<int>(*link)}},
+                      variable("GPUQ_STOP_FILE").value_or(""),
+                      {}};
+}
+
+Result<int> work(Store& store, Clock& clock, const WorkerPlan& plan)
+{
+    TRY_ASSIGN(const std::string text, store.read(layout::sweep_json(plan.sweep)));
+    TRY_ASSIGN(sweeps::Sweep sweep, sweeps::sweep_from_json(text));
+    return Worker(store, clock, plan, std::move(sweep)).run();
+}
+
+} // namespace gpuq::supervisor

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/clock.h"
+#include "ports/store.h"
+#include "sweeps/taker.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace gpuq::supervisor {
+
+/// A worker of a sweep: the program of a run that takes one try after the other.
+struct WorkerPlan {
+    RunKey sweep;
+    sweeps::Claimant self; ///< this link of this run
+    std::string stop_file; ///< exists once the link is about to end: GPUQ_STOP_FILE
+    /// The command line for a try (runs/environment.h).
+    std::function<std::vector<std::string>(const Request&)> program_argv;
+};
+
+/// Parses `work STATE_DIR SWEEP`, with the run and its link from the environment. `usage`.
+Result<WorkerPlan>
+parse_worker(const std::vector<std::string>& arguments,
+             const std::function<std::optional<std::string>(const char*)>& variable);
+
+/// Runs tries until none is left for this worker, the sweep is stopped, or the link ends; prints a
+/// line about each. Call it while single-threaded: blocks signals. Returns the exit status: 85 if
+/// the next link must continue, else 0, whatever the tries returned.
+Result<int> work(Store& store, Clock& clock, const WorkerPlan& plan);
+
+} // namespace gpuq::supervisor

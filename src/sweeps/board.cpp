@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeps/board.h"
+
+#include "core/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace gpuq::sweeps {
+namespace {
+
+constexpr std::size_t k_piece = 1 << 20;
+
+bool is_missing(const Error& error)
+{
+    return error.kind == Error::Kind::missing;
+}
+
+/// A file of any size.
+Result<std::string> read_all(Store& store, const std::string& path)
+{
+    std::string text;
+    while (true) {
+        TRY_ASSIGN(const std::string piece, store.read_at(path, text.size(), k_piece));
+        text += piece;
+        if (piece.size() < k_piece) {
+            return text;
+        }
+    }
+}
+
+} // namespace
+
+Result<void> Board::refresh()
+{
+    TRY(read_tries());
+    TRY(read_retries());
+    const auto journals = m_store.list(layout::sweep_workers(m_sweep));
+    if (!journals && !is_missing(journals.error())) {
+        return journals.error();
+    }
+    for (const std::string& name : journals ? *journals : std::vector<std::string>()) {
+        TRY(read_journal(name));
+    }
+    m_stopped = m_stopped || m_store.size(layout::sweep_stop(m_sweep));
+    return {};
+}
+
+Result<void> Board::read_tries()
+{
+    while (true) {
+        const auto text = read_all(m_store, layout::sweep_tries(m_sweep, m_batches + 1));
+        if (!text) {
+            return is_missing(text.error()) ? Result<void>() : text.error();
+        }
+        ++m_batches;
+        for (Values& values : tries_in(*text)) {
+            m_tries.push_back({std::move(values)});
+        }
+        m_retried.resize(m_tries.size(), 0);
+    }
+}
+
+Result<void> Board::read_retries()
+{
+    while (true) {
+        const auto text = read_all(m_store, layout::sweep_retries(m_sweep, m_retries + 1));
+        if (!text) {
+            return is_missing(text.error()) ? Result<void>() : text.error();
+        }
+        ++m_retries;
+        for (const Retry& retry : retries_in(*text)) {
+            if (retry.number == 0 || retry.number > m_tries.size()) {
+                continue;
+            }
+            int& attempt = m_retried[retry.number - 1];
+            attempt = std::max(attempt, retry.attempt);
+            settle(retry.number - 1);
+        }
+    }
+}
+
+Result<void> Board::read_journal(const std::string& name)
+{
+    const auto worker = RunKey::parse(name);
+    if (!worker) {
+        return {};
+    }
+    Journal& journal = m_journals[name];
+    const std::string path = layout::sweep_worker(m_sweep, *worker);
+    while (true) {
+        TRY_ASSIGN(const std::string piece, m_store.read_at(path, journal.offset, k_piece));
+        const auto last = piece.rfind('\n');
+        if (last == std::string::npos) {
+            return {};
+        }
+        std::string_view lines(piece.data(), last + 1);
+        while (!lines.empty()) {
+            const auto end = lines.find('\n');
+            if (const auto event = try_event_in(lines.substr(0, end))) {
+                take(*worker, *event);
+            }
+            lines.remove_prefix(end + 1);
+        }
+        journal.offset += last + 1;
+    }
+}
+
+void Board::take(const RunKey& worker, const TryEvent& event)
+{
+    if (event.number > m_tries.size()) {
+        return;
+    }
+    Try& entry = m_tries[event.number - 1];
+    if (event.attempt < entry.attempt) {
+        return; // A later attempt was claimed: this one no longer counts.
+    }
+    if (event.attempt > entry.attempt) {
+        const bool is_over = entry.attempt == 0 || (entry.end && entry.end->end != TryEnd::paused);
+        entry.interruptions = is_over ? 0 : entry.interruptions + 1;
+        entry.attempt = event.attempt;
+        entry.began_at.reset();
+        entry.end.reset();
+    }
+    entry.claimant = Claimant{worker, event.link};
+    if (event.kind == TryEvent::Kind::began) {
+        entry.began_at = event.at;
+    } else if (!entry.end) {
+        entry.end = event;
+        if (entry.began_at && *entry.began_at < event.at) {
+            entry.used += event.at - *entry.began_at;
+        }
+    }
+    settle(event.number - 1);
+}
+
+void Board::settle(std::size_t index)
+{
+    Try& entry = m_tries[index];
+    const bool counts = entry.attempt > m_retried[index];
+    const bool continues = entry.end && (entry.end->end == TryEnd::paused || !counts);
+    entry.state = entry.attempt == 0 || continues ? Try::State::waiting
+                  : entry.end                     ? Try::State::ended
+                                                  : Try::State::running;
+}
+
+std::vector<RunKey> Board::workers() const
+{
+    std::vector<RunKey> keys;
+    for (const auto& [name, journal] : m_journals) {
+        if (const auto key = RunKey::parse(name)) {
+            keys.push_back(*key);
+        }
+    }
+    return keys;
+}
+
+Tally tally_of(const std::vector<Try>& tries)
+{
+    Tally tally;
+    for (const Try& entry : tries) {
+        if (entry.state == Try::State::waiting) {
+            ++tally.waiting;
+        } else if (entry.state == Try::State::running) {
+            ++tally.running;
+        } else if (entry.end->end == TryEnd::stopped) {
+            ++tally.stopped;
+        } else if (entry.end->end == TryEnd::finished && entry.end->status == 0) {
+            ++tally.succeeded;
+        } else {
+            ++tally.failed;
+        }
+    }
+    return tally;
+}
+
+std::vector<std::size_t> ranking(const std::vector<Try>& tries, const Metric& metric)
+{
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < tries.size(); ++i) {
+        if (tries[i].end && tries[i].end->best) {
+            order.push_back(i);
+        }
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return is_better(metric, *tries[a].end->best, *tries[b].end->best);
+    });
+    return order;
+}
+
+} // namespace gpuq::sweeps

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/store.h"
+#include "sweeps/parameters.h"
+#include "sweeps/records.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq::sweeps {
+
+/// A try, according to the files of its sweep.
+struct Try {
+    Values values;
+    enum class State {
+        waiting, ///< for a worker; after a pause or a retry with `attempt` > 0
+        running, ///< unless its claimant is lost (taker.h)
+        ended,
+    } state = State::waiting;
+    int attempt = 0;                  ///< the newest one; 0: none
+    int interruptions = 0;            ///< attempts right before it that did not come to an end
+    std::optional<Claimant> claimant; ///< of that attempt
+    std::optional<Time> began_at;     ///< that attempt
+    std::optional<TryEvent> end;      ///< of that attempt
+    std::chrono::microseconds used{}; ///< of all attempts that have an end
+};
+
+/// The state of a sweep, read from its files again and again: only what is new is read.
+class Board {
+public:
+    /// `store` must outlive the object.
+    Board(Store& store, RunKey sweep)
+        : m_store(store)
+        , m_sweep(std::move(sweep))
+    {
+    }
+
+    /// Reads what has changed. On an error, which may be temporary, the board is incomplete but
+    /// consistent.
+    Result<void> refresh();
+
+    /// By number, the first is 1: `tries()[0]`.
+    const std::vector<Try>& tries() const { return m_tries; }
+    /// True once the user has stopped the sweep: no try is started any more.
+    bool is_stopped() const { return m_stopped; }
+    /// The runs that have worked on this sweep.
+    std::vector<RunKey> workers() const;
+
+private:
+    struct Journal {
+        std::uint64_t offset = 0; ///< of the first line not yet read
+    };
+    Result<void> read_tries();
+    Result<void> read_retries();
+    Result<void> read_journal(const std::string& name);
+    void take(const RunKey& worker, const TryEvent& event);
+    void settle(std::size_t index);
+
+    Store& m_store;
+    RunKey m_sweep;
+    std::vector<Try> m_tries;
+    std::vector<int> m_retried; ///< by try: the newest attempt that no longer counts
+    std::map<std::string, Journal> m_journals;
+    int m_batches = 0, m_retries = 0; ///< files read
+    bool m_stopped = false;
+};
+
+/// Counts for one line about a sweep.
+struct Tally {
+    std::size_t waiting = 0, running = 0, succeeded = 0, failed = 0, stopped = 0;
+    std::size_t all() const { return waiting + running + succeeded + failed + stopped; }
+};
+Tally tally_of(const std::vector<Try>& tries);
+
+/// The indices of the tries that have a value, the best first; equal values by number.
+std::vector<std::size_t> ranking(const std::vector<Try>& tries, const Metric& metric);
+
+} // namespace gpuq::sweeps

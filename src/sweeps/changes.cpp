@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeps/changes.h"
+
+#include "core/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace gpuq::sweeps {
+namespace {
+
+constexpr std::size_t k_shortest_key = 8;
+
+/// Writes the first file of a series that does not exist yet, whoever else does the same.
+Result<void> write_next(Store& store, const std::function<std::string(int)>& path,
+                        const std::string& content)
+{
+    for (int number = 1;; ++number) {
+        const auto written = store.write_once(path(number), content);
+        if (written || written.error().kind != Error::Kind::busy) {
+            return written;
+        }
+    }
+}
+
+bool is_spelled(const RunKey& key, std::string_view word)
+{
+    const std::string& text = key.text();
+    return word == text ||
+           (word.size() >= k_shortest_key && text.substr(text.find('-') + 1).starts_with(word));
+}
+
+} // namespace
+
+Result<void> write_sweep(Store& store, const Sweep& sweep, const std::vector<Values>& tries)
+{
+    const RunKey& key = sweep.run.key;
+    return store.write_together({{layout::sweep_tries(key, 1), to_lines(tries)},
+                                 {layout::sweep_json(key), to_json(sweep)},
+                                 {layout::active_sweep(key), ""}});
+}
+
+void forget_sweep(Store& store, const RunKey& key)
+{
+    (void)store.remove_tree(layout::sweep_dir(key));
+    (void)store.remove(layout::active_sweep(key));
+}
+
+Result<void> add_tries(Store& store, const RunKey& key, const std::vector<Values>& tries)
+{
+    TRY(store.write(layout::active_sweep(key), ""));
+    return write_next(
+        store, [&](int batch) { return layout::sweep_tries(key, batch); }, to_lines(tries));
+}
+
+Result<void> retry(Store& store, const RunKey& key, const std::vector<Retry>& retries)
+{
+    TRY(store.write(layout::active_sweep(key), ""));
+    for (const Retry& each : retries) {
+        TRY(store.remove(layout::try_stop(key, each.number)));
+    }
+    return write_next(
+        store, [&](int batch) { return layout::sweep_retries(key, batch); }, to_lines(retries));
+}
+
+Result<void> stop_sweep(Store& store, const RunKey& key)
+{
+    return store.write(layout::sweep_stop(key), "");
+}
+
+Result<void> continue_sweep(Store& store, const RunKey& key)
+{
+    TRY(store.write(layout::active_sweep(key), ""));
+    return store.remove(layout::sweep_stop(key));
+}
+
+Result<void> stop_try(Store& store, const RunKey& key, std::size_t number)
+{
+    return store.write(layout::try_stop(key, number), "");
+}
+
+Result<Sweep> read_sweep(Store& store, const RunKey& key)
+{
+    TRY_ASSIGN(const std::string text, store.read(layout::sweep_json(key)));
+    return sweep_from_json(text);
+}
+
+Result<std::vector<RunKey>> all_sweeps(Store& store)
+{
+    const auto names = store.list(layout::sweeps());
+    if (!names && names.error().kind != Error::Kind::missing) {
+        return names.error();
+    }
+    std::vector<RunKey> keys;
+    for (const std::string& name : names ? *names : std::vector<std::string>()) {
+        if (const auto key = RunKey::parse(name)) {
+            keys.push_back(*key);
+        }
+    }
+    std::sort(keys.begin(), keys.end(), std::greater<>());
+    return keys;
+}
+
+Result<Sweep> find_sweep(Store& store, std::string_view word)
+{
+    TRY_ASSIGN(const auto keys, all_sweeps(store));
+    for (const RunKey& key : keys) {
+        auto sweep = read_sweep(store, key);
+        if (sweep && (sweep->name == word || is_spelled(key, word))) {
+            return sweep;
+        }
+    }
+    return fail(Error::Kind::missing, fmt::format("no sweep '{}'; gpuq ls --all lists them", word));
+}
+
+} // namespace gpuq::sweeps

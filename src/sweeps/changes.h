@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/store.h"
+#include "sweeps/parameters.h"
+#include "sweeps/records.h"
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+/// What clients write about a sweep; its workers find it at once.
+namespace gpuq::sweeps {
+
+/// Writes a new sweep and its first tries to disk, before any worker is submitted.
+Result<void> write_sweep(Store& store, const Sweep& sweep, const std::vector<Values>& tries);
+
+/// Removes a sweep without workers: nothing is left of it.
+void forget_sweep(Store& store, const RunKey& key);
+
+/// Adds tries to a sweep, behind all others.
+Result<void> add_tries(Store& store, const RunKey& key, const std::vector<Values>& tries);
+
+/// Makes ended attempts void, so that their tries are run again.
+Result<void> retry(Store& store, const RunKey& key, const std::vector<Retry>& retries);
+
+/// No further try starts, and the running ones end.
+Result<void> stop_sweep(Store& store, const RunKey& key);
+/// Takes back stop_sweep.
+Result<void> continue_sweep(Store& store, const RunKey& key);
+/// Ends one try, if it is running.
+Result<void> stop_try(Store& store, const RunKey& key, std::size_t number);
+
+/// The sweep denoted by a name, a key, or at least the first 8 characters of a key's second half:
+/// the newest one. `missing`.
+Result<Sweep> find_sweep(Store& store, std::string_view word);
+Result<Sweep> read_sweep(Store& store, const RunKey& key);
+
+/// The keys of all sweeps, newest first.
+Result<std::vector<RunKey>> all_sweeps(Store& store);
+
+} // namespace gpuq::sweeps

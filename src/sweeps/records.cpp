@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sweeps/records.h"
+
+#include "core/number.h"
+#include "core/strings.h"
+#include "runs/records/json_fields.h"
+#include "runs/records/record.h"
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace gpuq::sweeps {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view k_unknown = "-";
+/// The last word of each line: a line that was cut off within its last number is not taken for a
+/// complete one.
+constexpr std::string_view k_line_end = ".";
+constexpr std::array<std::string_view, 6> k_ends = {"finished", "crashed",     "stopped",
+                                                    "paused",   "not_started", "lost"};
+
+template <typename Number>
+std::optional<Number> parsed(std::string_view text)
+{
+    Number value{};
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    return !text.empty() && error == std::errc{} && rest == end ? std::optional(value)
+                                                                : std::nullopt;
+}
+
+std::string or_unknown(const std::optional<double>& value)
+{
+    return value ? fmt::format("{}", *value) : std::string(k_unknown);
+}
+
+/// False if the text is neither a number nor unknown.
+template <typename Number>
+bool read_maybe(std::string_view text, std::optional<Number>& value)
+{
+    value = parsed<Number>(text);
+    return value || text == k_unknown;
+}
+
+std::optional<Time> micros_in(std::string_view text)
+{
+    const auto count = parsed<std::int64_t>(text);
+    return count && *count >= 0 ? std::optional(Time(std::chrono::microseconds(*count)))
+                                : std::nullopt;
+}
+
+std::vector<std::string> texts_in(const json& array)
+{
+    std::vector<std::string> texts;
+    for (const json& text : array) {
+        if (!text.is_string()) {
+            return {};
+        }
+        texts.push_back(text.get<std::string>());
+    }
+    return texts;
+}
+
+} // namespace
+
+std::string to_json(const Sweep& sweep)
+{
+    return document_of(
+        {{"name", sweep.name},
+         {"parameters", sweep.parameters},
+         {"metric", {{"tag", sweep.metric.tag}, {"max", sweep.metric.goal == Metric::Goal::max}}},
+         {"per_gpu", sweep.per_gpu},
+         {"seed", sweep.seed ? json(*sweep.seed) : json(nullptr)},
+         {"run", json::parse(gpuq::to_json(sweep.run))}});
+}
+
+Result<Sweep> sweep_from_json(std::string_view text)
+{
+    TRY_ASSIGN(const json document, document_in(text, "sweep.json"));
+    const auto part = [&](const char* name) -> const json& {
+        static const json k_nothing;
+        const auto found = document.find(name);
+        return found == document.end() ? k_nothing : *found;
+    };
+    TRY_ASSIGN(Run run, run_from_json(part("run").dump()));
+    const json& metric = part("metric");
+    return Sweep{text_in(document, "name").value_or(run.request.name),
+                 texts_in(part("parameters")),
+                 {text_in(metric, "tag").value_or(""),
+                  flag_in(metric, "max") ? Metric::Goal::max : Metric::Goal::min},
+                 std::max(1, number_in<int>(document, "per_gpu").value_or(1)),
+                 number_in<std::uint64_t>(document, "seed"),
+                 std::move(run)};
+}
+
+std::string to_lines(const std::vector<std::vector<std::string>>& tries)
+{
+    std::string lines;
+    for (const auto& values : tries) {
+        lines += json(values).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+    }
+    return lines;
+}
+
+std::vector<std::vector<std::string>> tries_in(std::string_view text)
+{
+    std::vector<std::vector<std::string>> tries;
+    while (!text.empty()) {
+        const auto end = text.find('\n');
+        const json line = end == std::string_view::npos
+                              ? json()
+                              : json::parse(text.substr(0, end), nullptr, false);
+        if (!line.is_array()) {
+            break;
+        }
+        tries.push_back(texts_in(line));
+        text.remove_prefix(end + 1);
+    }
+    return tries;
+}
+
+std::string to_text(const Claimant& claimant)
+{
+    return fmt::format("{} {}\n", claimant.worker.text(), claimant.link.value);
+}
+
+std::optional<Claimant> claimant_in(std::string_view text)
+{
+    const auto [key, rest] = cut(text, ' ');
+    const auto worker = RunKey::parse(key);
+    const auto link = whole_number(trimmed(rest));
+    if (!worker || !link || *link == 0 || *link > 1'000'000) {
+        return std::nullopt;
+    }
+    return Claimant{*worker, LinkNumber{static_cast<int>(*link)}};
+}
+
+std::string_view word(TryEnd end)
+{
+    return k_ends.at(static_cast<std::size_t>(end));
+}
+
+std::string to_line(const TryEvent& event)
+{
+    const std::string line = fmt::format(
+        "{} {} {} {} {}", event.kind == TryEvent::Kind::began ? "began" : "ended", event.number,
+        event.attempt, event.at.time_since_epoch().count(), event.link.value);
+    if (event.kind == TryEvent::Kind::began) {
+        return fmt::format("{} {}", line, k_line_end);
+    }
+    return fmt::format("{} {} {} {} {} {} {}", line, event.status, word(event.end),
+                       or_unknown(event.last), or_unknown(event.best),
+                       event.best_step ? std::to_string(*event.best_step) : k_unknown, k_line_end);
+}
+
+std::optional<TryEvent> try_event_in(std::string_view line)
+{
+    const auto parts = split(line, " ");
+    const bool began = parts.size() >= 6 && parts[0] == "began";
+    const bool ended = parts.size() >= 11 && parts[0] == "ended";
+    if ((!began && !ended) || parts.back() != k_line_end) {
+        return std::nullopt;
+    }
+    const auto number = parsed<std::uint32_t>(parts[1]);
+    const auto attempt = parsed<int>(parts[2]);
+    const auto at = micros_in(parts[3]);
+    const auto link = parsed<int>(parts[4]);
+    if (!number || *number == 0 || !attempt || *attempt < 1 || !at || !link || *link < 1) {
+        return std::nullopt;
+    }
+    TryEvent event{TryEvent::Kind::began, *number, *attempt, *at, LinkNumber{*link}};
+    if (began) {
+        return event;
+    }
+    const auto status = parsed<int>(parts[5]);
+    const auto end = std::find(k_ends.begin(), k_ends.end(), parts[6]);
+    if (!status || end == k_ends.end() || !read_maybe(parts[7], event.last) ||
+        !read_maybe(parts[8], event.best) || !read_maybe(parts[9], event.best_step)) {
+        return std::nullopt;
+    }
+    event.kind = TryEvent::Kind::ended;
+    event.status = *status;
+    event.end = static_cast<TryEnd>(end - k_ends.begin());
+    return event;
+}
+
+std::string to_lines(const std::vector<Retry>& retries)
+{
+    std::string lines;
+    for (const Retry& retry : retries) {
+        lines += fmt::format("{} {}\n", retry.number, retry.attempt);
+    }
+    return lines;
+}
+
+std::vector<Retry> retries_in(std::string_view text)
+{
+    std::vector<Retry> retries;
+    for (const std::string_view line : fields(text, "\n")) {
+        const auto [number, attempt] = cut(line, ' ');
+        const auto which = parsed<std::uint32_t>(number);
+        const auto of = parsed<int>(attempt);
+        if (which && of) {
+            retries.push_back({*which, *of});
+        }
+    }
+    return retries;
+}
+
+} // namespace gpuq::sweeps

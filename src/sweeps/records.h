@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/ids.h"
+#include "core/key.h"
+#include "core/result.h"
+#include "core/run.h"
+#include "sweeps/metric.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The files of a sweep (core/layout.h). Each has one writer; the numbers of tries begin at 1.
+namespace gpuq::sweeps {
+
+/// sweeps/KEY/sweep.json, immutable.
+struct Sweep {
+    std::string name;
+    std::vector<std::string> parameters;
+    Metric metric;
+    int per_gpu = 1;                   ///< tries side by side in a worker
+    std::optional<std::uint64_t> seed; ///< of random tries
+    /// The key of the sweep, and the request of a try with placeholders in its program. Without the
+    /// client's environment, which each worker has in its own record.
+    Run run;
+};
+std::string to_json(const Sweep& sweep);
+Result<Sweep> sweep_from_json(std::string_view text);
+
+/// sweeps/KEY/tries-B.jsonl: the values of the tries that were added together, a line each.
+std::string to_lines(const std::vector<std::vector<std::string>>& tries);
+/// An incomplete or invalid line ends the list.
+std::vector<std::vector<std::string>> tries_in(std::string_view text);
+
+/// Who runs an attempt at a try: one link of a worker.
+struct Claimant {
+    RunKey worker;
+    LinkNumber link;
+    bool operator==(const Claimant&) const = default;
+};
+/// sweeps/KEY/tries/N/claim-A: by whoever creates it, attempt A is run, by nobody else.
+std::string to_text(const Claimant& claimant);
+std::optional<Claimant> claimant_in(std::string_view text);
+
+/// How an attempt ended.
+enum class TryEnd {
+    finished,    ///< the program exited, with any status
+    crashed,     ///< it was killed by a signal not sent by gpuq
+    stopped,     ///< by the user
+    paused,      ///< at the end of its worker's time: another attempt continues
+    not_started, ///< the program could not be executed
+    lost,        ///< its workers were lost too often
+};
+std::string_view word(TryEnd end);
+
+/// A line of a worker's journal: sweeps/KEY/workers/RUN.
+struct TryEvent {
+    enum class Kind { began, ended } kind = Kind::began;
+    std::size_t number = 0; ///< of the try
+    int attempt = 1;
+    Time at;
+    LinkNumber link = {};
+    // Of an end:
+    int status = 0;
+    TryEnd end = TryEnd::finished;
+    std::optional<double> last, best; ///< of the sweep's metric
+    std::optional<std::int64_t> best_step;
+    bool operator==(const TryEvent&) const = default;
+};
+/// Without a line end.
+std::string to_line(const TryEvent& event);
+std::optional<TryEvent> try_event_in(std::string_view line);
+
+/// sweeps/KEY/retries-B: attempts that no longer count, a line `TRY ATTEMPT` each.
+struct Retry {
+    std::size_t number = 0;
+    int attempt = 0;
+    bool operator==(const Retry&) const = default;
+};
+std::string to_lines(const std::vector<Retry>& retries);
+std::vector<Retry> retries_in(std::string_view text);
+
+} // namespace gpuq::sweeps
