@@ -48,6 +48,25 @@ void forget_sweep(Store& store, const RunKey& key)
     (void)store.remove(layout::active_sweep(key));
 }
 
+void forget_outdated(Store& store)
+{
+    const auto keys = all_sweeps(store);
+    for (const RunKey& key : keys ? *keys : std::vector<RunKey>()) {
+        const auto workers = store.list(layout::sweep_runs(key));
+        if (!workers || store.size(layout::active_sweep(key))) {
+            continue;
+        }
+        const bool has_runs =
+            std::any_of(workers->begin(), workers->end(), [&](const std::string& name) {
+                const auto worker = RunKey::parse(name);
+                return worker && store.size(layout::run_json(*worker));
+            });
+        if (!has_runs) {
+            forget_sweep(store, key);
+        }
+    }
+}
+
 Result<void> add_tries(Store& store, const RunKey& key, const std::vector<Values>& tries)
 {
     TRY(store.write(layout::active_sweep(key), ""));

@@ -52,9 +52,14 @@ Result<Metric> parse_metric(std::string_view text)
     return Metric{std::string(tag), is_max ? Metric::Goal::max : Metric::Goal::min};
 }
 
+std::string name_of(const Metric& metric)
+{
+    return metric.tag.empty() ? "loss" : metric.tag;
+}
+
 std::string to_text(const Metric& metric)
 {
-    return fmt::format("{}:{}", metric.tag.empty() ? "loss" : metric.tag,
+    return fmt::format("{}:{}", name_of(metric),
                        metric.goal == Metric::Goal::min ? "min" : "max");
 }
 

@@ -19,6 +19,8 @@ struct Metric {
 Result<Metric> parse_metric(std::string_view text);
 /// `loss:min`.
 std::string to_text(const Metric& metric);
+/// `loss`.
+std::string name_of(const Metric& metric);
 /// Whether `one` is better than `other`.
 bool is_better(const Metric& metric, double one, double other);
 

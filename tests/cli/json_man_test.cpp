@@ -11,6 +11,7 @@
 #include "cli/render/run_table.h"
 #include "cli/render/show_text.h"
 #include "cli/render/simulation_text.h"
+#include "cli/render/sweep_table.h"
 #include "cli/render/targets_text.h"
 #include "cli/render/top_picture.h"
 #include "cli/render/usage_text.h"
@@ -74,8 +75,13 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
 {
     RunStatuses statuses;
     statuses.runs.push_back(some_status());
-    EXPECT_EQ(documented_in("gpuq ls"),
-              members_of(run_list(statuses, {}, Time()), {"runs", "warnings"}));
+    auto list = run_list(statuses, {}, Time());
+    SweepStatus sweep{{"cal", {"lr"}, {}, 1, {}, {some_status().key}}, {}, {}, {}, {}, {}};
+    sweep.tries.push_back({{"1e-4"}});
+    add_sweeps(list, {sweep});
+    EXPECT_EQ(documented_in("gpuq ls"), members_of(list, {"runs", "sweeps", "warnings"}));
+    EXPECT_EQ(documented_in("gpuq show of a sweep"),
+              members_of(sweep_document(sweep, 1), {"values"}));
     Names run;
     collect(run_json(some_status(), Time()), {}, run);
     EXPECT_EQ(documented_in("A run"), run);

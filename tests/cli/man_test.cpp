@@ -23,6 +23,7 @@ const std::string k_general = GPUQ_MAN_DIR "/gpuq.1";
 const std::string k_run = GPUQ_MAN_DIR "/gpuq-run.1";
 const std::string k_shell = GPUQ_MAN_DIR "/gpuq-shell.1";
 const std::string k_rehearse = GPUQ_MAN_DIR "/gpuq-rehearse.1";
+const std::string k_sweep = GPUQ_MAN_DIR "/gpuq-sweep.1";
 const std::string k_again = GPUQ_MAN_DIR "/gpuq-again.1";
 const std::string k_attach = GPUQ_MAN_DIR "/gpuq-attach.1";
 const std::string k_cluster = GPUQ_MAN_DIR "/gpuq-cluster.1";
@@ -84,6 +85,7 @@ TEST(ManPages, HaveEveryOption)
                                  : verb->name == "shell"    ? text_of(k_shell)
                                  : verb->name == "rehearse" ? text_of(k_rehearse) + run
                                  : verb->name == "again"    ? text_of(k_again) + run
+                                 : verb->name == "sweep"    ? text_of(k_sweep) + run
                                                             : section_of(general, *verb);
         for (const Option& option : verb->options) {
             const bool built = option.state == Option::State::built;

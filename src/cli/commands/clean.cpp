@@ -10,6 +10,7 @@
 #include "runs/credentials.h"
 #include "runs/evidence.h"
 #include "runs/insight/cleaning.h"
+#include "sweeps/changes.h"
 
 #include <fmt/format.h>
 
@@ -205,6 +206,7 @@ private:
                 status = static_cast<int>(exit_status_of(done.error().kind));
             }
         }
+        sweeps::forget_outdated(m_store);
         if (m_invocation.globals.json) {
             TRY(print_json(removed));
         }

@@ -44,11 +44,7 @@ Result<int> ls(Invocation& invocation)
     statuses.runs = merged(std::move(statuses.runs), plain.jobs);
     if (invocation.globals.json) {
         auto document = run_list(statuses, short_of, now, unknown);
-        report::Json::Elements objects;
-        for (const SweepStatus& sweep : sweeps) {
-            objects.push_back(sweep_json(sweep, WithTries::no));
-        }
-        document.emplace_back("sweeps", report::Json::array(std::move(objects)));
+        add_sweeps(document, sweeps);
         TRY(print_text(report::json_document(document)));
         return 0;
     }

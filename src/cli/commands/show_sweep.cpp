@@ -61,7 +61,7 @@ Result<void> show_try(const SweepStatus& status, std::size_t number, const std::
                           entry.state == Try::State::running ? "running" : "waiting for a worker");
     }
     if (entry.end && entry.end->best) {
-        rows.emplace_back(to_text(status.sweep.metric),
+        rows.emplace_back("best " + name_of(status.sweep.metric),
                           fmt::format("{:.6g}{}", *entry.end->best,
                                       entry.end->best_step
                                           ? fmt::format(" at step {}", *entry.end->best_step)
@@ -74,7 +74,7 @@ Result<void> show_try(const SweepStatus& status, std::size_t number, const std::
     rows.emplace_back("files",
                       fmt::format("{}/{}", root, layout::try_dir(status.sweep.run.key, number)));
     for (const auto& [name, value] : rows) {
-        TRY(print_line(fmt::format("{:<10} {}", name, value)));
+        TRY(print_line(fmt::format("{:<12} {}", name, value)));
     }
     return {};
 }
@@ -121,9 +121,7 @@ Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
                query_sweep(invocation.services, store, std::move(target.sweep)));
     const Time now = invocation.services.clock().now();
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(
-            {{"sweep", sweep_json(status, WithTries::yes)},
-             {"try", target.number ? report::Json(*target.number) : report::Json()}})));
+        TRY(print_text(report::json_document(sweep_document(status, target.number))));
         return 0;
     }
     if (!status.slurm_silent.empty()) {

@@ -294,9 +294,8 @@ Result<int> export_sweep(Invocation& invocation, Store& store, const Parsed& par
 {
     TRY_ASSIGN(Sweep sweep, named_sweep(store, parsed, "export"));
     TRY_ASSIGN(const SweepStatus status, query_sweep(invocation.services, store, std::move(sweep)));
-    TRY(print_text(invocation.globals.json
-                       ? report::json_document({{"sweep", sweep_json(status, WithTries::yes)}})
-                       : sweep_csv(status)));
+    TRY(print_text(invocation.globals.json ? report::json_document(sweep_document(status, {}))
+                                           : sweep_csv(status)));
     return 0;
 }
 

@@ -90,8 +90,7 @@ private:
     void show(const SweepStatus& status)
     {
         if (m_invocation.globals.json) {
-            (void)print_text(
-                report::json_document({{"sweep", sweep_json(status, WithTries::yes)}}));
+            (void)print_text(report::json_document(sweep_document(status, {})));
             return;
         }
         (void)print_table(tries_table(status, k_shown_at_end, m_services.clock().now()),
@@ -115,7 +114,7 @@ private:
                     : std::string(sweeps::word(entry.end->end));
             const std::string value =
                 entry.end->best
-                    ? fmt::format(", best {} {:.5g}", to_text(m_sweep.metric), *entry.end->best)
+                    ? fmt::format(", best {} {:.5g}", name_of(m_sweep.metric), *entry.end->best)
                     : "";
             note(fmt::format("try {} ({}): {}{}", i + 1,
                              sweeps::values_text(m_sweep.parameters, entry.values), end, value));

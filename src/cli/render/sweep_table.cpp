@@ -192,7 +192,7 @@ report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now)
              {std::to_string(failed), failed > 0 ? Cell::Tone::bad : Cell::Tone::plain},
              std::to_string(left(status)),
              std::to_string(status.workers.size()),
-             best ? fmt::format("{} {:.5g} (try {})", to_text(status.sweep.metric),
+             best ? fmt::format("{} {:.5g} (try {})", name_of(status.sweep.metric),
                                 *status.tries[*best].end->best, *best + 1)
                   : "-"});
     }
@@ -236,7 +236,7 @@ std::string sweep_summary(const SweepStatus& status)
     add(tally.waiting, "left");
     if (const auto best = best_of(status)) {
         const Try& entry = status.tries[*best];
-        text += fmt::format("; best {} {:.5g} (try {}: {})", to_text(status.sweep.metric),
+        text += fmt::format("; best {} {:.5g} (try {}: {})", name_of(status.sweep.metric),
                             *entry.end->best, *best + 1,
                             sweeps::values_text(status.sweep.parameters, entry.values));
     }
@@ -271,6 +271,20 @@ report::Json sweep_json(const SweepStatus& status, WithTries with_tries)
         members.emplace_back("tries", Json::array(std::move(tries)));
     }
     return Json::object(std::move(members));
+}
+
+void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>& sweeps)
+{
+    Json::Elements list;
+    for (const SweepStatus& status : sweeps) {
+        list.push_back(sweep_json(status, WithTries::no));
+    }
+    document.emplace_back("sweeps", Json::array(std::move(list)));
+}
+
+report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number)
+{
+    return {{"sweep", sweep_json(status, WithTries::yes)}, {"try", number}};
 }
 
 std::string sweep_csv(const SweepStatus& status)

@@ -8,6 +8,7 @@
 #include "sweeps/records.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,12 @@ std::string sweep_summary(const SweepStatus& status);
 /// The object for a sweep; `tries` only if wanted.
 enum class WithTries { no, yes };
 report::Json sweep_json(const SweepStatus& status, WithTries tries);
+
+/// Adds the list `sweeps` to a document, without tries.
+void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>& sweeps);
+
+/// The document of `gpuq show` for a sweep, or for one of its tries.
+report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number);
 
 /// The settings and results as CSV, a line per try.
 std::string sweep_csv(const SweepStatus& status);

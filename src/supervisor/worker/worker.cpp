@@ -365,7 +365,7 @@ private:
     std::string ending_text(const TryEvent& event) const
     {
         const std::string value =
-            event.best ? fmt::format(", best {} {:.6g}", to_text(m_sweep.metric), *event.best) : "";
+            event.best ? fmt::format(", best {} {:.6g}", name_of(m_sweep.metric), *event.best) : "";
         return event.end == TryEnd::finished
                    ? fmt::format("exit status {}{}", event.status, sanitised(value))
                    : fmt::format("{}{}", word(event.end), sanitised(value));

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`gpuq sweep`: many tries of a program in a few jobs, each run once, whatever happens to the workers."""
+import collections
+import contextlib
+import csv
+import io
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from clusters import wait_for
+from faults import of_soak
+from runs import processes_of, words_of
+
+CLUSTER = dict(nodes=2, gpus=2, lines=["KillWait=5"])
+
+# Prints a loss that depends on its parameters. A second instance of a try at the same time leaves a mark.
+TRAIN = """
+import fcntl, os, sys, time
+lr, seconds = float(sys.argv[1]), float(sys.argv[2])
+lock = open(f"lock-{os.environ['GPUQ_TRY']}", "w")
+try:
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    open("twice", "w").close()
+for step in range(1, 11):
+    print(f"step {step}/10 loss {lr + 1 / step:.4f}", flush=True)
+    time.sleep(seconds / 10)
+with open("done", "a") as done:
+    done.write(os.environ["GPUQ_TRY"] + "\\n")
+sys.exit(3 if lr > 5 else 0)
+"""
+
+
+@pytest.fixture
+def train(person):
+    (person.home / "train.py").write_text(TRAIN)
+
+
+def sweep(person, *words, **options):
+    return person.gpuq("sweep", *words, **options)
+
+
+def shown(person, name):
+    done = person.gpuq("show", name, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["sweep"]
+
+
+def ended(person, name, seconds=60):
+    wait_for(lambda: shown(person, name)["state"] in ("ended", "stopped", "stalled"), seconds,
+             lambda: f"the end of {name}: {shown(person, name)}")
+    return shown(person, name)
+
+
+def done_tries(person):
+    path = person.home / "done"
+    return sorted(int(line) for line in path.read_text().split()) if path.exists() else []
+
+
+def test_all_combinations_are_tried_once_and_ranked(person, train):
+    done = sweep(person, "-J", "cal", "--over", "lr=3,1,2,9", "--over", "pause=0.1,0.3", "train.py", "{lr}", "{pause}")
+    assert done.returncode == 1, done.stderr  # two tries fail
+    assert done_tries(person) == list(range(1, 9))
+    assert "sweep cal: 6 of 8 tries done, 2 failed; best loss 1.1 (try 3: lr=1 pause=0.1)" in done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[0][:4] == ["TRY", "STATE", "lr", "pause"] and rows[1][:4] == ["3", "done", "1", "0.1"]
+    document = shown(person, "cal")
+    assert (document["state"], document["best_try"], document["succeeded"], document["failed"]) == ("ended", 3, 6, 2)
+    assert [one["status"] for one in document["tries"]] == [0, 0, 0, 0, 0, 0, 3, 3]
+    assert all(one["attempts"] == 1 for one in document["tries"])
+    log = person.gpuq("logs", "cal/5").stdout.splitlines()
+    assert log == [f"step {step}/10 loss {2 + 1 / step:.4f}" for step in range(1, 11)]
+    assert "values       lr=2 pause=0.3" in person.gpuq("show", "cal/6").stdout
+    listed = json.loads(person.gpuq("ls", "--json").stdout)
+    assert [one["name"] for one in listed["sweeps"]] == ["cal"] and listed["runs"] == []
+    rows = list(csv.DictReader(io.StringIO(sweep(person, "export", "cal").stdout)))
+    assert [row["lr"] for row in rows] == ["3", "3", "1", "1", "2", "2", "9", "9"]
+    assert person.gpuq("wait", "cal").returncode == 1
+    # Those that failed, once more.
+    again = sweep(person, "retry", "cal")
+    assert again.returncode == 1 and done_tries(person) == [1, 2, 3, 4, 5, 6, 7, 7, 8, 8]
+    assert [one["attempts"] for one in shown(person, "cal")["tries"]] == [1] * 6 + [2] * 2
+
+
+def test_tries_are_added_and_stopped(person, train):
+    done = sweep(person, "--detach", "--workers", "1", "-J", "cal", "--over", "lr=1,2", "--over", "pause=60", "train.py",
+                 "{lr}", "{pause}")
+    assert done.returncode == 0, done.stderr
+    wait_for(lambda: shown(person, "cal")["tries"][0]["state"] == "running", 30, "a try")
+    assert person.gpuq("logs", "cal").returncode == 2  # which try?
+    assert person.gpuq("stop", "cal/1").returncode == 0
+    wait_for(lambda: shown(person, "cal")["tries"][1]["state"] == "running", 30, "the next try")
+    assert shown(person, "cal")["tries"][0]["end"] == "stopped"
+    wrong = sweep(person, "add", "--detach", "cal", "--over", "lr=7")
+    assert wrong.returncode == 2 and "the parameters lr, pause" in wrong.stderr
+    assert sweep(person, "add", "--detach", "cal", "--over", "pause=0.1", "--over", "lr=3", "--workers",
+                 "1").returncode == 0
+    assert person.gpuq("stop", "cal").returncode == 0
+    state = ended(person, "cal")
+    assert state["state"] == "stopped" and state["tries"][2]["attempts"] == 0
+    wait_for(lambda: shown(person, "cal")["workers"] == 0, 30, "no worker")
+    assert sweep(person, "retry", "--detach", "cal", "3").returncode == 0
+    assert person.gpuq("wait", "cal").returncode == 1
+    assert done_tries(person) == [3]
+    assert shown(person, "cal")["tries"][1]["end"] == "stopped"
+
+
+def test_workers_die_at_random_moments(person, train):
+    """Each try has one result, and never ran twice at the same time."""
+    tries = of_soak(100, 24)
+    seed = random.randrange(10**6)
+    print("seed", seed)
+    chance = random.Random(seed)
+    done = sweep(person, "--detach", "--workers", "3", "-J", "cal", "-t", "60", "--over", f"n=1..{tries}", "train.py", "0.{n}",
+                 "0.4")
+    assert done.returncode == 0, done.stderr
+    for _ in range(of_soak(15, 4)):
+        time.sleep(chance.uniform(0.5, 2))
+        victims = [pid for pid in processes_of(person) if words_of(pid)[1:2] == [chance.choice(["work", "run"])]]
+        if victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(chance.choice(victims), signal.SIGKILL)
+    state = ended(person, "cal", 150)
+    for _ in range(3):
+        if state["state"] == "stalled":
+            assert sweep(person, "retry", "--detach", "cal").returncode == 0
+            state = ended(person, "cal", 150)
+    assert not (person.home / "twice").exists()
+    assert state["state"] == "ended" and [one["end"] for one in state["tries"]] == ["finished"] * tries, state
+    counts = collections.Counter(done_tries(person))
+    assert sorted(counts) == list(range(1, tries + 1))
+    # A program whose worker was killed right after its end is run again.
+    assert all(counts[one["try"]] <= one["attempts"] for one in state["tries"])
+
+
+def test_a_try_continues_in_the_next_link_from_its_checkpoint(person):
+    (person.home / "long.py").write_text("""
+import os, sys, time
+folder = os.environ["GPUQ_CHECKPOINT_DIR"]
+start = os.environ.get("GPUQ_RESUME_FROM")
+step = int(open(start).read()) if start else 0
+print("from", step, os.environ["GPUQ_RUN_ID"][-2:], flush=True)
+while step < 300:
+    if os.path.exists(os.environ["GPUQ_STOP_FILE"]):
+        with open(folder + "/new", "w") as file:
+            file.write(str(step))
+        os.rename(folder + "/new", f"{folder}/step-{step}.txt")
+        sys.exit(85)
+    step += 1
+    time.sleep(0.1)
+print("at", step, flush=True)
+""")
+    done = sweep(person, "-J", "cal", "--workers", "1", "-t", "3", "--link", "20s", "--over", "n=1", "long.py", "{n}",
+                 timeout=150)
+    assert done.returncode == 0, done.stderr
+    log = person.gpuq("logs", "cal/1").stdout.split()
+    assert log[:3] == ["from", "0", "-1"] and log[-2:] == ["at", "300"]
+    assert log[3] == "from" and int(log[4]) > 0
+    only = shown(person, "cal")["tries"][0]
+    assert only["attempts"] >= 2 and only["end"] == "finished"
+
+
+def test_wrong_sweeps_leave_nothing(person, train):
+    for words, text in ((["train.py"], "--over NAME=VALUES"), (["--over", "lr=1,1", "train.py"], "'1' is there twice"),
+                        (["--over", "lr=0.1..0.5", "train.py"], "--random N"), (["--over", "lr=1"], "missing program"),
+                        (["--over", "lr=1", "{lr}"], "can't depend on a parameter"),
+                        (["--over", "lr=1", "missing.py"], "not found"), (["retry", "none"], "no sweep 'none'"),
+                        (["--over", "lr=1", "-p", "none", "train.py"], "none"), (["--from", "none.csv", "train.py"], "none.csv")):
+        done = sweep(person, *words)
+        assert done.returncode != 0 and text in done.stderr, (words, done.stderr)
+    assert not (person.state / "gpuq/sweeps").exists() or os.listdir(person.state / "gpuq/sweeps") == []
+    plan = sweep(person, "--dry-run", "--over", "lr=1,2", "train.py", "{lr}", "a b")
+    assert plan.stdout.splitlines() == ["   1  train.py 1 'a b'", "   2  train.py 2 'a b'"]
