@@ -3,7 +3,7 @@
 # Checks that need no reviewer: formatting, the short clang-tidy list, shell scripts, SPDX lines, prose and spelling.
 # Preset lint is only configured. It uses no precompiled header, so that every file must include the headers it uses.
 # usage: contrib/lint.sh [--changed]
-# --changed: without the optimised build, and clang-tidy checks only the sources of the last 50 commits.
+# --changed: without the optimised build, and clang-tidy checks only the sources of the last 25 commits.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

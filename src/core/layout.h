@@ -41,8 +41,8 @@
 ///     sweeps/KEY/retries-B               attempts that no longer count; written once (client)
 ///     sweeps/KEY/stop                    exists when no further try is to start (client)
 ///     sweeps/KEY/runs/RUN                exists for each of its workers (client)
-///     sweeps/KEY/workers/RUN             what that worker did with the tries (worker)
-///     sweeps/KEY/tries/N/claim-A         whose attempt A at try N is; written once (worker)
+///     sweeps/KEY/workers/RUN             journal of that worker (worker)
+///     sweeps/KEY/tries/N/claim-A         the owner of attempt A at try N; written once (worker)
 ///     sweeps/KEY/tries/N/out.log         output of try N, both streams (its program)
 ///     sweeps/KEY/tries/N/stop            exists when the try is to end (client)
 ///     sweeps/KEY/tries/N/checkpoints/    checkpoints of try N: its GPUQ_CHECKPOINT_DIR

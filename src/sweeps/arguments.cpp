@@ -35,23 +35,23 @@ std::string replaced(const std::string& word, const std::vector<std::string>& na
 
 } // namespace
 
-std::vector<std::string> arguments_of_try(const std::vector<std::string>& words,
+std::vector<std::string> arguments_of_try(const std::vector<std::string>& command,
                                           const std::vector<std::string>& names,
                                           const Values& values)
 {
     std::vector<std::string> arguments;
-    arguments.reserve(words.size());
-    for (const std::string& word : words) {
+    arguments.reserve(command.size());
+    for (const std::string& word : command) {
         arguments.push_back(replaced(word, names, [&](std::size_t i) { return values.at(i); }));
     }
     return arguments;
 }
 
-std::vector<std::string> unused_parameters(const std::vector<std::string>& words,
+std::vector<std::string> unused_parameters(const std::vector<std::string>& command,
                                            const std::vector<std::string>& names)
 {
     std::vector<bool> used(names.size(), false);
-    for (const std::string& word : words) {
+    for (const std::string& word : command) {
         (void)replaced(word, names, [&](std::size_t i) {
             used[i] = true;
             return std::string();

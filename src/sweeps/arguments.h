@@ -9,15 +9,15 @@
 /// The command line of a try. Pure.
 namespace gpuq::sweeps {
 
-/// The words of the sweep's command line with `{NAME}` replaced by the value of parameter NAME.
+/// The sweep's command line with `{NAME}` replaced by the value of parameter NAME.
 /// Braces around anything else stay as they are; `{{NAME}}` gives `{NAME}`. Values are not searched
 /// for further placeholders.
-std::vector<std::string> arguments_of_try(const std::vector<std::string>& words,
+std::vector<std::string> arguments_of_try(const std::vector<std::string>& command,
                                           const std::vector<std::string>& names,
                                           const Values& values);
 
-/// The parameters that no word contains: the program gets them only as variables.
-std::vector<std::string> unused_parameters(const std::vector<std::string>& words,
+/// The parameters that no argument contains: the program gets them only as variables.
+std::vector<std::string> unused_parameters(const std::vector<std::string>& command,
                                            const std::vector<std::string>& names);
 
 /// Variables of a try's program: GPUQ_TRY, its number, and GPUQ_PARAM_NAME for each parameter.

@@ -31,7 +31,7 @@ struct Try {
     std::chrono::microseconds used{}; ///< of all attempts that have an end
 };
 
-/// The state of a sweep, read from its files again and again: only what is new is read.
+/// The state of a sweep, read incrementally from its files.
 class Board {
 public:
     /// `store` must outlive the object.
@@ -41,7 +41,7 @@ public:
     {
     }
 
-    /// Reads what has changed. On an error, which may be temporary, the board is incomplete but
+    /// Reads the changes. On an error, which may be temporary, the board is incomplete but
     /// consistent.
     Result<void> refresh();
 

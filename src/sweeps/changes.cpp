@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t k_shortest_key = 8;
 
-/// Writes the first file of a series that does not exist yet, whoever else does the same.
+/// Writes the first file of a series that does not exist yet, even if other clients do the same.
 Result<void> write_next(Store& store, const std::function<std::string(int)>& path,
                         const std::string& content)
 {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-/// What clients write about a sweep; its workers find it at once.
+/// The changes that clients make to a sweep; its workers read them before each try.
 namespace gpuq::sweeps {
 
 /// Writes a new sweep and its first tries to disk, before any worker is submitted.

@@ -59,8 +59,7 @@ std::string name_of(const Metric& metric)
 
 std::string to_text(const Metric& metric)
 {
-    return fmt::format("{}:{}", name_of(metric),
-                       metric.goal == Metric::Goal::min ? "min" : "max");
+    return fmt::format("{}:{}", name_of(metric), metric.goal == Metric::Goal::min ? "min" : "max");
 }
 
 bool is_better(const Metric& metric, double one, double other)

@@ -37,13 +37,13 @@ std::string to_lines(const std::vector<std::vector<std::string>>& tries);
 /// An incomplete or invalid line ends the list.
 std::vector<std::vector<std::string>> tries_in(std::string_view text);
 
-/// Who runs an attempt at a try: one link of a worker.
+/// A link of a worker, which runs an attempt at a try.
 struct Claimant {
     RunKey worker;
     LinkNumber link;
     bool operator==(const Claimant&) const = default;
 };
-/// sweeps/KEY/tries/N/claim-A: by whoever creates it, attempt A is run, by nobody else.
+/// sweeps/KEY/tries/N/claim-A: its creator, and no other worker, runs attempt A.
 std::string to_text(const Claimant& claimant);
 std::optional<Claimant> claimant_in(std::string_view text);
 

@@ -50,7 +50,7 @@ Result<std::optional<TryTaker::Taken>> TryTaker::next(Time now)
             return taken;
         }
     }
-    // What was claimed by others before they could record it.
+    // Tries claimed by workers that could not record it.
     std::vector<std::size_t> silent;
     for (const auto& [index, attempt] : m_claimed) {
         if (m_board.tries()[index].state != Try::State::ended) {

@@ -13,9 +13,9 @@ using testing::Pair;
 
 const std::vector<std::string> k_names{"lr", "batch"};
 
-std::vector<std::string> replaced(const std::vector<std::string>& words, const Values& values)
+std::vector<std::string> replaced(const std::vector<std::string>& command, const Values& values)
 {
-    return arguments_of_try(words, k_names, values);
+    return arguments_of_try(command, k_names, values);
 }
 
 TEST(ArgumentsOfTry, HaveTheValuesInPlaceOfTheNames)

@@ -83,7 +83,7 @@ TEST_F(TakerTest, GivesEachTryToOneWorker)
     EXPECT_EQ(number(one.next(k_now)), 0U);
 }
 
-TEST_F(TakerTest, TakesWhatALostWorkerHadOnlyOnceItIsOver)
+TEST_F(TakerTest, TakesATryOfALostWorkerOnlyOnceItIsOver)
 {
     begin(1);
     ASSERT_EQ(number(taker(1).next(k_now)), 1U);
@@ -122,7 +122,7 @@ TEST_F(TakerTest, ContinuesPausedTriesFirstAndThoseOfTheEarlierLink)
     EXPECT_EQ(number(next_link.next(k_now)), 0U);
 }
 
-TEST_F(TakerTest, IgnoresWhatAVoidAttemptRecordsLater)
+TEST_F(TakerTest, IgnoresTheLateEndOfAVoidAttempt)
 {
     begin(1);
     TryTaker one = taker(1);
@@ -318,7 +318,7 @@ public:
                 hire();
             }
             advance(m_random() % m_workers.size());
-            // What is recorded of a death, by a guardian or a client, comes later.
+            // A guardian or a client records the death later.
             if (!m_dead.empty() && m_random() % 8 == 0) {
                 m_over.push_back(m_dead.front());
                 m_dead.erase(m_dead.begin());

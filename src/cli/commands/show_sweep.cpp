@@ -33,11 +33,11 @@ constexpr int k_closed_output = 128 + SIGPIPE;
 
 std::string command_of(const SweepStatus& status, const Try& entry)
 {
-    std::vector<std::string> words = sweeps::arguments_of_try(
+    std::vector<std::string> arguments = sweeps::arguments_of_try(
         status.sweep.run.request.program, status.sweep.parameters, entry.values);
-    std::transform(words.begin(), words.end(), words.begin(),
+    std::transform(arguments.begin(), arguments.end(), arguments.begin(),
                    [](const std::string& word) { return shell_quoted(word); });
-    return fmt::format("{}", fmt::join(words, " "));
+    return fmt::format("{}", fmt::join(arguments, " "));
 }
 
 Result<void> show_try(const SweepStatus& status, std::size_t number, const std::string& root,
@@ -79,7 +79,7 @@ Result<void> show_try(const SweepStatus& status, std::size_t number, const std::
     return {};
 }
 
-/// Prints what has been added to a log.
+/// Prints the new bytes of a log.
 class TryLog {
 public:
     TryLog(Store& store, std::string path)

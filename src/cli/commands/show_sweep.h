@@ -5,7 +5,8 @@
 
 namespace gpuq::cli {
 
-/// `gpuq show SWEEP`: what came of its tries; `gpuq show SWEEP/N`: everything about one of them.
+/// `gpuq show SWEEP`: its tries and their results; `gpuq show SWEEP/N`: everything about one of
+/// them.
 Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target);
 
 /// `gpuq logs [-f] SWEEP/N`. The exit status is 0, with -f that of the try.

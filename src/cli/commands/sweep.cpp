@@ -60,12 +60,12 @@ Result<int> print_tries(const Invocation& invocation, const RunOptions& options,
 {
     Json::Elements list;
     for (std::size_t i = 0; i < given.tries.size(); ++i) {
-        const Arguments words =
+        const Arguments command =
             sweeps::arguments_of_try(options.parameters.program, given.names, given.tries[i]);
-        list.push_back(Json::object({{"try", i + 1}, {"program", Json::array(words)}}));
+        list.push_back(Json::object({{"try", i + 1}, {"program", Json::array(command)}}));
         if (!invocation.globals.json && i < k_shown_by_dry_run) {
             Arguments shown;
-            std::transform(words.begin(), words.end(), std::back_inserter(shown),
+            std::transform(command.begin(), command.end(), std::back_inserter(shown),
                            [](const std::string& word) { return shell_quoted(word); });
             TRY(print_line(fmt::format("{:>4}  {}", i + 1, fmt::join(shown, " "))));
         }
@@ -168,9 +168,9 @@ private:
         return {};
     }
 
-    void note_unused(const Arguments& words, const Arguments& names) const
+    void note_unused(const Arguments& command, const Arguments& names) const
     {
-        const auto unused = sweeps::unused_parameters(words, names);
+        const auto unused = sweeps::unused_parameters(command, names);
         if (unused.empty() || m_invocation.globals.quiet) {
             return;
         }

@@ -164,9 +164,9 @@ Json json_of(const SweepStatus& status, std::size_t index)
 
 std::string_view word(SweepStatus::State state)
 {
-    constexpr std::array<std::string_view, 5> k_words = {"waiting", "running", "stalled", "stopped",
+    constexpr std::array<std::string_view, 5> k_names = {"waiting", "running", "stalled", "stopped",
                                                          "ended"};
-    return k_words.at(static_cast<std::size_t>(state));
+    return k_names.at(static_cast<std::size_t>(state));
 }
 
 report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now)

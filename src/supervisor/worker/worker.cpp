@@ -334,7 +334,7 @@ private:
             if (::waitpid(slot->pid(), &status, WNOHANG) != slot->pid()) {
                 return false;
             }
-            ::kill(-slot->pid(), SIGKILL); // what it has left behind
+            ::kill(-slot->pid(), SIGKILL); // its leftover processes
             conclude(*slot, status);
             return true;
         });
