@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 mapfile -t sources < <(git ls-files '*.cpp' '*.h')
 mapfile -t units < <(git ls-files 'src/*.cpp' 'tui/*.cpp' 'tests/*.cpp')
-if [ "${1-}" = --changed ] && base=$(git rev-list --max-count=1 --skip=50 HEAD) && [ -n "$base" ]; then
+if [ "${1-}" = --changed ] && base=$(git rev-list --max-count=1 --skip=25 HEAD) && [ -n "$base" ]; then
     mapfile -t units < <(git diff --name-only --diff-filter=d "$base" -- 'src/*.cpp' 'tui/*.cpp' 'tests/*.cpp')
 fi
 mapfile -t scripts < <(git ls-files '*.sh' .ci/run contrib/gpuq-node-probe)

@@ -45,6 +45,7 @@ public:
     /// Appends to this worker's journal. An end must be recorded before the next try is taken.
     Result<void> record(const TryEvent& event);
 
+    Result<void> refresh() { return m_board.refresh(); }
     const Board& board() const { return m_board; }
 
 private:

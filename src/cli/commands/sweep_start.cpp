@@ -183,19 +183,23 @@ Result<void> start_workers(Invocation& invocation, Store& store, const sweeps::S
 
 void withdraw_waiting(Services& services, Store& store, const std::vector<RunStatus>& workers)
 {
-    std::vector<RunKey> keys;
+    std::vector<RunKey> withdrawn;
     for (const RunStatus& worker : workers) {
-        if (worker.state != RunState::waiting) {
+        if (worker.state != RunState::waiting || !worker.job) {
             continue;
         }
+        // First the request on disk: it also ends a job that Slurm starts in this moment.
         const StopRequest request{fmt::format("{}@{}", user_name(), host_name()),
                                   services.clock().now()};
         (void)store.write_once(layout::inbox(worker.key) + "/" + layout::k_stop_request,
                                to_json(request));
-        keys.push_back(worker.key);
+        const auto cluster = services.cluster();
+        if (cluster && (*cluster)->cancel(worker.job->job)) {
+            withdrawn.push_back(worker.key);
+        }
     }
-    if (!keys.empty()) {
-        (void)query_status(status_sources(services, store), keys); // withdraws them
+    if (!withdrawn.empty()) {
+        (void)query_status(status_sources(services, store), withdrawn); // records their ends
     }
 }
 

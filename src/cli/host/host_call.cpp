@@ -175,7 +175,8 @@ bool reads_input(std::string_view verb)
 
 bool takes_paths(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 3> k_keywords = {"run", "rehearse", "policy"};
+    static constexpr std::array<std::string_view, 4> k_keywords = {"run", "sweep", "rehearse",
+                                                                   "policy"};
     return is_one_of(verb, k_keywords);
 }
 

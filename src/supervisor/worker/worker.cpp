@@ -8,6 +8,7 @@
 #include "io/event_loop.h"
 #include "io/subprocess.h"
 #include "io/trusted_path.h"
+#include "runs/records/record.h"
 #include "supervisor/base/program.h"
 #include "sweeps/arguments.h"
 #include "telemetry/output_reader.h"
@@ -191,10 +192,38 @@ public:
             }
             m_loop.run_once();
         }
-        return m_leaving && !m_taker.board().is_stopped() ? k_status_continue_me : 0;
+        if (m_leaving && !m_taker.board().is_stopped()) {
+            return k_status_continue_me;
+        }
+        release_waiting();
+        return 0;
     }
 
 private:
+    /// Asks the workers that still wait for GPUs to end as soon as they start: no try is left for
+    /// them. The next gpuq ls takes them out of the queue.
+    void release_waiting()
+    {
+        const auto waits = [](const sweeps::Try& entry) {
+            return entry.state == sweeps::Try::State::waiting;
+        };
+        // In this order: a client adds tries before it adds workers for them.
+        const auto runs = m_store.list(layout::sweep_runs(m_plan.sweep));
+        const auto& tries = m_taker.board().tries();
+        if (!runs || !m_taker.refresh() || std::any_of(tries.begin(), tries.end(), waits)) {
+            return;
+        }
+        for (const std::string& name : *runs) {
+            const auto run = RunKey::parse(name);
+            if (run && *run != m_plan.self.worker &&
+                !m_store.size(layout::claim(*run, LinkNumber{1}))) {
+                const StopRequest request{"worker of the sweep", m_clock.now()};
+                (void)m_store.write_once(layout::inbox(*run) + "/" + layout::k_stop_request,
+                                         to_json(request));
+            }
+        }
+    }
+
     /// Starts tries in free slots. False if there is nothing left to do.
     bool fill_slots()
     {

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/fake_services.h"
+#include "core/layout.h"
+#include "runs/evidence.h"
+#include "runs/run_on_disk.h"
+#include "sweeps/changes.h"
+#include "sweeps/taker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using sweeps::TryEnd;
+using sweeps::TryEvent;
+using sweeps::TryTaker;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using Arguments = std::vector<std::string>;
+
+/// Makes another key each time.
+class SweepServices : public FakeServices {
+public:
+    std::array<unsigned char, 8> random() override { return {++m_number}; }
+
+private:
+    unsigned char m_number = 0;
+};
+
+class SweepTest : public testing::Test {
+protected:
+    SweepTest()
+    {
+        std::ofstream(m_dir / "train.py") << "pass\n";
+        std::filesystem::current_path(m_dir);
+        m_services.slurm.queues = {{.name = "gpu", .max_time = 48h, .is_default = true}};
+        m_services.slurm.machines = {
+            {.name = "n1", .gpus = {{"k80", 3, 0}}, .partitions = {"gpu"}}};
+    }
+
+    ~SweepTest() override
+    {
+        std::filesystem::current_path(m_before);
+        std::filesystem::remove_all(m_dir);
+    }
+
+    Use use(const Verb& verb, const Arguments& arguments, Globals globals = {})
+    {
+        return cli::use(verb, m_services, arguments, std::move(globals));
+    }
+
+    /// A detached sweep of four tries.
+    void begin(Arguments more = {})
+    {
+        Arguments arguments{"--detach", "-J", "cal", "--over", "lr=1,2", "--over", "n=3,4"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        arguments.insert(arguments.end(), {"train.py", "--lr", "{lr}", "{n}"});
+        const Use done = use(k_sweep_verb, arguments);
+        ASSERT_EQ(done.status, 0) << done.err;
+    }
+
+    RunKey key() { return sweeps::find_sweep(m_services.memory, "cal")->run.key; }
+
+    std::vector<gpuq::Run> workers()
+    {
+        std::vector<gpuq::Run> runs;
+        const auto keys = all_runs(m_services.memory);
+        for (const RunKey& one : keys ? *keys : std::vector<RunKey>()) {
+            runs.push_back(*read_run(m_services.memory, one));
+        }
+        return runs;
+    }
+
+    /// The next try ends as if a worker had run it.
+    void end_next(TryEnd end, int status, std::optional<double> best)
+    {
+        const auto runs = workers();
+        TryTaker taker(m_services.memory, key(), {runs.back().key, LinkNumber{1}},
+                       [](const auto&) { return false; });
+        const auto taken = taker.next(m_services.time.now());
+        ASSERT_TRUE(taken && *taken);
+        TryEvent event{TryEvent::Kind::ended, (*taken)->number, (*taken)->attempt,
+                       m_services.time.now() + 5s};
+        event.end = end;
+        event.status = status;
+        event.best = best;
+        ASSERT_TRUE(taker.record(event));
+    }
+
+    static std::string new_directory()
+    {
+        std::string name = testing::TempDir() + "gpuq-sweep-XXXXXX";
+        return ::mkdtemp(name.data());
+    }
+
+    std::filesystem::path m_before = std::filesystem::current_path();
+    std::filesystem::path m_dir = new_directory();
+    SweepServices m_services;
+};
+
+TEST_F(SweepTest, StartsAWorkerForEachGpuOfTheCluster)
+{
+    begin({"-t", "2h"});
+    const auto runs = workers();
+    ASSERT_THAT(runs, SizeIs(3));
+    for (const gpuq::Run& run : runs) {
+        EXPECT_THAT(run.request.program,
+                    ElementsAre("/gpuq-supervisor", "work", "/state", key().text()));
+        ASSERT_TRUE(run.request.sweep);
+        EXPECT_EQ(run.request.sweep->sweep, key());
+        EXPECT_EQ(run.request.walltime, 2h);
+        ASSERT_TRUE(run.request.chain);
+        EXPECT_TRUE(run.request.chain->aware && run.request.chain->from_scratch);
+    }
+    EXPECT_EQ(runs.back().request.name, "cal-w1");
+    const auto sweep = sweeps::find_sweep(m_services.memory, "cal");
+    EXPECT_THAT(sweep->run.request.program,
+                ElementsAre(HasSubstr("python3"), "train.py", "--lr", "{lr}", "{n}"));
+    EXPECT_THAT(sweep->run.environment, IsEmpty());
+}
+
+TEST_F(SweepTest, StartsAsManyWorkersAsRequested)
+{
+    begin({"--workers", "2"});
+    EXPECT_THAT(workers(), SizeIs(2));
+}
+
+TEST_F(SweepTest, LeavesNothingIfSlurmRefusesTheFirstWorker)
+{
+    m_services.slurm.refusal = "no more jobs";
+    const Use done =
+        use(k_sweep_verb, {"--detach", "-J", "cal", "--over", "lr=1,2", "train.py", "{lr}"});
+    EXPECT_EQ(done.status, 121);
+    EXPECT_THAT(done.err, HasSubstr("no more jobs"));
+    EXPECT_THAT(*sweeps::all_sweeps(m_services.memory), IsEmpty());
+    EXPECT_THAT(workers(), IsEmpty());
+}
+
+TEST_F(SweepTest, RefusesContradictions)
+{
+    const auto refused = [&](const Arguments& arguments) {
+        const Use done = use(k_sweep_verb, arguments);
+        EXPECT_EQ(done.status, 2) << done.err;
+        return done.err;
+    };
+    EXPECT_THAT(refused({"train.py"}), HasSubstr("--over NAME=VALUES"));
+    EXPECT_THAT(refused({"--over", "a=1", "--over", "a=2", "train.py"}), HasSubstr("there twice"));
+    EXPECT_THAT(refused({"--over", "a=1", "--seed", "1", "train.py"}), HasSubstr("--random N"));
+    EXPECT_THAT(refused({"--over", "a=1", "--from", "f", "train.py"}), HasSubstr("leave out"));
+    EXPECT_THAT(refused({"--over", "a=1", "--workers", "0", "train.py"}), HasSubstr("--workers"));
+    EXPECT_THAT(refused({"--over", "a=1", "--per-gpu", "x", "train.py"}), HasSubstr("--per-gpu"));
+    EXPECT_THAT(refused({"--over", "a=1", "--metric", ":min", "train.py"}), HasSubstr("--metric"));
+    EXPECT_THAT(refused({"--over", "a=\xff", "train.py"}), HasSubstr("not UTF-8"));
+    EXPECT_THAT(refused({"--over", "a=1", "{a}.py"}), HasSubstr("can't depend on a parameter"));
+    EXPECT_THAT(refused({"--over", "a=1", "-N", "2", "train.py"}), HasSubstr("-N"));
+}
+
+TEST_F(SweepTest, PrintsTheTriesWithoutStartingThem)
+{
+    const Use done =
+        use(k_sweep_verb, {"--dry-run", "--over", "lr=1,2", "train.py", "{lr}", "a b"});
+    EXPECT_EQ(done.out, "   1  train.py 1 'a b'\n   2  train.py 2 'a b'\n");
+    EXPECT_THAT(workers(), IsEmpty());
+}
+
+TEST_F(SweepTest, NotesParametersThatNoArgumentContains)
+{
+    const Use done = use(k_sweep_verb, {"--detach", "-J", "cal", "--over", "lr=1", "train.py"});
+    EXPECT_THAT(done.err, HasSubstr("no {lr} in the program's arguments: it gets it only as "
+                                    "variable GPUQ_PARAM_lr"));
+}
+
+TEST_F(SweepTest, TakesTheTriesOfATable)
+{
+    m_services.files["t.csv"] = {"lr,n\n1,2\n3,4\n"};
+    const Use done =
+        use(k_sweep_verb, {"--detach", "-J", "cal", "--from", "t.csv", "train.py", "{lr}{n}"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    sweeps::Board board(m_services.memory, key());
+    ASSERT_TRUE(board.refresh());
+    ASSERT_THAT(board.tries(), SizeIs(2));
+    EXPECT_THAT(board.tries()[1].values, ElementsAre("3", "4"));
+}
+
+TEST_F(SweepTest, IsShownWithTheBestTriesFirst)
+{
+    begin();
+    end_next(TryEnd::finished, 0, 0.5);
+    end_next(TryEnd::finished, 0, 0.25);
+    end_next(TryEnd::crashed, 139, std::nullopt);
+    const Use done = use(k_show_verb, {"cal"});
+    EXPECT_EQ(done.out,
+              "sweep cal (waiting): 2 of 4 tries done, 1 failed, 1 left; best loss 0.25 (try 2: "
+              "lr=1 n=4)\n"
+              "TRY  STATE    lr  n  BEST  LAST  STEP  TIME  EXIT\n"
+              "  2  done     1   4  0.25     -     -   5 s     0\n"
+              "  1  done     1   3   0.5     -     -   5 s     0\n"
+              "  4  waiting  2   4     -     -     -     -     -\n"
+              "  3  crashed  2   3     -     -     -   5 s   139\n");
+    const Use one = use(k_show_verb, {"cal/3"});
+    EXPECT_THAT(one.out, AllOf(HasSubstr("train.py --lr 2 3\n"), HasSubstr("crashed"),
+                               HasSubstr("/tries/3\n")));
+    const Use list = use(k_ls_verb, {});
+    EXPECT_THAT(list.out, AllOf(HasSubstr("cal    waiting      4     2       1     1        3  "
+                                          "loss 0.25 (try 2)"),
+                                Not(HasSubstr("cal-w1"))));
+    EXPECT_THAT(use(k_ls_verb, {"--all"}).out, HasSubstr("cal-w1"));
+    EXPECT_THAT(use(k_show_verb, {"cal/5"}).err, HasSubstr("has no try 5, but 1 to 4"));
+    const Use csv = use(k_sweep_verb, {"export", "cal"});
+    EXPECT_THAT(csv.out, HasSubstr("\n2,1,4,finished,0,0.25,,,5.000\n"));
+}
+
+TEST_F(SweepTest, IsStoppedWithItsWaitingWorkers)
+{
+    begin();
+    const Use done = use(k_stop_verb, {"cal"});
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_TRUE(m_services.memory.size(layout::sweep_stop(key())));
+    for (const Job& job : m_services.slurm.jobs) {
+        EXPECT_EQ(job.state, JobState::cancelled);
+    }
+    const Use one = use(k_stop_verb, {"cal/2"});
+    EXPECT_TRUE(m_services.memory.size(layout::try_stop(key(), 2)));
+}
+
+TEST_F(SweepTest, RepeatsFailedTriesWithNewWorkers)
+{
+    begin({"--workers", "1", "-g", "2"});
+    end_next(TryEnd::finished, 1, std::nullopt);
+    ASSERT_EQ(use(k_stop_verb, {"cal"}).status, 0);
+    m_services.time.advance(1s);
+    const Use done = use(k_sweep_verb, {"retry", "--detach", "cal"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    EXPECT_FALSE(m_services.memory.size(layout::sweep_stop(key())));
+    const auto runs = workers();
+    ASSERT_THAT(runs, SizeIs(2));
+    EXPECT_EQ(runs.front().request.name, "cal-w2");
+    EXPECT_EQ(runs.front().request.gpus.count, 2);
+    sweeps::Board board(m_services.memory, key());
+    ASSERT_TRUE(board.refresh());
+    EXPECT_EQ(board.tries().front().state, sweeps::Try::State::waiting);
+    EXPECT_EQ(use(k_sweep_verb, {"retry", "cal", "9"}).status, 2);
+}
+
+TEST_F(SweepTest, GetsMoreTriesInTheOrderOfItsParameters)
+{
+    begin();
+    const Use added =
+        use(k_sweep_verb, {"add", "cal", "--detach", "--over", "n=7", "--over", "lr=8"});
+    ASSERT_EQ(added.status, 0) << added.err;
+    sweeps::Board board(m_services.memory, key());
+    ASSERT_TRUE(board.refresh());
+    EXPECT_THAT(board.tries().back().values, ElementsAre("8", "7"));
+    const Use wrong = use(k_sweep_verb, {"add", "cal", "--over", "n=7"});
+    EXPECT_THAT(wrong.err, HasSubstr("have the parameters lr, n"));
+}
+
+TEST_F(SweepTest, LogsOfATryAreItsOutput)
+{
+    begin();
+    m_services.memory.append(layout::try_log(key(), 2), "one\ntwo\n");
+    EXPECT_EQ(use(k_logs_verb, {"cal/2"}).out, "one\ntwo\n");
+    EXPECT_EQ(use(k_logs_verb, {"cal/1"}).out, "");
+    EXPECT_THAT(use(k_logs_verb, {"cal"}).err, HasSubstr("which try? gpuq logs cal/1"));
+    EXPECT_THAT(use(k_logs_verb, {"--to", "x", "cal/2"}).err, HasSubstr("--to: not for the log"));
+}
+
+TEST_F(SweepTest, IsRemovedWithTheLastOfItsWorkers)
+{
+    begin();
+    for (int i = 0; i < 4; ++i) {
+        end_next(TryEnd::finished, 0, 1.0);
+    }
+    sweeps::forget_outdated(m_services.memory);
+    ASSERT_TRUE(sweeps::find_sweep(m_services.memory, "cal"));
+    const RunKey sweep = key();
+    for (const gpuq::Run& run : workers()) {
+        ASSERT_TRUE(m_services.memory.remove_tree(layout::run_dir(run.key)));
+    }
+    sweeps::forget_outdated(m_services.memory);
+    EXPECT_TRUE(m_services.memory.size(layout::sweep_json(sweep))) << "not known to have ended";
+    ASSERT_TRUE(m_services.memory.remove(layout::active_sweep(sweep)));
+    sweeps::forget_outdated(m_services.memory);
+    EXPECT_FALSE(m_services.memory.size(layout::sweep_json(sweep)));
+}
+
+} // namespace
+} // namespace gpuq::cli
