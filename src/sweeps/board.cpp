@@ -120,12 +120,16 @@ void Board::take(const RunKey& worker, const TryEvent& event)
         entry.interruptions = is_over ? 0 : entry.interruptions + 1;
         entry.attempt = event.attempt;
         entry.began_at.reset();
+        entry.reached = is_over ? TryValues() : entry.reached;
         entry.end.reset();
     }
     entry.claimant = Claimant{worker, event.link};
     if (event.kind == TryEvent::Kind::began) {
         entry.began_at = event.at;
     } else if (!entry.end) {
+        entry.reached = event.values;
+    }
+    if (event.kind == TryEvent::Kind::ended && !entry.end) {
         entry.end = event;
         if (entry.began_at && *entry.began_at < event.at) {
             entry.used += event.at - *entry.began_at;
@@ -178,12 +182,12 @@ std::vector<std::size_t> ranking(const std::vector<Try>& tries, const Metric& me
 {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < tries.size(); ++i) {
-        if (tries[i].end && tries[i].end->best) {
+        if (tries[i].reached.best) {
             order.push_back(i);
         }
     }
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return is_better(metric, *tries[a].end->best, *tries[b].end->best);
+        return is_better(metric, *tries[a].reached.best, *tries[b].reached.best);
     });
     return order;
 }

@@ -28,6 +28,7 @@ struct Try {
     std::optional<Claimant> claimant; ///< of that attempt
     std::optional<Time> began_at;     ///< that attempt
     std::optional<TryEvent> end;      ///< of that attempt
+    TryValues reached;                ///< the newest values, also of the attempts it continues
     std::chrono::microseconds used{}; ///< of all attempts that have an end
 };
 

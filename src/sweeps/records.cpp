@@ -20,6 +20,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view k_unknown = "-";
+constexpr std::array<std::string_view, 3> k_kinds = {"began", "reached", "ended"};
+constexpr std::array<std::size_t, 3> k_parts = {6, 9, 11}; ///< of a line of each kind, at least
 /// The last word of each line: a line that was cut off within its last number is not taken for a
 /// complete one.
 constexpr std::string_view k_line_end = ".";
@@ -149,23 +151,26 @@ std::string_view word(TryEnd end)
 
 std::string to_line(const TryEvent& event)
 {
-    const std::string line = fmt::format(
-        "{} {} {} {} {}", event.kind == TryEvent::Kind::began ? "began" : "ended", event.number,
+    std::string line = fmt::format(
+        "{} {} {} {} {}", k_kinds.at(static_cast<std::size_t>(event.kind)), event.number,
         event.attempt, event.at.time_since_epoch().count(), event.link.value);
-    if (event.kind == TryEvent::Kind::began) {
-        return fmt::format("{} {}", line, k_line_end);
+    if (event.kind == TryEvent::Kind::ended) {
+        line += fmt::format(" {} {}", event.status, word(event.end));
     }
-    return fmt::format("{} {} {} {} {} {} {}", line, event.status, word(event.end),
-                       or_unknown(event.last), or_unknown(event.best),
-                       event.best_step ? std::to_string(*event.best_step) : k_unknown, k_line_end);
+    if (event.kind != TryEvent::Kind::began) {
+        const auto& [last, best, step] = event.values;
+        line += fmt::format(" {} {} {}", or_unknown(last), or_unknown(best),
+                            step ? std::to_string(*step) : k_unknown);
+    }
+    return fmt::format("{} {}", line, k_line_end);
 }
 
 std::optional<TryEvent> try_event_in(std::string_view line)
 {
     const auto parts = split(line, " ");
-    const bool began = parts.size() >= 6 && parts[0] == "began";
-    const bool ended = parts.size() >= 11 && parts[0] == "ended";
-    if ((!began && !ended) || parts.back() != k_line_end) {
+    const auto kind = std::find(k_kinds.begin(), k_kinds.end(), parts.front());
+    const auto index = static_cast<std::size_t>(kind - k_kinds.begin());
+    if (kind == k_kinds.end() || parts.size() < k_parts.at(index) || parts.back() != k_line_end) {
         return std::nullopt;
     }
     const auto number = parsed<std::uint32_t>(parts[1]);
@@ -175,19 +180,23 @@ std::optional<TryEvent> try_event_in(std::string_view line)
     if (!number || *number == 0 || !attempt || *attempt < 1 || !at || !link || *link < 1) {
         return std::nullopt;
     }
-    TryEvent event{TryEvent::Kind::began, *number, *attempt, *at, LinkNumber{*link}};
-    if (began) {
-        return event;
+    TryEvent event{static_cast<TryEvent::Kind>(index), *number, *attempt, *at, LinkNumber{*link}};
+    std::size_t next = 5;
+    if (event.kind == TryEvent::Kind::ended) {
+        const auto status = parsed<int>(parts[next++]);
+        const auto end = std::find(k_ends.begin(), k_ends.end(), parts[next++]);
+        if (!status || end == k_ends.end()) {
+            return std::nullopt;
+        }
+        event.status = *status;
+        event.end = static_cast<TryEnd>(end - k_ends.begin());
     }
-    const auto status = parsed<int>(parts[5]);
-    const auto end = std::find(k_ends.begin(), k_ends.end(), parts[6]);
-    if (!status || end == k_ends.end() || !read_maybe(parts[7], event.last) ||
-        !read_maybe(parts[8], event.best) || !read_maybe(parts[9], event.best_step)) {
+    if (event.kind != TryEvent::Kind::began &&
+        (!read_maybe(parts[next], event.values.last) ||
+         !read_maybe(parts[next + 1], event.values.best) ||
+         !read_maybe(parts[next + 2], event.values.best_step))) {
         return std::nullopt;
     }
-    event.kind = TryEvent::Kind::ended;
-    event.status = *status;
-    event.end = static_cast<TryEnd>(end - k_ends.begin());
     return event;
 }
 

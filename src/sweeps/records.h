@@ -58,18 +58,28 @@ enum class TryEnd {
 };
 std::string_view word(TryEnd end);
 
+/// Values of the sweep's metric.
+struct TryValues {
+    std::optional<double> last, best;
+    std::optional<std::int64_t> best_step;
+    bool operator==(const TryValues&) const = default;
+};
+
 /// A line of a worker's journal: sweeps/KEY/workers/RUN.
 struct TryEvent {
-    enum class Kind { began, ended } kind = Kind::began;
+    enum class Kind {
+        began,   ///< an attempt
+        reached, ///< new values, while it runs
+        ended,
+    } kind = Kind::began;
     std::size_t number = 0; ///< of the try
     int attempt = 1;
     Time at;
     LinkNumber link = {};
+    TryValues values = {}; ///< except of a beginning
     // Of an end:
     int status = 0;
     TryEnd end = TryEnd::finished;
-    std::optional<double> last, best; ///< of the sweep's metric
-    std::optional<std::int64_t> best_step;
     bool operator==(const TryEvent&) const = default;
 };
 /// Without a line end.

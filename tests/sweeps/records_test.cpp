@@ -52,10 +52,13 @@ TEST(Records, OfEventsAreReadAsWritten)
     ended.kind = TryEvent::Kind::ended;
     ended.status = 137;
     ended.end = TryEnd::crashed;
-    ended.best = 0.1;
-    ended.best_step = -4;
+    ended.values.best = 0.1;
+    ended.values.best_step = -4;
     EXPECT_EQ(to_line(ended), "ended 12 2 5 3 137 crashed - 0.1 -4 .");
     EXPECT_EQ(try_event_in(to_line(ended)), ended);
+    TryEvent reached{TryEvent::Kind::reached, 12, 2, Time(5us), LinkNumber{3}, {2.5, 0.5, 7}};
+    EXPECT_EQ(to_line(reached), "reached 12 2 5 3 2.5 0.5 7 .");
+    EXPECT_EQ(try_event_in(to_line(reached)), reached);
     EXPECT_EQ(try_event_in("ended 12 2 5 3 137 crashed - 0.1 -4 new ."),
               ended); // of a newer version
 }
@@ -65,8 +68,8 @@ TEST(Records, OfEventsAreRefusedIfTorn)
     for (const char* line :
          {"", "began .", "began 0 1 5 1 .", "began 1 0 5 1 .", "began 1 1 -5 1 .", "began 1 1 5 .",
           "began 1 1 5 0 .", "ended 1 1 5 1 0 .", "other 1 1 5 1 .", "ended 1 1 5 1 0 odd - - - .",
-          "ended 1 1 5 1 x finished - - - .", "ended 1 1 5 1 0 finished x - - .",
-          "began 4294967296 1 5 1 ."}) {
+          "ended 1 1 5 1 x finished - - - .", "reached 1 1 5 1 - - .", "reached 1 1 5 1 - x - .",
+          "ended 1 1 5 1 0 finished x - - .", "began 4294967296 1 5 1 ."}) {
         EXPECT_FALSE(try_event_in(line)) << line;
     }
     const std::string whole = "ended 12 2 5 3 137 crashed - 0.1 -45 .";

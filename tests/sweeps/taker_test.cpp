@@ -139,6 +139,30 @@ TEST_F(TakerTest, IgnoresTheLateEndOfAVoidAttempt)
     EXPECT_EQ(board.tries().front().end->attempt, 2);
 }
 
+TEST_F(TakerTest, KnowsTheValuesOfARunningTryAndOfTheAttemptsItContinues)
+{
+    begin(2);
+    TryTaker one = taker(1);
+    const auto taken = one.next(k_now);
+    TryEvent reached{TryEvent::Kind::reached, 1, 1, k_now, {}, {3.0, 2.0, 5}};
+    ASSERT_TRUE(one.record(reached));
+    ASSERT_TRUE(one.refresh());
+    EXPECT_EQ(one.board().tries().front().reached, reached.values);
+    EXPECT_EQ(one.board().tries().front().state, Try::State::running);
+    EXPECT_THAT(ranking(one.board().tries(), {}), ElementsAre(0));
+    TryEvent paused = end_of(**taken, TryEnd::paused, 85);
+    paused.values = {2.5, 2.0, 5};
+    ASSERT_TRUE(one.record(paused));
+    EXPECT_EQ(number(one.next(k_now)), 1U);
+    ASSERT_TRUE(one.refresh());
+    EXPECT_EQ(one.board().tries().front().reached, paused.values);
+    ASSERT_TRUE(one.record({TryEvent::Kind::ended, 1, 2, k_now, {}, {1.0, 1.0, 9}}));
+    ASSERT_TRUE(retry(m_store, k_sweep, {{1, 2}}));
+    EXPECT_EQ(number(one.next(k_now)), 1U);
+    ASSERT_TRUE(one.refresh());
+    EXPECT_EQ(one.board().tries().front().reached, TryValues());
+}
+
 TEST_F(TakerTest, StopsWithTheSweepAndContinuesWithIt)
 {
     begin(2);

@@ -60,11 +60,11 @@ Result<void> show_try(const SweepStatus& status, std::size_t number, const std::
         rows.emplace_back("state",
                           entry.state == Try::State::running ? "running" : "waiting for a worker");
     }
-    if (entry.end && entry.end->best) {
+    if (entry.reached.best) {
         rows.emplace_back("best " + name_of(status.sweep.metric),
-                          fmt::format("{:.6g}{}", *entry.end->best,
-                                      entry.end->best_step
-                                          ? fmt::format(" at step {}", *entry.end->best_step)
+                          fmt::format("{:.6g}{}", *entry.reached.best,
+                                      entry.reached.best_step
+                                          ? fmt::format(" at step {}", *entry.reached.best_step)
                                           : ""));
     }
     if (entry.claimant) {

@@ -113,8 +113,8 @@ private:
                                               : fmt::format("exit status {}", entry.end->status))
                     : std::string(sweeps::word(entry.end->end));
             const std::string value =
-                entry.end->best
-                    ? fmt::format(", best {} {:.5g}", name_of(m_sweep.metric), *entry.end->best)
+                entry.reached.best
+                    ? fmt::format(", best {} {:.5g}", name_of(m_sweep.metric), *entry.reached.best)
                     : "";
             note(fmt::format("try {} ({}): {}{}", i + 1,
                              sweeps::values_text(m_sweep.parameters, entry.values), end, value));

@@ -82,13 +82,12 @@ std::vector<Cell> row_of(const SweepStatus& status, std::size_t index, Time now)
         row.emplace_back(value);
     }
     row.resize(2 + status.sweep.parameters.size(), Cell("-"));
-    const auto& end = entry.end;
     const auto time = time_of(entry, now);
-    row.emplace_back(or_dash(end ? end->best : std::nullopt));
-    row.emplace_back(or_dash(end ? end->last : std::nullopt));
-    row.emplace_back(or_dash(end ? end->best_step : std::nullopt));
+    row.emplace_back(or_dash(entry.reached.best));
+    row.emplace_back(or_dash(entry.reached.last));
+    row.emplace_back(or_dash(entry.reached.best_step));
     row.emplace_back(time ? describe(*time) : "-");
-    row.emplace_back(entry.state == Try::State::ended ? std::to_string(end->status) : "-");
+    row.emplace_back(entry.state == Try::State::ended ? std::to_string(entry.end->status) : "-");
     return row;
 }
 
@@ -154,9 +153,9 @@ Json json_of(const SweepStatus& status, std::size_t index)
                          {"ended", has_ended ? Json(entry.end->at) : Json()},
                          {"end", has_ended ? Json(sweeps::word(entry.end->end)) : Json()},
                          {"status", has_ended ? Json(entry.end->status) : Json()},
-                         {"best", entry.end ? Json(entry.end->best) : Json()},
-                         {"best_step", entry.end ? Json(entry.end->best_step) : Json()},
-                         {"last", entry.end ? Json(entry.end->last) : Json()},
+                         {"best", entry.reached.best},
+                         {"best_step", entry.reached.best_step},
+                         {"last", entry.reached.last},
                          {"seconds", std::chrono::duration<double>(entry.used).count()}});
 }
 
@@ -193,7 +192,7 @@ report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now)
              std::to_string(left(status)),
              std::to_string(status.workers.size()),
              best ? fmt::format("{} {:.5g} (try {})", name_of(status.sweep.metric),
-                                *status.tries[*best].end->best, *best + 1)
+                                *status.tries[*best].reached.best, *best + 1)
                   : "-"});
     }
     return table;
@@ -237,7 +236,7 @@ std::string sweep_summary(const SweepStatus& status)
     if (const auto best = best_of(status)) {
         const Try& entry = status.tries[*best];
         text += fmt::format("; best {} {:.5g} (try {}: {})", name_of(status.sweep.metric),
-                            *entry.end->best, *best + 1,
+                            *entry.reached.best, *best + 1,
                             sweeps::values_text(status.sweep.parameters, entry.values));
     }
     return text;
@@ -313,9 +312,9 @@ std::string sweep_csv(const SweepStatus& status)
         };
         fields.emplace_back(has_ended ? sweeps::word(entry.end->end) : "");
         fields.push_back(has_ended ? std::to_string(entry.end->status) : "");
-        fields.push_back(entry.end ? number(entry.end->best) : "");
-        fields.push_back(entry.end ? number(entry.end->best_step) : "");
-        fields.push_back(entry.end ? number(entry.end->last) : "");
+        fields.push_back(number(entry.reached.best));
+        fields.push_back(number(entry.reached.best_step));
+        fields.push_back(number(entry.reached.last));
         fields.push_back(fmt::format("{:.3f}", std::chrono::duration<double>(entry.used).count()));
         add_line(fields);
     }

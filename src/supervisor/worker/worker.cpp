@@ -49,6 +49,7 @@ using sweeps::TryTaker;
 
 constexpr auto k_round = 250ms;                  ///< between two checks of the files
 constexpr auto k_retry = 2s;                     ///< until a failed write or read is repeated
+constexpr auto k_between_values = 10s;           ///< between two records of a running try's metric
 constexpr auto k_time_to_end = 10s;              ///< from TERM to KILL
 constexpr int k_most_interruptions = 1;          ///< of a try without a checkpoint
 constexpr std::size_t k_piece = 1 << 20;         ///< of a log, read at once
@@ -134,21 +135,36 @@ public:
     }
     void start_log_at(std::uint64_t offset) { m_offset = offset; }
 
-    void describe(TryEvent& event, const sweeps::Metric& metric)
+    /// The whole log has been read.
+    void end_log() { m_reader.end_line(); }
+
+    sweeps::TryValues values(const sweeps::Metric& metric) const
     {
-        m_reader.end_line();
+        sweeps::TryValues values;
         const auto* const series = sweeps::series_of(m_reader.curves(), metric);
         if (series == nullptr) {
-            return;
+            return values;
         }
-        event.last = series->last() ? std::optional(series->last()->value) : std::nullopt;
+        values.last = series->last() ? std::optional(series->last()->value) : std::nullopt;
         for (const auto& bucket : series->buckets()) {
-            const auto& best = metric.goal == sweeps::Metric::Goal::min ? bucket.low : bucket.high;
-            if (!event.best || sweeps::is_better(metric, best.value, *event.best)) {
-                event.best = best.value;
-                event.best_step = best.step;
+            const auto& point = metric.goal == sweeps::Metric::Goal::min ? bucket.low : bucket.high;
+            if (!values.best || sweeps::is_better(metric, point.value, *values.best)) {
+                values.best = point.value;
+                values.best_step = point.step;
             }
         }
+        return values;
+    }
+
+    /// Whether values that have changed are to be recorded now.
+    bool is_news(const sweeps::TryValues& values, EventLoop::Moment now)
+    {
+        if (values == m_recorded || now < m_record_at) {
+            return false;
+        }
+        m_recorded = values;
+        m_record_at = now + k_between_values;
+        return true;
     }
 
 private:
@@ -157,6 +173,8 @@ private:
     telemetry::OutputReader m_reader;
     std::uint64_t m_offset = 0;
     std::optional<EventLoop::Moment> m_kill_at;
+    sweeps::TryValues m_recorded;
+    EventLoop::Moment m_record_at;
 };
 
 class Worker {
@@ -380,7 +398,8 @@ private:
                                                   : TryEnd::finished;
         slot.read_log(m_store, layout::try_log(m_plan.sweep, event.number),
                       static_cast<int>(k_most_behind / k_piece));
-        slot.describe(event, m_sweep.metric);
+        slot.end_log();
+        event.values = slot.values(m_sweep.metric);
         print(slot.taken(), ending_text(event));
         m_ends.push_back(event);
     }
@@ -394,7 +413,9 @@ private:
     std::string ending_text(const TryEvent& event) const
     {
         const std::string value =
-            event.best ? fmt::format(", best {} {:.6g}", name_of(m_sweep.metric), *event.best) : "";
+            event.values.best
+                ? fmt::format(", best {} {:.6g}", name_of(m_sweep.metric), *event.values.best)
+                : "";
         return event.end == TryEnd::finished
                    ? fmt::format("exit status {}{}", event.status, sanitised(value))
                    : fmt::format("{}{}", word(event.end), sanitised(value));
@@ -442,6 +463,18 @@ private:
                 slot->end(m_loop_time());
             }
             slot->read_log(m_store, layout::try_log(m_plan.sweep, number), 1);
+            record_values(*slot);
+        }
+    }
+
+    /// For users who watch; a failure is of no consequence.
+    void record_values(Slot& slot)
+    {
+        const sweeps::TryValues values = slot.values(m_sweep.metric);
+        if (slot.is_news(values, m_loop_time())) {
+            TryEvent event{TryEvent::Kind::reached, slot.taken().number, slot.taken().attempt,
+                           m_clock.now(),           m_plan.self.link,    values};
+            (void)m_taker.record(event);
         }
     }
 

@@ -95,7 +95,7 @@ protected:
                        m_services.time.now() + 5s};
         event.end = end;
         event.status = status;
-        event.best = best;
+        event.values.best = best;
         ASSERT_TRUE(taker.record(event));
     }
 
