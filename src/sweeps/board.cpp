@@ -117,6 +117,9 @@ void Board::take(const RunKey& worker, const TryEvent& event)
     }
     if (event.attempt > entry.attempt) {
         const bool is_over = entry.attempt == 0 || (entry.end && entry.end->end != TryEnd::paused);
+        if (!entry.end && entry.began_at && *entry.began_at < event.at) {
+            entry.used += event.at - *entry.began_at;
+        }
         entry.interruptions = is_over ? 0 : entry.interruptions + 1;
         entry.attempt = event.attempt;
         entry.began_at.reset();
@@ -157,6 +160,23 @@ std::vector<RunKey> Board::workers() const
         }
     }
     return keys;
+}
+
+std::chrono::microseconds gpu_time_used(const std::vector<Try>& tries, const Sweep& sweep, Time now)
+{
+    std::chrono::microseconds used{0};
+    for (const Try& entry : tries) {
+        used += entry.used;
+        if (entry.state == Try::State::running && entry.began_at && *entry.began_at < now) {
+            used += now - *entry.began_at;
+        }
+    }
+    return used * sweep.run.request.gpus.count / std::max(sweep.per_gpu, 1);
+}
+
+bool is_spent(const std::vector<Try>& tries, const Sweep& sweep, Time now)
+{
+    return sweep.gpu_time && gpu_time_used(tries, sweep, now) >= *sweep.gpu_time;
 }
 
 Tally tally_of(const std::vector<Try>& tries)

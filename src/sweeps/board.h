@@ -29,7 +29,7 @@ struct Try {
     std::optional<Time> began_at;     ///< that attempt
     std::optional<TryEvent> end;      ///< of that attempt
     TryValues reached;                ///< the newest values, also of the attempts it continues
-    std::chrono::microseconds used{}; ///< of all attempts that have an end
+    std::chrono::microseconds used{}; ///< of all attempts but the running one
 };
 
 /// The state of a sweep, read incrementally from its files.
@@ -71,6 +71,13 @@ private:
     int m_batches = 0, m_retries = 0; ///< files read
     bool m_stopped = false;
 };
+
+/// The GPU time that the tries have used until now, running ones included. For an attempt whose end
+/// is not recorded, the time until the next one counts: never too little.
+std::chrono::microseconds gpu_time_used(const std::vector<Try>& tries, const Sweep& sweep,
+                                        Time now);
+/// Whether it has reached the sweep's limit.
+bool is_spent(const std::vector<Try>& tries, const Sweep& sweep, Time now);
 
 /// Counts for one line about a sweep.
 struct Tally {

@@ -80,6 +80,7 @@ std::string to_json(const Sweep& sweep)
          {"metric", {{"tag", sweep.metric.tag}, {"max", sweep.metric.goal == Metric::Goal::max}}},
          {"per_gpu", sweep.per_gpu},
          {"seed", sweep.seed ? json(*sweep.seed) : json(nullptr)},
+         {"gpu_minutes", sweep.gpu_time ? json(sweep.gpu_time->count()) : json(nullptr)},
          {"run", json::parse(gpuq::to_json(sweep.run))}});
 }
 
@@ -93,13 +94,15 @@ Result<Sweep> sweep_from_json(std::string_view text)
     };
     TRY_ASSIGN(Run run, run_from_json(part("run").dump()));
     const json& metric = part("metric");
+    const auto minutes = number_in<std::int64_t>(document, "gpu_minutes");
     return Sweep{text_in(document, "name").value_or(run.request.name),
                  texts_in(part("parameters")),
                  {text_in(metric, "tag").value_or(""),
                   flag_in(metric, "max") ? Metric::Goal::max : Metric::Goal::min},
                  std::max(1, number_in<int>(document, "per_gpu").value_or(1)),
                  number_in<std::uint64_t>(document, "seed"),
-                 std::move(run)};
+                 std::move(run),
+                 minutes ? std::optional(std::chrono::minutes(*minutes)) : std::nullopt};
 }
 
 std::string to_lines(const std::vector<std::vector<std::string>>& tries)

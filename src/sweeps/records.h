@@ -28,6 +28,8 @@ struct Sweep {
     /// The key of the sweep, and the request of a try with placeholders in its program. Without the
     /// client's environment, which each worker has in its own record.
     Run run;
+    std::optional<std::chrono::minutes> gpu_time =
+        {}; ///< the most that its GPUs may spend together
 };
 std::string to_json(const Sweep& sweep);
 Result<Sweep> sweep_from_json(std::string_view text);

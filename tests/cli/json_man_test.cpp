@@ -78,10 +78,10 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     auto list = run_list(statuses, {}, Time());
     SweepStatus sweep{{"cal", {"lr"}, {}, 1, {}, {some_status().key}}, {}, {}, {}, {}, {}};
     sweep.tries.push_back({{"1e-4"}});
-    add_sweeps(list, {sweep});
+    add_sweeps(list, {sweep}, Time());
     EXPECT_EQ(documented_in("gpuq ls"), members_of(list, {"runs", "sweeps", "warnings"}));
     EXPECT_EQ(documented_in("gpuq show of a sweep"),
-              members_of(sweep_document(sweep, 1), {"values"}));
+              members_of(sweep_document(sweep, 1, Time()), {"values"}));
     Names run;
     collect(run_json(some_status(), Time()), {}, run);
     EXPECT_EQ(documented_in("A run"), run);

@@ -165,6 +165,18 @@ print("at", step, flush=True)
     assert only["attempts"] >= 2 and only["end"] == "finished"
 
 
+def test_the_gpu_hours_of_a_sweep_are_not_exceeded(person, train):
+    """A minute of GPU time: about 30 s of two workers."""
+    done = sweep(person, "-J", "cal", "--workers", "2", "--gpu-hours", "0.0166", "--over", "n=1..20", "train.py", "0.{n}", "8",
+                 timeout=90)
+    assert done.returncode == 123 and "has used its" in done.stderr, done.stderr
+    state = shown(person, "cal")
+    assert state["state"] == "spent" and 60 <= 3600 * state["gpu_hours"] < 60 + 2 * 15, state
+    assert state["succeeded"] >= 4 and state["waiting"] > 0
+    assert sweep(person, "retry", "cal").returncode == 121
+    wait_for(lambda: shown(person, "cal")["workers"] == 0, 30, "no worker")
+
+
 def test_wrong_sweeps_leave_nothing(person, train):
     for words, text in ((["train.py"], "--over NAME=VALUES"), (["--over", "lr=1,1", "train.py"], "'1' is there twice"),
                         (["--over", "lr=0.1..0.5", "train.py"], "--random N"), (["--over", "lr=1"], "missing program"),

@@ -163,6 +163,28 @@ TEST_F(TakerTest, KnowsTheValuesOfARunningTryAndOfTheAttemptsItContinues)
     EXPECT_EQ(one.board().tries().front().reached, TryValues());
 }
 
+TEST_F(TakerTest, CountsTheGpuTimeOfAllAttempts)
+{
+    begin(2);
+    Sweep sweep = sweep_named("cal");
+    sweep.run.request.gpus.count = 2;
+    sweep.gpu_time = 1min;
+    TryTaker one = taker(1);
+    const auto taken = one.next(k_now);
+    ASSERT_TRUE(one.refresh());
+    EXPECT_EQ(gpu_time_used(one.board().tries(), sweep, k_now + 10s), 20s);
+    EXPECT_FALSE(is_spent(one.board().tries(), sweep, k_now + 29s));
+    EXPECT_TRUE(is_spent(one.board().tries(), sweep, k_now + 30s));
+    m_over.insert(key_of(1)); // its end is not known
+    TryTaker two = taker(2);
+    EXPECT_EQ(number(two.next(k_now + 5s)), 2U);
+    EXPECT_EQ(number(two.next(k_now + 12s)), 1U);
+    ASSERT_TRUE(two.refresh());
+    EXPECT_EQ(gpu_time_used(two.board().tries(), sweep, k_now + 20s), 2 * (12s + 15s + 8s));
+    sweep.per_gpu = 2; // side by side
+    EXPECT_EQ(gpu_time_used(two.board().tries(), sweep, k_now + 20s), 12s + 15s + 8s);
+}
+
 TEST_F(TakerTest, StopsWithTheSweepAndContinuesWithIt)
 {
     begin(2);

@@ -44,7 +44,7 @@ Result<int> ls(Invocation& invocation)
     statuses.runs = merged(std::move(statuses.runs), plain.jobs);
     if (invocation.globals.json) {
         auto document = run_list(statuses, short_of, now, unknown);
-        add_sweeps(document, sweeps);
+        add_sweeps(document, sweeps, now);
         TRY(print_text(report::json_document(document)));
         return 0;
     }

@@ -297,10 +297,18 @@ constexpr std::string_view k_not_rehearsed[] = {"no-stdin",  "after", "detach", 
                                                 "gpu-hours", "until", "array"};
 
 /// A try runs on one node, without a terminal or input; a worker has its own links.
-constexpr std::string_view k_not_of_tries[] = {
-    "no-stdin",      "after",     "max-wait",  "pty",   "nodes", "tasks-per-node",
-    "gpus-per-task", "max-links", "gpu-hours", "until", "array", "restart-from-scratch",
-    "valid"};
+constexpr std::string_view k_not_of_tries[] = {"no-stdin",
+                                               "after",
+                                               "max-wait",
+                                               "pty",
+                                               "nodes",
+                                               "tasks-per-node",
+                                               "gpus-per-task",
+                                               "max-links",
+                                               "until",
+                                               "array",
+                                               "restart-from-scratch",
+                                               "valid"};
 
 std::vector<Option> without(std::span<const std::string_view> names)
 {

@@ -121,7 +121,7 @@ Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
                query_sweep(invocation.services, store, std::move(target.sweep)));
     const Time now = invocation.services.clock().now();
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(sweep_document(status, target.number))));
+        TRY(print_text(report::json_document(sweep_document(status, target.number, now))));
         return 0;
     }
     if (!status.slurm_silent.empty()) {

@@ -99,6 +99,7 @@ public:
                    given_tries(m_services, m_invocation.globals, given_options));
         TRY_ASSIGN(const auto workers, given_workers(given_options));
         TRY_ASSIGN(Sweep sweep, settings(given));
+        sweep.gpu_time = std::exchange(options.parameters.gpu_time, std::nullopt);
         TRY(check_program(options.parameters.program, given.names));
         if (options.dry_run) {
             return print_tries(m_invocation, options, given);
@@ -200,6 +201,15 @@ Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
                        const Options& options)
 {
     TRY_ASSIGN(const auto workers, given_workers(options));
+    sweeps::Board board(store, sweep.run.key);
+    TRY(board.refresh());
+    if (sweeps::is_spent(board.tries(), sweep, invocation.services.clock().now())) {
+        return fail(
+            Error::Kind::denied,
+            fmt::format("sweep {} has used its GPU-hours (--gpu-hours): its other tries need "
+                        "a new sweep",
+                        sweep.name));
+    }
     TRY(sweeps::continue_sweep(store, sweep.run.key));
     TRY(enter_directory(sweep.run.request.work_dir));
     RunOptions run;
@@ -294,7 +304,8 @@ Result<int> export_sweep(Invocation& invocation, Store& store, const Parsed& par
 {
     TRY_ASSIGN(Sweep sweep, named_sweep(store, parsed, "export"));
     TRY_ASSIGN(const SweepStatus status, query_sweep(invocation.services, store, std::move(sweep)));
-    TRY(print_text(invocation.globals.json ? report::json_document(sweep_document(status, {}))
+    TRY(print_text(invocation.globals.json ? report::json_document(sweep_document(
+                                                 status, {}, invocation.services.clock().now()))
                                            : sweep_csv(status)));
     return 0;
 }

@@ -31,6 +31,7 @@ constexpr auto k_query_period = 20s;
 constexpr auto k_second_interrupt = 2s;
 constexpr std::size_t k_shown_at_end = 10;
 constexpr int k_some_failed = 1;
+constexpr double k_minute_in_hours = 1.0 / 60;
 
 /// Follows a sweep until it has ended.
 class SweepFollower {
@@ -81,6 +82,11 @@ private:
             return static_cast<int>(ExitStatus::lost);
         }
         note(fmt::format("sweep {}: {}", m_sweep.name, sweep_summary(status)));
+        if (status.state == State::spent) {
+            note(fmt::format("it has used its {:.3g} GPU-hours",
+                             k_minute_in_hours * static_cast<double>(m_sweep.gpu_time->count())));
+            return static_cast<int>(ExitStatus::stopped);
+        }
         if (status.state == State::stopped) {
             return static_cast<int>(ExitStatus::stopped);
         }
@@ -90,7 +96,8 @@ private:
     void show(const SweepStatus& status)
     {
         if (m_invocation.globals.json) {
-            (void)print_text(report::json_document(sweep_document(status, {})));
+            (void)print_text(
+                report::json_document(sweep_document(status, {}, m_services.clock().now())));
             return;
         }
         (void)print_table(tries_table(status, k_shown_at_end, m_services.clock().now()),

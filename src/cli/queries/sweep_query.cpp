@@ -51,7 +51,7 @@ void release_lost(Store& store, std::vector<Try>& tries)
     }
 }
 
-SweepStatus::State state_of(const SweepStatus& status, bool is_stopped)
+SweepStatus::State state_of(const SweepStatus& status, bool is_stopped, Time now)
 {
     if (status.tally.waiting == 0 && status.tally.running == 0) {
         return SweepStatus::State::ended;
@@ -62,6 +62,9 @@ SweepStatus::State state_of(const SweepStatus& status, bool is_stopped)
     }
     if (is_stopped) {
         return SweepStatus::State::stopped;
+    }
+    if (is_spent(status.tries, status.sweep, now)) {
+        return SweepStatus::State::spent;
     }
     return status.workers.empty() ? SweepStatus::State::stalled : SweepStatus::State::waiting;
 }
@@ -107,7 +110,7 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
     status.tries = board.tries();
     release_lost(store, status.tries);
     status.tally = sweeps::tally_of(status.tries);
-    status.state = state_of(status, board.is_stopped());
+    status.state = state_of(status, board.is_stopped(), services.clock().now());
     if (status.state == SweepStatus::State::ended && status.workers.empty()) {
         (void)store.remove(layout::active_sweep(key));
     }

@@ -109,6 +109,11 @@ std::vector<std::size_t> ordered(const SweepStatus& status)
     return order;
 }
 
+double hours(std::chrono::microseconds time)
+{
+    return std::chrono::duration<double, std::ratio<3600>>(time).count();
+}
+
 std::optional<std::size_t> best_of(const SweepStatus& status)
 {
     const auto order = sweeps::ranking(status.tries, status.sweep.metric);
@@ -130,6 +135,7 @@ Cell::Tone tone_of(SweepStatus::State state)
     case SweepStatus::State::stalled:
         return Cell::Tone::bad;
     case SweepStatus::State::stopped:
+    case SweepStatus::State::spent:
     case SweepStatus::State::ended:
         return Cell::Tone::dim;
     }
@@ -163,8 +169,9 @@ Json json_of(const SweepStatus& status, std::size_t index)
 
 std::string_view word(SweepStatus::State state)
 {
-    constexpr std::array<std::string_view, 5> k_names = {"waiting", "running", "stalled", "stopped",
-                                                         "ended"};
+    constexpr std::array<std::string_view, 6> k_names = {"waiting", "running", "stalled",
+                                                         "stopped", "spent",   "ended"};
+    static_assert(k_names.size() == static_cast<std::size_t>(SweepStatus::State::ended) + 1);
     return k_names.at(static_cast<std::size_t>(state));
 }
 
@@ -242,7 +249,7 @@ std::string sweep_summary(const SweepStatus& status)
     return text;
 }
 
-report::Json sweep_json(const SweepStatus& status, WithTries with_tries)
+report::Json sweep_json(const SweepStatus& status, WithTries with_tries, Time now)
 {
     const auto best = best_of(status);
     Json::Members members{
@@ -255,6 +262,8 @@ report::Json sweep_json(const SweepStatus& status, WithTries with_tries)
                      ? Json(fmt::format("{}", *status.sweep.seed)) // 64 bits: too large for JSON
                      : Json()},
         {"begun", status.sweep.run.submitted_at},
+        {"gpu_hours", hours(gpu_time_used(status.tries, status.sweep, now))},
+        {"gpu_hours_limit", status.sweep.gpu_time ? Json(hours(*status.sweep.gpu_time)) : Json()},
         {"succeeded", status.tally.succeeded},
         {"failed", status.tally.failed},
         {"stopped", status.tally.stopped},
@@ -272,18 +281,19 @@ report::Json sweep_json(const SweepStatus& status, WithTries with_tries)
     return Json::object(std::move(members));
 }
 
-void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>& sweeps)
+void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>& sweeps, Time now)
 {
     Json::Elements list;
     for (const SweepStatus& status : sweeps) {
-        list.push_back(sweep_json(status, WithTries::no));
+        list.push_back(sweep_json(status, WithTries::no, now));
     }
     document.emplace_back("sweeps", Json::array(std::move(list)));
 }
 
-report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number)
+report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number,
+                                     Time now)
 {
-    return {{"sweep", sweep_json(status, WithTries::yes)}, {"try", number}};
+    return {{"sweep", sweep_json(status, WithTries::yes, now)}, {"try", number}};
 }
 
 std::string sweep_csv(const SweepStatus& status)

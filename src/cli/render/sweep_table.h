@@ -27,6 +27,7 @@ struct SweepStatus {
         running, ///
         stalled, ///< tries are left, but no worker
         stopped, ///< by the user, with tries left
+        spent,   ///< its GPU time, with tries left
         ended,
     } state = State::waiting;
     std::string slurm_silent; ///< why Slurm did not respond to the query; else empty
@@ -46,13 +47,14 @@ std::string sweep_summary(const SweepStatus& status);
 
 /// The object for a sweep; `tries` only if wanted.
 enum class WithTries { no, yes };
-report::Json sweep_json(const SweepStatus& status, WithTries tries);
+report::Json sweep_json(const SweepStatus& status, WithTries tries, Time now);
 
 /// Adds the list `sweeps` to a document, without tries.
-void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>& sweeps);
+void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>& sweeps, Time now);
 
 /// The document of `gpuq show` for a sweep, or for one of its tries.
-report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number);
+report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number,
+                                     Time now);
 
 /// The settings and results as CSV, a line per try.
 std::string sweep_csv(const SweepStatus& status);

@@ -50,6 +50,7 @@ using sweeps::TryTaker;
 constexpr auto k_round = 250ms;                  ///< between two checks of the files
 constexpr auto k_retry = 2s;                     ///< until a failed write or read is repeated
 constexpr auto k_between_values = 10s;           ///< between two records of a running try's metric
+constexpr auto k_between_budgets = 2s;           ///< between two checks of the GPU time
 constexpr auto k_time_to_end = 10s;              ///< from TERM to KILL
 constexpr int k_most_interruptions = 1;          ///< of a try without a checkpoint
 constexpr std::size_t k_piece = 1 << 20;         ///< of a log, read at once
@@ -210,7 +211,7 @@ public:
             }
             m_loop.run_once();
         }
-        if (m_leaving && !m_taker.board().is_stopped()) {
+        if (m_leaving && !m_spent && !m_taker.board().is_stopped()) {
             return k_status_continue_me;
         }
         release_waiting();
@@ -247,6 +248,9 @@ private:
     {
         const bool is_blocked = !m_ends.empty() || m_loop_time() < m_retry_at;
         while (!m_leaving && !is_blocked && m_slots.size() < per_gpu()) {
+            if (check_budget()) {
+                break;
+            }
             auto taken = m_taker.next(m_clock.now());
             if (!taken) {
                 complain(taken.error());
@@ -261,6 +265,16 @@ private:
             }
         }
         return is_blocked || !m_slots.empty();
+    }
+
+    /// True once the sweep's GPU time is spent. The running tries then end, and are paused: they
+    /// could continue.
+    bool check_budget()
+    {
+        if (m_sweep.gpu_time && !m_spent && m_taker.refresh()) {
+            m_spent = sweeps::is_spent(m_taker.board().tries(), m_sweep, m_clock.now());
+        }
+        return m_spent;
     }
 
     std::size_t per_gpu() const { return static_cast<std::size_t>(m_sweep.per_gpu); }
@@ -392,10 +406,10 @@ private:
         TryEvent event{TryEvent::Kind::ended, slot.taken().number, slot.taken().attempt,
                        m_clock.now(), m_plan.self.link};
         event.status = exit_code(wait_status);
-        event.end = slot.is_asked() && !m_leaving ? TryEnd::stopped
-                    : is_pause(event.status)      ? TryEnd::paused
-                    : WIFSIGNALED(wait_status)    ? TryEnd::crashed
-                                                  : TryEnd::finished;
+        event.end = slot.is_asked() && !m_leaving && !m_spent ? TryEnd::stopped
+                    : is_pause(event.status)                  ? TryEnd::paused
+                    : WIFSIGNALED(wait_status)                ? TryEnd::crashed
+                                                              : TryEnd::finished;
         slot.read_log(m_store, layout::try_log(m_plan.sweep, event.number),
                       static_cast<int>(k_most_behind / k_piece));
         slot.end_log();
@@ -407,7 +421,7 @@ private:
     /// A program that leaves with an error while its link ends has been interrupted.
     bool is_pause(int status) const
     {
-        return status == k_status_continue_me || (m_leaving && status != 0);
+        return status == k_status_continue_me || ((m_leaving || m_spent) && status != 0);
     }
 
     std::string ending_text(const TryEvent& event) const
@@ -456,9 +470,13 @@ private:
     {
         m_leaving = m_leaving || ::access(m_plan.stop_file.c_str(), F_OK) == 0;
         const bool all = m_store.size(layout::sweep_stop(m_plan.sweep)).has_value();
+        if (m_sweep.gpu_time && m_loop_time() >= m_check_budget_at) {
+            m_check_budget_at = m_loop_time() + k_between_budgets;
+            check_budget();
+        }
         for (const auto& slot : m_slots) {
             const std::size_t number = slot->taken().number;
-            if (all || m_terminated || slot->is_asked() ||
+            if (all || m_terminated || m_spent || slot->is_asked() ||
                 m_store.size(layout::try_stop(m_plan.sweep, number))) {
                 slot->end(m_loop_time());
             }
@@ -507,7 +525,9 @@ private:
     std::vector<std::unique_ptr<Slot>> m_slots;
     std::vector<TryEvent> m_ends; ///< not written yet
     EventLoop::Moment m_retry_at;
-    std::string m_complaint;   ///< the last one printed
+    std::string m_complaint; ///< the last one printed
+    EventLoop::Moment m_check_budget_at;
+    bool m_spent = false;      ///< the sweep's GPU time: no more tries, and the running ones end
     bool m_leaving = false;    ///< no more tries: the link ends
     bool m_terminated = false; ///< the running ones end too
 };

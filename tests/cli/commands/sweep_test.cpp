@@ -285,6 +285,7 @@ TEST_F(SweepTest, IsRemovedWithTheLastOfItsWorkers)
     }
     sweeps::forget_outdated(m_services.memory);
     ASSERT_TRUE(sweeps::find_sweep(m_services.memory, "cal"));
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out, HasSubstr("sweep cal (ended): 4 of 4 tries done"));
     const RunKey sweep = key();
     for (const gpuq::Run& run : workers()) {
         ASSERT_TRUE(m_services.memory.remove_tree(layout::run_dir(run.key)));
