@@ -533,11 +533,11 @@ Result<void> PosixStore::append_line(const std::string& path, std::string_view l
     const auto [parent, name] = split_last(path);
     std::vector<Descriptor> changed;
     const Descriptor directory = open_directory(m_root, parent, Missing::is_made, &changed);
-    const Descriptor file(directory ? ::openat(directory.get(), std::string(name).c_str(),
-                                               O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW |
-                                                   O_CLOEXEC | O_NONBLOCK,
-                                               0600)
-                                    : -1);
+    const Descriptor file(
+        directory
+            ? ::openat(directory.get(), std::string(name).c_str(),
+                       O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600)
+            : -1);
     struct stat status = {};
     if (!file || ::fstat(file.get(), &status) != 0) {
         return trouble("write", m_root, path, errno);

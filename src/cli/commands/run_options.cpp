@@ -296,6 +296,15 @@ constexpr std::string_view k_not_rehearsed[] = {"no-stdin",  "after", "detach", 
                                                 "dry-run",   "pty",   "link",   "max-links",
                                                 "gpu-hours", "until", "array"};
 
+/// Options of `gpuq run` with another meaning for a sweep.
+constexpr std::array k_of_sweeps = {
+    Option{'t', "time", "TIME", "time of each worker: 90 (minutes), 2h, 1h30m, 1:30:00, 1-12"},
+    Option{'J', "name", "NAME", "name of the sweep; default: the program's"},
+    Option{0, "detach", "", "do not wait for its end"},
+    Option{0, "dry-run", "", "print the command lines of the tries, submit nothing"},
+    Option{0, "gpu-hours", "HOURS", "maximum GPU-hours of all tries together"},
+};
+
 /// A try runs on one node, without a terminal or input; a worker has its own links.
 constexpr std::string_view k_not_of_tries[] = {"no-stdin",
                                                "after",
@@ -476,6 +485,10 @@ std::span<const Option> sweep_option_table()
 {
     static const std::vector<Option> k_sweep_table = [] {
         std::vector<Option> table = without(k_not_of_tries);
+        for (const Option& other : k_of_sweeps) {
+            const auto is_same = [&](const Option& row) { return row.name == other.name; };
+            std::replace_if(table.begin(), table.end(), is_same, other);
+        }
         table.insert(
             table.begin(),
             {{0, "over", "NAME=VALUES", "a parameter: lr=1e-4,1e-3, lr=log:1e-5..1e-2, n=2..8"},
