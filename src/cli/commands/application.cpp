@@ -3,6 +3,7 @@
 
 #include "cli/base/message.h"
 #include "cli/commands/help_text.h"
+#include "cli/commands/read_only.h"
 #include "cli/commands/verbs.h"
 #include "cli/host/host_session.h"
 #include "cli/queries/tickets.h"
@@ -47,25 +48,6 @@ Result<Globals::Color> color_of(const std::string& text)
         return text == "always" ? Globals::Color::always : Globals::Color::never;
     }
     return fail(Error::Kind::usage, "--color: one of auto, always, never");
-}
-
-/// Adds the global options among `options`; those given later take precedence.
-Result<void> take_globals(const Options& options, Globals& globals)
-{
-    if (options.has("forward")) {
-        return fail(Error::Kind::usage, "--forward requires --host: it forwards a port of a run "
-                                        "to this machine");
-    }
-    globals.json = globals.json || options.has("json");
-    globals.no_header = globals.no_header || options.has("no-header");
-    globals.quiet = globals.quiet || options.has("quiet");
-    globals.verbose += options.values("verbose").size();
-    globals.columns = options.value("columns").value_or(globals.columns);
-    globals.cluster = options.value("cluster").value_or(globals.cluster);
-    if (const auto color = options.value("color")) {
-        TRY_ASSIGN(globals.color, color_of(*color));
-    }
-    return {};
 }
 
 /// Logs to stderr as $GPUQ_LOG and -v request; a value of GPUQ_LOG that can't be parsed stops no
@@ -147,6 +129,12 @@ Result<int> run(const Arguments& arguments, Services& services)
     if (parsed.operands.empty()) {
         return fail(Error::Kind::usage, "missing command; try 'gpuq run PROGRAM' or 'gpuq help'");
     }
+    const std::string& name = parsed.operands.front();
+    const Verb* verb = find_verb(every_verb(), name);
+    const Arguments rest(parsed.operands.begin() + 1, parsed.operands.end());
+    if (verb != nullptr && is_read_only(services)) {
+        TRY(check_read_only(*verb, rest));
+    }
     if (const auto call = services.is_served()
                               ? std::nullopt
                               : host_call(arguments, host_of_settings(services), every_verb())) {
@@ -155,16 +143,28 @@ Result<int> run(const Arguments& arguments, Services& services)
     }
     Globals globals;
     TRY(take_globals(parsed.options, globals));
-    const std::string& name = parsed.operands.front();
-    const Verb* verb = find_verb(every_verb(), name);
-    if (verb == nullptr) {
-        return no_such_verb(name);
-    }
-    return run_verb(*verb, Arguments(parsed.operands.begin() + 1, parsed.operands.end()), globals,
-                    services);
+    return verb == nullptr ? no_such_verb(name) : run_verb(*verb, rest, globals, services);
 }
 
 } // namespace
+
+Result<void> take_globals(const Options& options, Globals& globals)
+{
+    if (options.has("forward")) {
+        return fail(Error::Kind::usage, "--forward requires --host: it forwards a port of a run "
+                                        "to this machine");
+    }
+    globals.json = globals.json || options.has("json");
+    globals.no_header = globals.no_header || options.has("no-header");
+    globals.quiet = globals.quiet || options.has("quiet");
+    globals.verbose += options.values("verbose").size();
+    globals.columns = options.value("columns").value_or(globals.columns);
+    globals.cluster = options.value("cluster").value_or(globals.cluster);
+    if (const auto color = options.value("color")) {
+        TRY_ASSIGN(globals.color, color_of(*color));
+    }
+    return {};
+}
 
 int run_application(int argc, char** argv, Services& services)
 {

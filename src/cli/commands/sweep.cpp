@@ -3,6 +3,7 @@
 
 #include "cli/base/message.h"
 #include "cli/base/table_output.h"
+#include "cli/commands/application.h"
 #include "cli/commands/run.h"
 #include "cli/commands/run_options.h"
 #include "cli/commands/sweep_follow.h"
@@ -326,8 +327,15 @@ Result<int> sweep(Invocation& invocation)
             continue;
         }
         TRY_ASSIGN(Parsed parsed,
-                   parse_options(sweep_option_table(), Order::mixed,
+                   parse_options(all_options(k_sweep_verb), Order::mixed,
                                  {invocation.arguments.begin() + 1, invocation.arguments.end()}));
+        if (parsed.options.has("host") || parsed.options.has("cluster")) {
+            return fail(Error::Kind::usage,
+                        fmt::format("--host and --cluster belong before {}: gpuq --host NAME sweep "
+                                    "{} SWEEP",
+                                    first, first));
+        }
+        TRY(take_globals(parsed.options, invocation.globals));
         TRY_ASSIGN(Store* const store, invocation.services.store());
         return subcommand.run(invocation, *store, parsed);
     }

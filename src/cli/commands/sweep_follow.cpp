@@ -90,6 +90,9 @@ private:
         if (status.state == State::stopped) {
             return static_cast<int>(ExitStatus::stopped);
         }
+        if (m_board.is_stopped() && status.tally.stopped > 0) {
+            return static_cast<int>(ExitStatus::stopped);
+        }
         return status.tally.succeeded == status.tries.size() ? 0 : k_some_failed;
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/application.h"
 
+#include "cli/commands/read_only.h"
 #include "cli/commands/verbs.h"
 #include "fakes/fake_credentials.h"
 #include "ports/accounting.h"
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
 
 namespace gpuq::cli {
 namespace {
@@ -35,7 +37,10 @@ public:
     Clock& clock() override { std::abort(); }
     std::array<unsigned char, 8> random() override { std::abort(); }
     Result<Settings> settings() override { return Settings{}; }
-    std::optional<std::string> variable(const std::string&) override { return std::nullopt; }
+    std::optional<std::string> variable(const std::string& name) override
+    {
+        return name == "GPUQ_READONLY" ? read_only : std::nullopt;
+    }
     void forget_variable(const std::string&) override {}
     std::vector<std::string> environment() override { return {}; }
     Result<std::string> supervisor() override { std::abort(); }
@@ -50,6 +55,7 @@ public:
     void choose_configuration(const std::string&) override {}
 
     std::string chosen;
+    std::optional<std::string> read_only;
 };
 
 struct Outcome {
@@ -161,6 +167,38 @@ TEST(Application, TakesGlobalOptionsBeforeAndAfterTheVerb)
     EXPECT_EQ(use({"--color", "sometimes", "help"}).err,
               "gpuq: --color: one of auto, always, never\n");
     EXPECT_EQ(use({"help", "--color=sometimes"}).status, 2);
+}
+
+TEST(Application, OnlyReadsIfGpuqReadonlyIsSet)
+{
+    using Command = std::vector<std::string>;
+    ClosedServices services; // which would abort if a command were executed
+    services.read_only = "1";
+    for (const Verb* verb : every_verb()) {
+        const bool reads =
+            std::set<std::string_view>{"ls",    "show", "logs",   "free", "why",        "profile",
+                                       "usage", "wait", "doctor", "help", "completion", "serve"}
+                .contains(verb->name);
+        EXPECT_EQ(check_read_only(*verb, {"x"}).has_value(), reads) << verb->name;
+    }
+    for (const auto& command : {Command{"stop", "7"},
+                                {"--host", "login", "stop", "7"},
+                                {"-Q", "run", "train.py"},
+                                {"policy", "apply", "x.yaml"},
+                                {"sweep", "--over", "a=1", "export"},
+                                {"top"},
+                                {"sweep", "retry", "cal", "--dry-run"},
+                                {"run", "train.py", "--dry-run"}}) {
+        const Outcome outcome = use(command, services);
+        EXPECT_EQ(outcome.status, 121) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr("GPUQ_READONLY is set"));
+    }
+    EXPECT_TRUE(check_read_only(k_sweep_verb, {"export", "cal"}));
+    EXPECT_TRUE(check_read_only(k_run_verb, {"--dry-run", "train.py"}));
+    EXPECT_TRUE(check_read_only(k_top_verb, {"--once"}));
+    EXPECT_TRUE(check_read_only(k_policy_verb, {"plan", "x.yaml"}));
+    services.read_only = "0";
+    EXPECT_EQ(use({"completion", "bash"}, services).status, 0);
 }
 
 TEST(Application, RefusesOptionsThatAVerbDoesNotHave)

@@ -252,6 +252,8 @@ TEST_F(SweepTest, RepeatsFailedTriesWithNewWorkers)
     ASSERT_TRUE(board.refresh());
     EXPECT_EQ(board.tries().front().state, sweeps::Try::State::waiting);
     EXPECT_EQ(use(k_sweep_verb, {"retry", "cal", "9"}).status, 2);
+    EXPECT_THAT(use(k_sweep_verb, {"retry", "cal", "--host", "x"}).err, HasSubstr("belong before"));
+    EXPECT_EQ(use(k_sweep_verb, {"export", "-Q", "--json", "cal"}).out.front(), '{');
 }
 
 TEST_F(SweepTest, GetsMoreTriesInTheOrderOfItsParameters)
