@@ -90,8 +90,8 @@ public:
     {
         TRY(check_writable(path));
         const auto found = files.find(path);
-        const bool is_torn = found != files.end() && !found->second.empty() &&
-                             found->second.back() != '\n';
+        const bool is_torn =
+            found != files.end() && !found->second.empty() && found->second.back() != '\n';
         append(path, (is_torn ? "\n" : "") + std::string(line) + "\n");
         return {};
     }

@@ -9,6 +9,7 @@
 #include "io/subprocess.h"
 #include "io/trusted_path.h"
 #include "runs/records/record.h"
+#include "supervisor/base/meeting_port.h"
 #include "supervisor/base/program.h"
 #include "sweeps/arguments.h"
 #include "telemetry/output_reader.h"
@@ -106,6 +107,9 @@ public:
     pid_t pid() const { return m_pid; }
     bool is_asked() const { return m_kill_at.has_value(); }
 
+    /// Keeps a rendezvous port for it alone.
+    void hold_port(std::optional<MeetingPort> port) { m_port = std::move(port); }
+
     /// TERM, and KILL if that does not suffice in time.
     void end(EventLoop::Moment now)
     {
@@ -171,6 +175,7 @@ public:
 private:
     TryTaker::Taken m_taken;
     pid_t m_pid;
+    std::optional<MeetingPort> m_port;
     telemetry::OutputReader m_reader;
     std::uint64_t m_offset = 0;
     std::optional<EventLoop::Moment> m_kill_at;
@@ -304,7 +309,10 @@ private:
                 request.program.push_back(with_checkpoint(word, resume));
             }
         }
-        const auto started = spawn_try(taken, directory, request, resume);
+        // The supervisor has reserved one port, for the worker.
+        auto port = per_gpu() > 1 ? MeetingPort::hold() : std::nullopt;
+        const auto started =
+            spawn_try(taken, directory, request, resume, port ? port->number() : 0);
         if (!started) {
             end_without_program(taken, TryEnd::not_started, static_cast<int>(ExitStatus::internal),
                                 started.error().text);
@@ -315,6 +323,7 @@ private:
         auto slot = std::make_unique<Slot>(std::move(taken), started->pid,
                                            m_pattern ? &*m_pattern : nullptr);
         slot->start_log_at(started->log_size);
+        slot->hold_port(std::move(port));
         m_slots.push_back(std::move(slot));
     }
 
@@ -333,7 +342,7 @@ private:
     };
 
     Result<Started> spawn_try(const TryTaker::Taken& taken, const std::string& directory,
-                              const Request& request, const std::string& resume)
+                              const Request& request, const std::string& resume, int port)
     {
         TRY(m_store.make_dir(directory + "/checkpoints"));
         TRY_ASSIGN(const Descriptor at, open_try(m_store.root(), directory));
@@ -346,6 +355,11 @@ private:
         }
         Environment variables = Environment::own();
         describe(variables, taken, resume);
+        for (const char* name : {"MASTER_PORT", "PET_MASTER_PORT"}) {
+            if (port > 0 && !is_set_by_user(name)) {
+                variables.set(name, std::to_string(port));
+            }
+        }
         TRY_ASSIGN(Spawned program,
                    spawn({.argv = m_plan.program_argv(request),
                           .environment = variables.texts(),
@@ -360,6 +374,13 @@ private:
                         fmt::format("{}: {}", request.program.front(), error_text(failure->error)));
         }
         return Started{program.pid, static_cast<std::uint64_t>(status.st_size)};
+    }
+
+    bool is_set_by_user(std::string_view name) const
+    {
+        const auto& env = m_sweep.run.request.env;
+        return std::any_of(env.begin(), env.end(),
+                           [&](const auto& pair) { return pair.first == name; });
     }
 
     void describe(Environment& variables, const TryTaker::Taken& taken,

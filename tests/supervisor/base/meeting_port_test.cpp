@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "supervisor/meeting_port.h"
+#include "supervisor/base/meeting_port.h"
 
 #include <gtest/gtest.h>
 
