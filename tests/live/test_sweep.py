@@ -177,6 +177,21 @@ def test_the_gpu_hours_of_a_sweep_are_not_exceeded(person, train):
     wait_for(lambda: shown(person, "cal")["workers"] == 0, 30, "no worker")
 
 
+def test_tries_side_by_side_share_a_gpu_and_no_port(person):
+    program = 'echo "$CUDA_VISIBLE_DEVICES $MASTER_PORT $GPUQ_PARAM_n"; sleep 2; echo metric=$GPUQ_PARAM_n'
+    done = sweep(person, "-J", "cal", "--workers", "1", "--per-gpu", "3", "--metric", "metric:max", "--over", "n=1..6", "sh", "-c",
+                 program)
+    assert done.returncode == 0, done.stderr
+    assert "no {n} in the program's arguments" in done.stderr
+    lines = [person.gpuq("logs", f"cal/{n}").stdout.split() for n in range(1, 7)]
+    assert len({words[0] for words in lines}) == 1
+    assert len({words[1] for words in lines[:3]}) == 3
+    assert [words[2] for words in lines] == [str(n) for n in range(1, 7)]
+    tries = shown(person, "cal")["tries"]
+    assert max(one["began"] for one in tries[:3]) < min(one["ended"] for one in tries[:3])
+    assert shown(person, "cal")["best_try"] in (6, None)
+
+
 def test_wrong_sweeps_leave_nothing(person, train):
     for words, text in ((["train.py"], "--over NAME=VALUES"), (["--over", "lr=1,1", "train.py"], "'1' is there twice"),
                         (["--over", "lr=0.1..0.5", "train.py"], "--random N"), (["--over", "lr=1"], "missing program"),
