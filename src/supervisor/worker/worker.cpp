@@ -48,8 +48,8 @@ using sweeps::TryEnd;
 using sweeps::TryEvent;
 using sweeps::TryTaker;
 
-constexpr auto k_round = 250ms;                  ///< between two checks of the files
-constexpr auto k_retry = 2s;                     ///< until a failed write or read is repeated
+constexpr auto k_round = 1s; ///< between two checks of the files; ends are noticed at once
+constexpr auto k_retry = 2s; ///< until a failed write or read is repeated
 constexpr auto k_between_values = 10s;           ///< between two records of a running try's metric
 constexpr auto k_between_budgets = 2s;           ///< between two checks of the GPU time
 constexpr auto k_time_to_end = 10s;              ///< from TERM to KILL
