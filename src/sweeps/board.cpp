@@ -58,6 +58,7 @@ Result<void> Board::read_tries()
             m_tries.push_back({std::move(values)});
         }
         m_retried.resize(m_tries.size(), 0);
+        m_attempts.resize(m_tries.size());
     }
 }
 
@@ -111,44 +112,58 @@ void Board::take(const RunKey& worker, const TryEvent& event)
     if (event.number > m_tries.size()) {
         return;
     }
-    Try& entry = m_tries[event.number - 1];
-    if (event.attempt < entry.attempt) {
-        return; // A later attempt was claimed: this one no longer counts.
+    auto& attempts = m_attempts[event.number - 1];
+    auto at = std::find_if(attempts.begin(), attempts.end(),
+                           [&](const Attempt& attempt) { return attempt.number >= event.attempt; });
+    if (at == attempts.end() || at->number != event.attempt) {
+        at = attempts.insert(at, Attempt{event.attempt, {worker, event.link}, {}, {}, {}});
     }
-    if (event.attempt > entry.attempt) {
-        const bool is_over = entry.attempt == 0 || (entry.end && entry.end->end != TryEnd::paused);
-        if (!entry.end && entry.began_at && *entry.began_at < event.at) {
-            entry.used += event.at - *entry.began_at;
-        }
-        entry.interruptions = is_over ? 0 : entry.interruptions + 1;
-        entry.attempt = event.attempt;
-        entry.began_at.reset();
-        entry.reached = is_over ? TryValues() : entry.reached;
-        entry.end.reset();
-    }
-    entry.claimant = Claimant{worker, event.link};
     if (event.kind == TryEvent::Kind::began) {
-        entry.began_at = event.at;
-    } else if (!entry.end) {
-        entry.reached = event.values;
+        at->began_at = event.at;
+    } else if (!at->end) {
+        at->reached = event.values;
     }
-    if (event.kind == TryEvent::Kind::ended && !entry.end) {
-        entry.end = event;
-        if (entry.began_at && *entry.began_at < event.at) {
-            entry.used += event.at - *entry.began_at;
-        }
+    if (event.kind == TryEvent::Kind::ended && !at->end) {
+        at->end = event;
     }
     settle(event.number - 1);
 }
 
+/// Derives the state of a try from its attempts: the newest one counts, and makes void whatever an
+/// earlier one may still record.
 void Board::settle(std::size_t index)
 {
-    Try& entry = m_tries[index];
-    const bool counts = entry.attempt > m_retried[index];
-    const bool continues = entry.end && (entry.end->end == TryEnd::paused || !counts);
-    entry.state = entry.attempt == 0 || continues ? Try::State::waiting
-                  : entry.end                     ? Try::State::ended
-                                                  : Try::State::running;
+    const auto& attempts = m_attempts[index];
+    Try entry{std::move(m_tries[index].values)};
+    for (std::size_t i = 0; i < attempts.size(); ++i) {
+        const Attempt& attempt = attempts[i];
+        const Attempt* const next = i + 1 < attempts.size() ? &attempts[i + 1] : nullptr;
+        const bool goes_to_end = attempt.end && attempt.end->end != TryEnd::paused;
+        entry.reached = attempt.reached == TryValues() ? entry.reached : attempt.reached;
+        const auto until = attempt.end ? std::optional(attempt.end->at)
+                           : next      ? next->began_at
+                                       : std::nullopt;
+        if (attempt.began_at && until && *attempt.began_at < *until) {
+            entry.used += *until - *attempt.began_at;
+        }
+        if (next != nullptr) {
+            entry.interruptions = goes_to_end ? 0 : entry.interruptions + 1;
+            entry.reached = goes_to_end ? TryValues() : entry.reached;
+        }
+    }
+    if (!attempts.empty()) {
+        const Attempt& newest = attempts.back();
+        const bool counts = newest.number > m_retried[index];
+        const bool continues = newest.end && (newest.end->end == TryEnd::paused || !counts);
+        entry.attempt = newest.number;
+        entry.claimant = newest.claimant;
+        entry.began_at = newest.began_at;
+        entry.end = newest.end;
+        entry.state = continues    ? Try::State::waiting
+                      : newest.end ? Try::State::ended
+                                   : Try::State::running;
+    }
+    m_tries[index] = std::move(entry);
 }
 
 std::vector<RunKey> Board::workers() const

@@ -54,6 +54,14 @@ public:
     std::vector<RunKey> workers() const;
 
 private:
+    /// An attempt at a try. Journals are read in any order, so a later attempt may be known first.
+    struct Attempt {
+        int number = 1;
+        Claimant claimant;
+        std::optional<Time> began_at;
+        std::optional<TryEvent> end;
+        TryValues reached;
+    };
     struct Journal {
         std::uint64_t offset = 0; ///< of the first line not yet read
     };
@@ -66,6 +74,7 @@ private:
     Store& m_store;
     RunKey m_sweep;
     std::vector<Try> m_tries;
+    std::vector<std::vector<Attempt>> m_attempts; ///< by try, in the order of their numbers
     std::vector<int> m_retried; ///< by try: the newest attempt that no longer counts
     std::map<std::string, Journal> m_journals;
     int m_batches = 0, m_retries = 0; ///< files read

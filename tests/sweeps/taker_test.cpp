@@ -185,6 +185,28 @@ TEST_F(TakerTest, CountsTheGpuTimeOfAllAttempts)
     EXPECT_EQ(gpu_time_used(two.board().tries(), sweep, k_now + 20s), 12s + 15s + 8s);
 }
 
+TEST_F(TakerTest, ReadsTheJournalsOfAttemptsInAnyOrder)
+{
+    begin(1);
+    TryTaker later = taker(2); // its journal is read after that of worker 1
+    ASSERT_EQ(number(later.next(k_now)), 1U);
+    m_over.insert(key_of(2));
+    TryTaker earlier = taker(1);
+    const auto taken = earlier.next(k_now + 7s);
+    ASSERT_EQ(number(taken), 1U);
+    TryEvent end = end_of(**taken);
+    end.at = k_now + 10s;
+    ASSERT_TRUE(earlier.record(end));
+    ASSERT_TRUE(earlier.refresh());
+    Board afresh(m_store, k_sweep);
+    ASSERT_TRUE(afresh.refresh());
+    for (const Board* board : {static_cast<const Board*>(&afresh), &earlier.board()}) {
+        EXPECT_EQ(board->tries().front().used, 10s);
+        EXPECT_EQ(board->tries().front().interruptions, 1);
+        EXPECT_EQ(board->tries().front().attempt, 2);
+    }
+}
+
 TEST_F(TakerTest, StopsWithTheSweepAndContinuesWithIt)
 {
     begin(2);
