@@ -179,12 +179,14 @@ def test_the_gpu_hours_of_a_sweep_are_not_exceeded(person, train):
 
 def test_tries_side_by_side_share_a_gpu_and_no_port(person):
     program = 'echo "$CUDA_VISIBLE_DEVICES $MASTER_PORT $GPUQ_PARAM_n"; sleep 2; echo metric=$GPUQ_PARAM_n'
-    done = sweep(person, "-J", "cal", "--workers", "1", "--per-gpu", "3", "--metric", "metric:max", "--over", "n=1..6", "sh", "-c",
+    (person.home / "setup.sh").write_text('echo once >>"$HOME/sourced"\n')
+    done = sweep(person, "-J", "cal", "--source", "setup.sh", "--workers", "1", "--per-gpu", "3", "--metric", "metric:max", "--over", "n=1..6", "sh", "-c",
                  program)
     assert done.returncode == 0, done.stderr
     assert "no {n} in the program's arguments" in done.stderr
     lines = [person.gpuq("logs", f"cal/{n}").stdout.split() for n in range(1, 7)]
     assert len({words[0] for words in lines}) == 1
+    assert (person.home / "sourced").read_text() == "once\n"  # by the worker, not by each try
     assert len({words[1] for words in lines[:3]}) == 3
     assert [words[2] for words in lines] == [str(n) for n in range(1, 7)]
     tries = shown(person, "cal")["tries"]

@@ -303,6 +303,11 @@ private:
             return;
         }
         Request request = m_sweep.run.request;
+        // The worker itself already runs inside these; a container has no gpuq-supervisor.
+        request.sources.clear();
+        request.modules.clear();
+        request.conda.reset();
+        request.venv.reset();
         request.program = sweeps::arguments_of_try(request.program, names, taken.values);
         if (!resume.empty() && request.chain) {
             for (const std::string& word : request.chain->resume_args) {
