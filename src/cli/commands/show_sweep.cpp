@@ -177,12 +177,19 @@ Result<int> try_logs(Invocation& invocation, Store& store, const SweepTarget& ta
         if (entry.state == Try::State::ended) {
             return entry.end->status;
         }
+        if (board.is_stopped() && entry.state == Try::State::waiting) {
+            return static_cast<int>(ExitStatus::stopped); // no worker will take it
+        }
         std::this_thread::sleep_for(k_pause);
     }
 }
 
 Result<int> stop_sweep(Invocation& invocation, Store& store, SweepTarget target)
 {
+    if (invocation.options.has("checkpoint")) {
+        return fail(Error::Kind::usage, "--checkpoint: not for a sweep: its tries are ended by "
+                                        "TERM, and continue from the checkpoints they have");
+    }
     const std::string name = target.sweep.name;
     const RunKey key = target.sweep.run.key;
     if (target.number) {

@@ -197,13 +197,11 @@ Result<Sweep> named_sweep(Store& store, const Parsed& parsed, std::string_view c
     return sweeps::find_sweep(store, parsed.operands.front());
 }
 
-/// Starts the workers that a changed sweep needs, with the options of its start.
-Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
-                       const Options& options)
+/// Checks whether a sweep can get workers again, before anything is changed.
+Result<void> check_again(Invocation& invocation, const Sweep& sweep, const sweeps::Board& board,
+                         const Options& options)
 {
-    TRY_ASSIGN(const auto workers, given_workers(options));
-    sweeps::Board board(store, sweep.run.key);
-    TRY(board.refresh());
+    TRY(given_workers(options));
     if (sweeps::is_spent(board.tries(), sweep, invocation.services.clock().now())) {
         return fail(
             Error::Kind::denied,
@@ -211,8 +209,15 @@ Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
                         "a new sweep",
                         sweep.name));
     }
+    return enter_directory(sweep.run.request.work_dir);
+}
+
+/// Starts the workers that a changed sweep needs, with the options of its start.
+Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
+                       const Options& options)
+{
+    TRY_ASSIGN(const auto workers, given_workers(options));
     TRY(sweeps::continue_sweep(store, sweep.run.key));
-    TRY(enter_directory(sweep.run.request.work_dir));
     RunOptions run;
     run.parameters.program = sweep.run.request.program;
     run.parameters =
@@ -262,6 +267,7 @@ Result<int> retry(Invocation& invocation, Store& store, const Parsed& parsed)
                                 "sweep retry {} TRY...",
                                 sweep.name, shell_quoted(sweep.name)));
     }
+    TRY(check_again(invocation, sweep, board, parsed.options));
     if (!retries.empty()) {
         TRY(sweeps::retry(store, sweep.run.key, retries));
     }
@@ -296,6 +302,9 @@ Result<int> add(Invocation& invocation, Store& store, const Parsed& parsed)
         }
         values = std::move(ordered);
     }
+    sweeps::Board board(store, sweep.run.key);
+    TRY(board.refresh());
+    TRY(check_again(invocation, sweep, board, parsed.options));
     TRY(sweeps::add_tries(store, sweep.run.key, given.tries));
     return work_again(invocation, store, sweep, parsed.options);
 }

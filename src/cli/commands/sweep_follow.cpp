@@ -160,7 +160,7 @@ private:
 
     int detached(ExitStatus status)
     {
-        note(fmt::format("the sweep goes on: gpuq show {}, gpuq wait {}",
+        note(fmt::format("the sweep continues: gpuq show {}, gpuq wait {}",
                          shell_quoted(m_sweep.name), shell_quoted(m_sweep.name)));
         return static_cast<int>(status);
     }

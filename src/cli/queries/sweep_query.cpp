@@ -73,6 +73,9 @@ SweepStatus::State state_of(const SweepStatus& status, bool is_stopped, Time now
 
 Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_view text)
 {
+    if (whole_number(text) || text == "last") {
+        return std::optional<SweepTarget>(); // always a job or a run
+    }
     const auto slash = text.rfind('/');
     const auto number =
         slash == std::string_view::npos ? std::nullopt : whole_number(text.substr(slash + 1));

@@ -231,6 +231,8 @@ TEST_F(SweepTest, IsStoppedWithItsWaitingWorkers)
     for (const Job& job : m_services.slurm.jobs) {
         EXPECT_EQ(job.state, JobState::cancelled);
     }
+    EXPECT_EQ(use(k_logs_verb, {"-f", "cal/1"}).status, 123); // not for ever
+    EXPECT_EQ(use(k_stop_verb, {"--checkpoint", "cal"}).status, 2);
     const Use one = use(k_stop_verb, {"cal/2"});
     EXPECT_TRUE(m_services.memory.size(layout::try_stop(key(), 2)));
 }
