@@ -39,6 +39,11 @@ gpuq_library(re2 INCLUDES ${RE2_INCLUDE_DIR} SHARED ${RE2_LIBRARY}
 find_package(ZLIB REQUIRED)
 gpuq_library(z INCLUDES ${ZLIB_INCLUDE_DIRS} SHARED ZLIB::ZLIB ARCHIVES libz.a)
 
+# SHA-256 of the files of snapshots.
+find_path(NETTLE_INCLUDE_DIR nettle/sha2.h REQUIRED)
+find_library(NETTLE_LIBRARY nettle REQUIRED)
+gpuq_library(nettle INCLUDES ${NETTLE_INCLUDE_DIR} SHARED ${NETTLE_LIBRARY} ARCHIVES libnettle.a)
+
 set(CURSES_NEED_WIDE TRUE)
 find_package(Curses REQUIRED)
 gpuq_library(curses INCLUDES ${CURSES_INCLUDE_DIRS} SHARED ${CURSES_LIBRARIES} ARCHIVES libncursesw.a libtinfo.a)

@@ -19,6 +19,7 @@ LIBRARIES = {
     "lua.h": "lua",
     "zlib.h": "zlib",
     "re2/": "re2",
+    "nettle/": "nettle",
 }
 
 # Names that newer releases of a library declare only in this header.

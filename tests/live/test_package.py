@@ -103,7 +103,7 @@ def test_package_and_spec_are_of_one_version(package):
 def test_the_spec_asks_for_what_the_build_needs():
     """By Enterprise Linux's names of the Debian packages."""
     names = {"g++": "gcc-c++", "libcli11-dev": "cli11-devel", "libfmt-dev": "fmt-devel", "libncurses-dev": "ncurses-devel",
-             "libre2-dev": "re2-devel", "libslurm-dev": "slurm-devel",
+             "libre2-dev": "re2-devel", "nettle-dev": "nettle-devel", "libslurm-dev": "slurm-devel",
              "libspdlog-dev": "spdlog-devel", "libssh-dev": "libssh-devel", "libyaml-cpp-dev": "yaml-cpp-devel",
              "liblua5.1-0-dev": "lua-devel", "nlohmann-json3-dev": "json-devel", "zlib1g-dev": "zlib-devel"}
     needed = (ROOT / "contrib" / "packages.txt").read_text().split("# to build\n")[1].split("\n\n")[0].split()

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "snapshots/selection.h"
+
+#include "core/strings.h"
+#include "io/descriptor.h"
+#include "io/subprocess.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <dirent.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gpuq::snapshots {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+constexpr std::size_t k_most_files = 20'000;
+constexpr int k_most_levels = 32;
+constexpr std::uint64_t k_largest_source = 1 << 20;
+constexpr std::uint64_t k_largest_program = 64 << 20;
+
+constexpr std::array<std::string_view, 52> k_sources = {
+    "py",   "pyi", "pyx", "pxd",   "ipynb", "sh",    "bash", "zsh",  "fish",  "c",  "h",
+    "cc",   "hh",  "cpp", "hpp",   "cxx",   "hxx",   "inl",  "cu",   "cuh",   "jl", "r",
+    "m",    "lua", "pl",  "pm",    "rb",    "rs",    "go",   "java", "kt",    "js", "ts",
+    "mjs",  "f",   "f90", "f95",   "f03",   "cmake", "mk",   "sql",  "jinja", "j2", "proto",
+    "glsl", "cl",  "hip", "scala", "hs",    "ml",    "tcl",  "awk"};
+constexpr std::array<std::string_view, 10> k_settings = {"yaml", "yml",  "toml",    "ini", "cfg",
+                                                         "conf", "json", "jsonnet", "gin", "env"};
+constexpr std::array<std::string_view, 6> k_names = {"Makefile",   "GNUmakefile", "makefile",
+                                                     "Dockerfile", "Snakefile",   "SConstruct"};
+
+template <std::size_t N>
+bool is_in(const std::array<std::string_view, N>& list, std::string_view word)
+{
+    return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+std::string_view name_of(std::string_view path)
+{
+    return path.substr(path.rfind('/') + 1);
+}
+
+/// The ending, in lower case.
+std::string ending_of(std::string_view name)
+{
+    const std::size_t dot = name.rfind('.');
+    std::string ending(name.substr(dot == std::string_view::npos ? name.size() : dot + 1));
+    std::transform(ending.begin(), ending.end(), ending.begin(),
+                   [](unsigned char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
+    return ending;
+}
+
+bool is_library(std::string_view name)
+{
+    return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
+}
+
+/// Runs git without anything that a repository may make it execute, and without its locks.
+/// nullopt: there is no git, or it refuses the directory.
+std::optional<std::string> git(const std::string& directory, const Strings& arguments)
+{
+    Subprocess plan{
+        .argv = {"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", directory}};
+    plan.argv.insert(plan.argv.end(), arguments.begin(), arguments.end());
+    plan.environment.emplace();
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        if (!std::string_view(*variable).starts_with("GIT_")) {
+            plan.environment->emplace_back(*variable);
+        }
+    }
+    auto finished = run(std::move(plan), {.streams = Capture::Streams::apart});
+    if (!finished || finished->error != 0 || finished->status != 0) {
+        return std::nullopt;
+    }
+    return std::move(finished->out);
+}
+
+/// The nearest directory, from this one up, with a `.git`; empty: none. Spares a start of git.
+std::string work_tree_of(const std::string& directory)
+{
+    for (std::filesystem::path path(directory);; path = path.parent_path()) {
+        struct stat status {};
+        if (::lstat((path / ".git").c_str(), &status) == 0) {
+            return path.string();
+        }
+        if (!path.has_relative_path()) {
+            return {};
+        }
+    }
+}
+
+Error too_many(const std::string& directory)
+{
+    return fail(Error::Kind::busy,
+                fmt::format("{} has more than {} files that may be code", directory, k_most_files));
+}
+
+/// The files of a work tree, and of its submodules.
+class GitFiles {
+public:
+    explicit GitFiles(Candidates& found)
+        : m_found(found)
+    {
+    }
+
+    /// False if git does not list them.
+    bool add(const std::string& prefix = "", int level = 0)
+    {
+        const std::string directory = m_found.root + "/" + prefix;
+        auto index = std::async(std::launch::async, [&directory] {
+            return git(directory, {"ls-files", "-z", "--cached", "--stage"});
+        });
+        const auto status = git(directory, {"status", "--porcelain=v2", "--branch", "-z",
+                                            "--untracked-files=all", "--ignore-submodules=all"});
+        const auto tracked = index.get();
+        if (!status || !tracked) {
+            return false;
+        }
+        add_status(*status, prefix);
+        Strings submodules;
+        for (const std::string_view line : fields(*tracked, std::string_view("\0", 1))) {
+            const auto [mode, path] = cut(line, '\t');
+            constexpr std::string_view k_submodule = "160000 ";
+            if (mode.starts_with(k_submodule)) {
+                submodules.emplace_back(path);
+            } else {
+                m_found.files.push_back({prefix + std::string(path), Origin::tracked});
+            }
+        }
+        for (const std::string& path : submodules) {
+            struct stat entry {};
+            const std::string git_file = directory + path + "/.git"; // else it is not checked out
+            if (level < k_most_levels && ::lstat(git_file.c_str(), &entry) == 0) {
+                (void)add(prefix + path + "/", level + 1);
+            }
+        }
+        return true;
+    }
+
+private:
+    void add_status(const std::string& status, const std::string& prefix)
+    {
+        constexpr std::string_view k_commit = "# branch.oid ";
+        bool old_name = false; // after the new one of a renamed file
+        for (const std::string_view line : fields(status, std::string_view("\0", 1))) {
+            if (std::exchange(old_name, false)) {
+                continue;
+            }
+            if (line.starts_with(k_commit) && prefix.empty()) {
+                const std::string_view commit = line.substr(k_commit.size());
+                m_found.commit = commit.starts_with('(') ? "" : commit; // (initial)
+            } else if (line.starts_with("? ")) {
+                m_found.files.push_back({prefix + std::string(line.substr(2)), Origin::untracked});
+            } else if (line.starts_with("1 ") || line.starts_with("2 ")) {
+                old_name = line.starts_with("2 ");
+                m_found.dirty.push_back(prefix + std::string(after_words(line, old_name ? 9 : 8)));
+            }
+        }
+    }
+
+    static std::string_view after_words(std::string_view line, int words)
+    {
+        for (; words > 0; --words) {
+            line = cut(line, ' ').second;
+        }
+        return line;
+    }
+
+    Candidates& m_found;
+};
+
+struct CloseDirectory {
+    void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+/// Every file below a directory, without following symbolic links.
+class Walk {
+public:
+    explicit Walk(Candidates& found)
+        : m_found(found)
+    {
+    }
+
+    Result<void> add(int parent, const std::string& name, const std::string& prefix, int level = 0)
+    {
+        Descriptor opened(
+            ::openat(parent, name.c_str(),
+                     O_RDONLY | O_DIRECTORY | O_CLOEXEC | (level > 0 ? O_NOFOLLOW : 0)));
+        if (!opened || is_no_code(opened.get())) {
+            return {};
+        }
+        const int fd = opened.get();
+        const std::unique_ptr<DIR, CloseDirectory> directory(::fdopendir(opened.release()));
+        while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+            const std::string_view child = static_cast<const char*>(entry->d_name);
+            if (child.starts_with('.') || child == "__pycache__" || child == "node_modules") {
+                continue;
+            }
+            if (++m_entries > k_most_files) {
+                return too_many(m_found.root);
+            }
+            if (entry->d_type == DT_DIR && level < k_most_levels) {
+                TRY(add(fd, std::string(child), prefix + std::string(child) + "/", level + 1));
+            } else if (entry->d_type == DT_REG) {
+                m_found.files.push_back({prefix + std::string(child), Origin::untracked});
+            } else if (entry->d_type == DT_UNKNOWN) {
+                TRY(add_unknown(fd, std::string(child), prefix, level));
+            }
+        }
+        return {};
+    }
+
+private:
+    /// On file systems that do not report types with names.
+    Result<void> add_unknown(int parent, const std::string& name, const std::string& prefix,
+                             int level)
+    {
+        struct stat status {};
+        if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            return {};
+        }
+        if (S_ISREG(status.st_mode)) {
+            m_found.files.push_back({prefix + name, Origin::untracked});
+        } else if (S_ISDIR(status.st_mode) && level < k_most_levels) {
+            return add(parent, name, prefix + name + "/", level + 1);
+        }
+        return {};
+    }
+
+    /// A virtual environment, a conda environment, or a cache.
+    static bool is_no_code(int directory)
+    {
+        return std::any_of(k_marks.begin(), k_marks.end(), [directory](const char* mark) {
+            return ::faccessat(directory, mark, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        });
+    }
+
+    static constexpr std::array<const char*, 3> k_marks = {"pyvenv.cfg", "conda-meta",
+                                                           "CACHEDIR.TAG"};
+    Candidates& m_found;
+    std::size_t m_entries = 0;
+};
+
+/// The words that are files below the root, by any path.
+void add_named(const std::string& directory, const Strings& words, Candidates& found)
+{
+    for (const std::string& word : words) {
+        const std::string path =
+            std::filesystem::path(word.starts_with('/') ? word : directory + "/" + word)
+                .lexically_normal();
+        if (!word.empty() && path.starts_with(found.root + "/") && !path.ends_with('/')) {
+            found.files.push_back({path.substr(found.root.size() + 1), Origin::named});
+        }
+    }
+}
+
+} // namespace
+
+bool is_code(std::string_view path, std::uint64_t size, bool executable, Origin origin,
+             bool with_git)
+{
+    const std::string_view name = name_of(path);
+    const std::string ending = ending_of(name);
+    const bool is_source = is_in(k_sources, ending) || is_in(k_names, name);
+    // On some file systems every file is executable, data too.
+    const bool is_program = executable && (ending.empty() || is_source || origin == Origin::named);
+    if (is_program || is_library(name)) {
+        return size <= k_largest_program;
+    }
+    if (size > k_largest_source) {
+        return false;
+    }
+    if (is_source || origin == Origin::named) {
+        return true;
+    }
+    const bool is_written_often = ending == "json" || with_git;
+    return is_in(k_settings, ending) && (origin == Origin::tracked || !is_written_often);
+}
+
+Result<Candidates> list_files(const std::string& directory, const Strings& words)
+{
+    Candidates found;
+    found.root = work_tree_of(directory);
+    found.with_git = !found.root.empty() && GitFiles(found).add();
+    if (!found.with_git) {
+        found = {.root = directory};
+        TRY(Walk(found).add(AT_FDCWD, directory, ""));
+    }
+    if (found.files.size() > k_most_files) {
+        return too_many(found.root);
+    }
+    add_named(directory, words, found);
+    // A file that is also named counts as named.
+    std::sort(found.files.begin(), found.files.end(), [](const auto& a, const auto& b) {
+        return std::pair(std::string_view(a.path), -static_cast<int>(a.origin)) <
+               std::pair(std::string_view(b.path), -static_cast<int>(b.origin));
+    });
+    const auto same = [](const auto& a, const auto& b) { return a.path == b.path; };
+    found.files.erase(std::unique(found.files.begin(), found.files.end(), same), found.files.end());
+    std::sort(found.dirty.begin(), found.dirty.end());
+    return found;
+}
+
+} // namespace gpuq::snapshots

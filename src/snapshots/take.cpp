@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "snapshots/take.h"
+
+#include "core/timestamp.h"
+#include "io/descriptor.h"
+#include "runs/records/json_fields.h"
+#include "snapshots/regular_file.h"
+#include "snapshots/selection.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <fcntl.h>
+#include <map>
+#include <set>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace gpuq::snapshots {
+namespace {
+
+constexpr std::uint64_t k_most_bytes = 128 << 20;
+constexpr std::size_t k_largest_manifest = 64 << 20;
+constexpr std::int64_t k_second = 1'000'000'000;
+constexpr const char* k_unused = "snapshots/unused.json";
+
+Result<std::string> read_whole(Store& store, const std::string& path)
+{
+    TRY_ASSIGN(const std::uint64_t size, store.size(path));
+    if (size > k_largest_manifest) {
+        return fail(Error::Kind::usage, fmt::format("{}/{} is too large", store.root(), path));
+    }
+    return store.read_at(path, 0, size);
+}
+
+Result<Manifest> read_manifest(Store& store, const std::string& path)
+{
+    TRY_ASSIGN(const std::string text, read_whole(store, path));
+    auto manifest = manifest_from_text(text);
+    if (!manifest) {
+        return fail(manifest.error().kind,
+                    fmt::format("{}/{}: {}", store.root(), path, manifest.error().text));
+    }
+    return manifest;
+}
+
+/// One use of `take`.
+class Taking {
+public:
+    Taking(Store& store, Candidates found)
+        : m_store(store)
+        , m_found(std::move(found))
+        , m_root(::open(m_found.root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))
+        , m_begin(now())
+    {
+        auto latest = read_manifest(store, latest_path(m_found.root));
+        if (latest && latest->root == m_found.root) {
+            m_latest = *std::move(latest);
+        }
+        for (const Entry& entry : m_latest.entries) {
+            m_stored.emplace(entry.hash, std::pair(entry.pack, entry.offset));
+        }
+        m_taken.manifest.root = m_found.root;
+        m_taken.manifest.commit = m_found.commit;
+        m_taken.manifest.dirty = std::move(m_found.dirty);
+    }
+
+    Result<Taken> run()
+    {
+        for (const Candidates::File& file : m_found.files) {
+            TRY(add(file));
+        }
+        finish_pack();
+        m_taken.id = id_of(m_taken.manifest);
+        TRY(write());
+        return std::move(m_taken);
+    }
+
+private:
+    static std::int64_t now()
+    {
+        timespec time{};
+        ::clock_gettime(CLOCK_REALTIME, &time);
+        return std::int64_t{time.tv_sec} * k_second + time.tv_nsec;
+    }
+
+    Result<void> add(const Candidates::File& file)
+    {
+        struct stat status {};
+        if (::fstatat(m_root.get(), file.path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(status.st_mode)) {
+            return {};
+        }
+        const auto size = static_cast<std::uint64_t>(status.st_size);
+        const bool executable = (status.st_mode & S_IXUSR) != 0;
+        if (!is_code(file.path, size, executable, file.origin, m_found.with_git)) {
+            ++m_taken.manifest.left_out;
+            return {};
+        }
+        m_bytes += size;
+        if (m_bytes > k_most_bytes) {
+            return fail(Error::Kind::busy,
+                        fmt::format("the code below {} is larger than {} MiB; {} is part of it",
+                                    m_found.root, k_most_bytes >> 20, file.path));
+        }
+        const Entry* known = find(m_latest, file.path);
+        if (known != nullptr && known->stamp == stamp_of(status)) {
+            Entry entry = *known;
+            entry.executable = executable;
+            m_taken.manifest.entries.push_back(std::move(entry));
+            return {};
+        }
+        if (const auto read = read_regular_file(m_root.get(), file.path)) {
+            store(file.path, read->content, read->status);
+        }
+        return {};
+    }
+
+    void store(const std::string& path, const std::string& content, const struct stat& status)
+    {
+        Entry entry{
+            path, (status.st_mode & S_IXUSR) != 0, sha256(content), {}, 0, stamp_of(status)};
+        // A change within the same tick of the file system's clock would not be noticed.
+        constexpr std::int64_t k_tick = 2 * k_second;
+        if (entry.stamp.size != content.size() || entry.stamp.changed > m_begin - k_tick) {
+            entry.stamp = {.size = content.size()};
+        }
+        const auto [known, is_new] =
+            m_stored.emplace(entry.hash, std::pair(std::string(), m_pack.size()));
+        if (is_new) {
+            m_pack += content;
+        }
+        std::tie(entry.pack, entry.offset) = known->second;
+        m_taken.manifest.entries.push_back(std::move(entry));
+    }
+
+    /// The name of the pack is known at its end.
+    void finish_pack()
+    {
+        m_pack_name = sha256(m_pack);
+        for (Entry& entry : m_taken.manifest.entries) {
+            if (entry.pack.empty()) {
+                entry.pack = m_pack_name;
+            }
+        }
+        m_taken.written = m_pack.size();
+    }
+
+    Result<void> write()
+    {
+        const bool has_pack =
+            std::any_of(m_taken.manifest.entries.begin(), m_taken.manifest.entries.end(),
+                        [this](const Entry& entry) { return entry.pack == m_pack_name; });
+        if (has_pack && !m_store.size(pack_path(m_pack_name))) {
+            TRY(m_store.write(pack_path(m_pack_name), m_pack));
+        }
+        if (m_taken.manifest == m_latest) {
+            return m_store.size(tree_path(m_taken.id)) ? Result<void>() : write_tree();
+        }
+        TRY(write_tree());
+        return m_store.write(latest_path(m_found.root), to_text(m_taken.manifest));
+    }
+
+    Result<void> write_tree()
+    {
+        return m_store.write(tree_path(m_taken.id), to_text(m_taken.manifest));
+    }
+
+    Store& m_store;
+    Candidates m_found;
+    Descriptor m_root;
+    std::int64_t m_begin;
+    Manifest m_latest;
+    std::map<std::string, std::pair<std::string, std::uint64_t>, std::less<>>
+        m_stored; ///< pack and offset by hash; no name: the new pack
+    std::uint64_t m_bytes = 0;
+    std::string m_pack, m_pack_name;
+    Taken m_taken;
+};
+
+std::set<std::string> names_in(const nlohmann::json& document, const char* field)
+{
+    std::set<std::string> names;
+    const auto list = document.find(field);
+    for (const auto& name :
+         list != document.end() && list->is_array() ? *list : nlohmann::json::array()) {
+        if (name.is_string()) {
+            names.insert(name.get<std::string>());
+        }
+    }
+    return names;
+}
+
+std::set<std::string> listed(Store& store, const char* directory)
+{
+    const auto names = store.list(directory);
+    return names ? std::set<std::string>(names->begin(), names->end()) : std::set<std::string>();
+}
+
+/// Removes the files that were unused before, and returns the others that are unused now.
+Result<std::set<std::string>> remove_those(Store& store, const char* directory,
+                                           const std::set<std::string>& existing,
+                                           const std::set<std::string>& used,
+                                           const std::set<std::string>& before,
+                                           std::uint64_t& removed)
+{
+    std::set<std::string> waiting;
+    for (const std::string& name : existing) {
+        if (used.contains(name)) {
+            continue;
+        }
+        if (!before.contains(name)) {
+            waiting.insert(name);
+            continue;
+        }
+        const std::string path = fmt::format("{}/{}", directory, name);
+        removed += store.size(path) ? *store.size(path) : 0;
+        TRY(store.remove(path));
+    }
+    return waiting;
+}
+
+} // namespace
+
+Result<Taken> take(Store& store, const std::string& directory,
+                   const std::vector<std::string>& words)
+{
+    TRY_ASSIGN(Candidates found, list_files(directory, words));
+    return Taking(store, std::move(found)).run();
+}
+
+Result<Manifest> read(Store& store, const std::string& id)
+{
+    return read_manifest(store, tree_path(id));
+}
+
+Result<std::string> content_of(Store& store, const Entry& entry)
+{
+    TRY_ASSIGN(std::string content,
+               store.read_at(pack_path(entry.pack), entry.offset, entry.stamp.size));
+    if (sha256(content) != entry.hash) {
+        return fail(Error::Kind::io, fmt::format("{}/{} is damaged: {} is not what was stored",
+                                                 store.root(), pack_path(entry.pack), entry.path));
+    }
+    return content;
+}
+
+Result<std::uint64_t> remove_unused(Store& store, const std::vector<std::string>& used, Time now)
+{
+    const std::set<std::string> trees = listed(store, k_trees);
+    const std::set<std::string> packs = listed(store, k_packs);
+    std::set<std::string> used_trees(used.begin(), used.end());
+    std::set<std::string> used_packs;
+    const auto use = [&](const Manifest& manifest) {
+        for (const Entry& entry : manifest.entries) {
+            used_packs.insert(entry.pack);
+        }
+    };
+    for (const std::string& root : listed(store, "snapshots/latest")) {
+        if (const auto manifest = read_manifest(store, "snapshots/latest/" + root)) {
+            used_trees.insert(id_of(*manifest));
+            use(*manifest);
+        }
+    }
+    for (const std::string& id : trees) {
+        const auto manifest = read(store, id);
+        if (!manifest && manifest.error().kind == Error::Kind::io) {
+            return manifest.error(); // which packs it needs is unknown
+        }
+        if (manifest) {
+            use(*manifest); // until it is removed itself
+        }
+    }
+    const auto text = store.read(k_unused);
+    const auto before =
+        text ? document_in(*text, "unused.json") : Result<nlohmann::json>(text.error());
+    const auto since = before ? time_in(*before, "since") : std::nullopt;
+    const bool is_due = since && now - *since >= std::chrono::hours(1);
+    if (since && !is_due && *since <= now) {
+        return std::uint64_t{0};
+    }
+    std::uint64_t removed = 0;
+    const auto old = [&](const char* field) {
+        return is_due ? names_in(*before, field) : std::set<std::string>();
+    };
+    TRY_ASSIGN(const auto trees_left,
+               remove_those(store, k_trees, trees, used_trees, old("trees"), removed));
+    TRY_ASSIGN(const auto packs_left,
+               remove_those(store, k_packs, packs, used_packs, old("packs"), removed));
+    TRY(store.write(
+        k_unused,
+        document_of({{"since", to_iso8601(now)}, {"trees", trees_left}, {"packs", packs_left}})));
+    return removed;
+}
+
+} // namespace gpuq::snapshots

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "snapshots/view.h"
+
+#include "core/exit_status.h"
+#include "io/descriptor.h"
+#include "snapshots/regular_file.h"
+#include "snapshots/take.h"
+#include "term/sanitise.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace gpuq::snapshots {
+namespace {
+
+Error failed(std::string_view action)
+{
+    const int error = errno;
+    const bool not_allowed = error == EPERM || error == ENOSPC || error == EACCES ||
+                             error == ENOSYS || error == EINVAL || error == EUSERS;
+    return fail(not_allowed ? Error::Kind::denied : Error::Kind::io,
+                fmt::format("{}: {}", action, std::generic_category().message(error)));
+}
+
+bool write_to(const char* path, const std::string& text)
+{
+    const Descriptor file(::open(path, O_WRONLY | O_CLOEXEC));
+    return file && write_all(file.get(), text);
+}
+
+/// A mount namespace, within a user namespace where necessary: its user has the same number there.
+Result<void> enter_namespace()
+{
+    const auto uid = ::geteuid();
+    const auto gid = ::getegid();
+    if (::unshare(CLONE_NEWNS) != 0) {
+        if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
+            return failed("no user namespace");
+        }
+        if (!write_to("/proc/self/setgroups", "deny") ||
+            !write_to("/proc/self/uid_map", fmt::format("{} {} 1", uid, uid)) ||
+            !write_to("/proc/self/gid_map", fmt::format("{} {} 1", gid, gid))) {
+            return failed("no mapping of users");
+        }
+    }
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
+        return failed("no mount namespace");
+    }
+    return {};
+}
+
+std::string path_of(const Descriptor& descriptor)
+{
+    return fmt::format("/proc/self/fd/{}", descriptor.get());
+}
+
+Result<void> mount_over(const std::string& source, const std::string& target)
+{
+    if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+        return failed("no mount over a file");
+    }
+    return {};
+}
+
+/// A path below the root, without following symbolic links.
+Descriptor open_below(int root, const std::string& path, int flags)
+{
+    Descriptor at(::openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    for (std::size_t begin = 0; at && begin < path.size();) {
+        const std::size_t end = std::min(path.find('/', begin), path.size());
+        const bool is_last = end == path.size();
+        at =
+            Descriptor(::openat(at.get(), path.substr(begin, end - begin).c_str(),
+                                O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_last ? flags : O_DIRECTORY)));
+        begin = end + 1;
+    }
+    return at;
+}
+
+Descriptor open_root(const std::string& root)
+{
+    return Descriptor(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+enum class Now { same, changed, missing };
+
+Now compare(int root, const Entry& entry)
+{
+    const Descriptor file = open_below(root, entry.path, 0);
+    struct stat status {};
+    if (!file || ::fstat(file.get(), &status) != 0) {
+        return errno == ENOENT ? Now::missing : Now::changed;
+    }
+    if (!S_ISREG(status.st_mode) || ((status.st_mode & S_IXUSR) != 0) != entry.executable) {
+        return Now::changed;
+    }
+    if (stamp_of(status) == entry.stamp) {
+        return Now::same;
+    }
+    const auto read = status.st_size == static_cast<off_t>(entry.stamp.size)
+                          ? read_regular_file(root, entry.path)
+                          : std::nullopt;
+    return read && sha256(read->content) == entry.hash ? Now::same : Now::changed;
+}
+
+/// The modification time of a copy. Python takes a compiled file for current if the source has the
+/// time recorded in it, so different contents need different times.
+timespec time_of_copy(const Entry& entry)
+{
+    constexpr int k_digits = 7;
+    constexpr int k_hexadecimal = 16;
+    return {std::stol(entry.hash.substr(0, k_digits), nullptr, k_hexadecimal), 0};
+}
+
+void set_time(int file, const Entry& entry)
+{
+    const std::array<timespec, 2> times{time_of_copy(entry), time_of_copy(entry)};
+    ::futimens(file, times.data());
+}
+
+/// Copies of the files of a snapshot, in memory and read-only, until this object ends or they are
+/// mounted elsewhere.
+class Copies {
+public:
+    static Result<Copies> make(Store& store, const Manifest& manifest)
+    {
+        const char* parent = std::getenv("TMPDIR");
+        std::string directory = fmt::format(
+            "{}/gpuq-view-XXXXXX", parent != nullptr && parent[0] == '/' ? parent : "/tmp");
+        if (::mkdtemp(directory.data()) == nullptr) {
+            return failed(directory);
+        }
+        Copies copies(directory);
+        constexpr unsigned long k_flags = MS_NOSUID | MS_NODEV;
+        if (::mount("gpuq", directory.c_str(), "tmpfs", k_flags, "mode=0700") != 0) {
+            return failed("no file system in memory");
+        }
+        for (std::size_t i = 0; i != manifest.entries.size(); ++i) {
+            TRY(copies.add(store, manifest.entries[i], i));
+        }
+        if (::mount(nullptr, directory.c_str(), nullptr, MS_REMOUNT | MS_RDONLY | k_flags,
+                    nullptr) != 0) {
+            return failed("no read-only file system in memory");
+        }
+        return copies;
+    }
+
+    Copies(Copies&& other) noexcept
+        : m_directory(std::exchange(other.m_directory, {}))
+    {
+    }
+    Copies& operator=(Copies&&) = delete;
+    ~Copies()
+    {
+        if (!m_directory.empty()) {
+            ::umount2(m_directory.c_str(), MNT_DETACH);
+            ::rmdir(m_directory.c_str());
+        }
+    }
+
+    std::string path(std::size_t index) const { return fmt::format("{}/{}", m_directory, index); }
+
+private:
+    explicit Copies(std::string directory)
+        : m_directory(std::move(directory))
+    {
+    }
+
+    Result<void> add(Store& store, const Entry& entry, std::size_t index)
+    {
+        TRY_ASSIGN(const std::string content, content_of(store, entry));
+        const Descriptor file(::open(path(index).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                                     entry.executable ? 0555 : 0444));
+        if (!file || !write_all(file.get(), content)) {
+            return failed("no copy of a file in memory");
+        }
+        set_time(file.get(), entry);
+        return {};
+    }
+
+    std::string m_directory;
+};
+
+/// The directory of a file, created if necessary.
+Descriptor make_parent(int root, const std::string& path)
+{
+    Descriptor at(::openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    std::size_t begin = 0;
+    for (std::size_t end = path.find('/'); at && end != std::string::npos;
+         end = path.find('/', begin)) {
+        const std::string part = path.substr(begin, end - begin);
+        (void)::mkdirat(at.get(), part.c_str(), 0777);
+        at = Descriptor(
+            ::openat(at.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        begin = end + 1;
+    }
+    return at;
+}
+
+/// Puts a missing file back. A shared lock, which the program inherits, keeps it from being removed
+/// by others before the program ends.
+Result<void> put_back(Store& store, int root, const Entry& entry)
+{
+    TRY_ASSIGN(const std::string content, content_of(store, entry));
+    const Descriptor parent = make_parent(root, entry.path);
+    const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
+    const std::string temporary = fmt::format(".gpuq-{}-{}", ::getpid(), entry.hash);
+    const mode_t mode = entry.executable ? 0755 : 0644;
+    Descriptor file(
+        ::openat(parent.get(), temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
+    const bool complete = file && write_all(file.get(), content);
+    if (complete) {
+        set_time(file.get(), entry);
+        ::flock(file.get(), LOCK_SH | LOCK_NB);
+    }
+    // Another program may have put it back a moment ago.
+    const bool made = complete && (::renameat2(parent.get(), temporary.c_str(), parent.get(),
+                                               name.c_str(), RENAME_NOREPLACE) == 0 ||
+                                   errno == EEXIST);
+    if (!made) {
+        const Error error = failed(entry.path + " can't be put back");
+        (void)::unlinkat(parent.get(), temporary.c_str(), 0);
+        return fail(Error::Kind::io, error.text);
+    }
+    (void)::unlinkat(parent.get(), temporary.c_str(), 0);
+    (void)file.release();
+    return {};
+}
+
+/// A file that was put back, open for writing; none if it is another file, or needed by a program.
+Descriptor unneeded_copy(int root, const Entry& entry)
+{
+    const Descriptor path = open_below(root, entry.path, 0);
+    struct stat status {};
+    const timespec time = time_of_copy(entry);
+    if (!path || ::fstat(path.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_mtim.tv_sec != time.tv_sec || status.st_mtim.tv_nsec != time.tv_nsec) {
+        return {};
+    }
+    const auto read = read_regular_file(root, entry.path);
+    Descriptor file(::openat(root, entry.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    const bool is_free = read && sha256(read->content) == entry.hash && file &&
+                         ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+    return is_free ? std::move(file) : Descriptor();
+}
+
+std::string list_of(const Changes& changes)
+{
+    constexpr std::size_t k_most = 3;
+    std::vector<std::string> names;
+    for (const auto* list : {&changes.changed, &changes.missing}) {
+        for (const std::string& path : *list) {
+            if (names.size() != k_most) {
+                names.push_back(sanitised(path));
+            }
+        }
+    }
+    const std::size_t count = changes.changed.size() + changes.missing.size();
+    return fmt::format("{}{}", fmt::join(names, ", "),
+                       count > k_most ? fmt::format(" and {} more", count - k_most) : "");
+}
+
+void print(const std::string& text)
+{
+    (void)write_all(STDERR_FILENO, "gpuq: " + text + "\n");
+}
+
+int execute_now(const std::vector<std::string>& argv)
+{
+    std::vector<char*> words;
+    for (const std::string& word : argv) {
+        words.push_back(const_cast<char*>(word.c_str()));
+    }
+    words.push_back(nullptr);
+    ::execvp(words[0], words.data());
+    const int error = errno;
+    print(fmt::format("{}: {}", sanitised(argv.front()), std::generic_category().message(error)));
+    return static_cast<int>(error == ENOENT ? ExitStatus::not_found : ExitStatus::not_executable);
+}
+
+/// Enters the view if that is necessary. False: the program must not be started.
+bool prepare(Store& store, const Reference& reference)
+{
+    const auto manifest = read(store, reference.id);
+    if (!manifest) {
+        print(fmt::format("the run's snapshot can't be read: {}", manifest.error().text));
+        return !reference.required;
+    }
+    const Changes changes = changes_since(*manifest);
+    if (changes.empty()) {
+        return true;
+    }
+    const auto entered = enter_view(store, *manifest);
+    if (entered) {
+        print(fmt::format("the program gets the files as they were when it was submitted; changed "
+                          "since: {}",
+                          list_of(changes)));
+        return true;
+    }
+    const bool can_run = !reference.required && entered.error().kind == Error::Kind::denied;
+    print(fmt::format("{}, because this node can't provide the snapshot: {}; changed since: {}",
+                      can_run ? "the program gets the current files" : "the program is not started",
+                      entered.error().text, list_of(changes)));
+    return can_run;
+}
+
+} // namespace
+
+Changes changes_since(const Manifest& manifest)
+{
+    Changes changes;
+    const Descriptor root = open_root(manifest.root);
+    for (const Entry& entry : manifest.entries) {
+        const Now now = compare(root.get(), entry);
+        if (now != Now::same) {
+            (now == Now::missing ? changes.missing : changes.changed).push_back(entry.path);
+        }
+    }
+    return changes;
+}
+
+Result<void> enter_view(Store& store, const Manifest& manifest)
+{
+    TRY(enter_namespace());
+    TRY_ASSIGN(const Copies copies, Copies::make(store, manifest));
+    const Descriptor root = open_root(manifest.root);
+    for (const std::string& path : changes_since(manifest).missing) {
+        TRY(put_back(store, root.get(), *find(manifest, path)));
+    }
+    for (std::size_t i = 0; i != manifest.entries.size(); ++i) {
+        const std::string& path = manifest.entries[i].path;
+        const Descriptor file = open_below(root.get(), path, 0);
+        struct stat status {};
+        if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+            return fail(Error::Kind::io, path + " is no longer a regular file");
+        }
+        TRY(mount_over(copies.path(i), path_of(file)));
+    }
+    return {};
+}
+
+std::size_t remove_put_back(const Manifest& manifest)
+{
+    const Descriptor root = open_root(manifest.root);
+    std::size_t count = 0;
+    for (const Entry& entry : manifest.entries) {
+        if (const Descriptor file = unneeded_copy(root.get(), entry)) {
+            count += ::unlinkat(root.get(), entry.path.c_str(), 0) == 0 ? 1 : 0;
+            // Its directories, if they were put back as well and are empty.
+            std::string path = entry.path;
+            for (std::size_t slash = path.rfind('/'); slash != std::string::npos;
+                 slash = path.rfind('/')) {
+                path.resize(slash);
+                if (::unlinkat(root.get(), path.c_str(), AT_REMOVEDIR) != 0) {
+                    break;
+                }
+            }
+        }
+    }
+    return count;
+}
+
+int execute(Store& store, const Reference& reference, const std::vector<std::string>& argv)
+{
+    return prepare(store, reference) ? execute_now(argv) : static_cast<int>(ExitStatus::internal);
+}
+
+} // namespace gpuq::snapshots

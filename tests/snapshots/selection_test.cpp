@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "snapshots/selection.h"
+
+#include "snapshots/work_tree.h"
+
+#include <gmock/gmock.h>
+
+namespace gpuq::snapshots {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+using testing::WorkTree;
+
+std::vector<std::string> paths_of(const Candidates& found)
+{
+    std::vector<std::string> paths;
+    for (const auto& file : found.files) {
+        paths.push_back(file.path);
+    }
+    return paths;
+}
+
+std::vector<std::string> listed(const std::string& directory,
+                                const std::vector<std::string>& words = {})
+{
+    const auto found = list_files(directory, words);
+    EXPECT_TRUE(found);
+    return found ? paths_of(*found) : std::vector<std::string>();
+}
+
+TEST(Selection, TakesSourcesAndProgramsButNoData)
+{
+    const auto tracked = Origin::tracked;
+    EXPECT_TRUE(is_code("a/train.py", 100, false, tracked, true));
+    EXPECT_TRUE(is_code("Makefile", 100, false, Origin::untracked, true));
+    EXPECT_TRUE(is_code("train", 30 << 20, true, Origin::untracked, true));
+    EXPECT_TRUE(is_code("ops.so", 30 << 20, false, Origin::untracked, true));
+    EXPECT_FALSE(is_code("train.csv", 100, false, tracked, true));
+    EXPECT_FALSE(is_code("model.pt", 100, true, tracked, true)) << "all files are executable";
+    EXPECT_FALSE(is_code("notebook.ipynb", 2 << 20, false, tracked, true)) << "too large";
+    EXPECT_FALSE(is_code("train", 100 << 20, true, tracked, true));
+}
+
+TEST(Selection, TakesConfigurationThatTheProgramHasNotWritten)
+{
+    EXPECT_TRUE(is_code("conf/model.json", 100, false, Origin::tracked, true));
+    EXPECT_FALSE(is_code("outputs/config.yaml", 100, false, Origin::untracked, true));
+    EXPECT_TRUE(is_code("outputs/config.yaml", 100, false, Origin::named, true));
+    EXPECT_TRUE(is_code("config.yaml", 100, false, Origin::untracked, false));
+    EXPECT_FALSE(is_code("results.json", 100, false, Origin::untracked, false));
+}
+
+TEST(Selection, WithoutGitWalksTheDirectory)
+{
+    const WorkTree tree;
+    tree.write("train.py", "");
+    tree.write("lib/a.py", "");
+    tree.write(".cache/b.py", "");
+    tree.write("venv/pyvenv.cfg", "");
+    tree.write("venv/lib/c.py", "");
+    tree.write("lib/__pycache__/a.pyc", "");
+    std::filesystem::create_symlink("/etc", tree.path() + "/link");
+    EXPECT_THAT(listed(tree.path()), ElementsAre("lib/a.py", "train.py"));
+}
+
+TEST(Selection, WithGitTakesTrackedAndNewFilesOfTheWholeWorkTree)
+{
+    const WorkTree tree;
+    tree.git({"init", "-q"});
+    tree.write("train.py", "1");
+    tree.write("sub/a b\n.py", "");
+    tree.git({"add", "."});
+    tree.git({"commit", "-qm", "x"});
+    tree.write("train.py", "2");
+    tree.write("new.py", "");
+    tree.write(".gitignore", "ignored.*\n");
+    tree.write("ignored.yaml", "");
+    auto found = list_files(tree.path() + "/sub", {"../ignored.yaml", "../../x"});
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->root, tree.path());
+    EXPECT_EQ(found->commit.size(), 40U);
+    EXPECT_THAT(found->dirty, ElementsAre("train.py"));
+    EXPECT_THAT(paths_of(*found),
+                ElementsAre(".gitignore", "ignored.yaml", "new.py", "sub/a b\n.py", "train.py"));
+}
+
+TEST(Selection, TakesTheFilesOfSubmodules)
+{
+    const WorkTree other;
+    other.git({"init", "-q"});
+    other.write("layer.py", "");
+    other.git({"add", "."});
+    other.git({"commit", "-qm", "x"});
+    const WorkTree tree;
+    tree.git({"init", "-q"});
+    tree.git({"submodule", "--quiet", "add", other.path(), "layers"});
+    tree.write("layers/new.py", "");
+    const auto paths = listed(tree.path());
+    EXPECT_THAT(paths, Contains("layers/layer.py"));
+    EXPECT_THAT(paths, Contains("layers/new.py"));
+    EXPECT_THAT(paths, Not(Contains("layers")));
+}
+
+TEST(Selection, ARepositoryCannotMakeItExecuteAProgram)
+{
+    const WorkTree tree;
+    tree.git({"init", "-q"});
+    tree.git({"config", "core.fsmonitor", "touch " + tree.path() + "/executed; false"});
+    tree.write("train.py", "");
+    EXPECT_THAT(listed(tree.path()), ElementsAre("train.py"));
+}
+
+} // namespace
+} // namespace gpuq::snapshots

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "snapshots/take.h"
+
+#include "fakes/memory_store.h"
+#include "snapshots/work_tree.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+
+namespace gpuq::snapshots {
+namespace {
+
+using testing::WorkTree;
+
+struct TakeTest : ::testing::Test {
+    Taken taken()
+    {
+        auto result = take(store, tree.path(), {});
+        EXPECT_TRUE(result) << (result ? "" : result.error().text);
+        return result ? *std::move(result) : Taken{};
+    }
+
+    std::string content(const Taken& snapshot, const std::string& path)
+    {
+        const Entry* entry = find(snapshot.manifest, path);
+        return entry != nullptr ? content_of(store, *entry).value() : "no such file";
+    }
+
+    fakes::MemoryStore store;
+    WorkTree tree;
+};
+
+TEST_F(TakeTest, KeepsTheContentOfThatMoment)
+{
+    tree.write("train.py", "one");
+    const Taken first = taken();
+    tree.write("train.py", "two");
+    const Taken second = taken();
+    EXPECT_NE(first.id, second.id);
+    EXPECT_EQ(content(first, "train.py"), "one");
+    EXPECT_EQ(content(second, "train.py"), "two");
+    EXPECT_EQ(read(store, first.id)->entries, first.manifest.entries);
+}
+
+TEST_F(TakeTest, StoresAContentOnce)
+{
+    tree.write("a.py", "same");
+    tree.write("b.py", "same");
+    EXPECT_EQ(taken().written, 4U);
+    tree.write("c.py", "more");
+    const Taken second = taken();
+    EXPECT_EQ(second.written, 4U);
+    EXPECT_EQ(content(second, "a.py"), "same");
+    EXPECT_EQ(taken().id, second.id);
+}
+
+TEST_F(TakeTest, NoticesAChangeOfTheSameSizeWithinATick)
+{
+    tree.write("a.py", "1");
+    (void)taken();
+    const auto then = std::filesystem::last_write_time(tree.path() + "/a.py");
+    tree.write("a.py", "2");
+    std::filesystem::last_write_time(tree.path() + "/a.py", then);
+    EXPECT_EQ(content(taken(), "a.py"), "2");
+}
+
+TEST_F(TakeTest, DetectsDamage)
+{
+    tree.write("a.py", "1");
+    const Taken snapshot = taken();
+    ASSERT_TRUE(store.write(pack_path(snapshot.manifest.entries.front().pack), "2"));
+    const auto read = content_of(store, snapshot.manifest.entries.front());
+    ASSERT_FALSE(read);
+    EXPECT_THAT(read.error().text, ::testing::HasSubstr("damaged"));
+}
+
+TEST_F(TakeTest, RefusesAManifestThatLeadsOutOfItsRoot)
+{
+    tree.write("a.py", "1");
+    Manifest manifest = taken().manifest;
+    for (const char* path : {"../a.py", "/a.py", "a/../../b", "", "a//b"}) {
+        manifest.entries.front().path = path;
+        EXPECT_FALSE(manifest_from_text(to_text(manifest))) << path;
+    }
+    manifest.entries.front().path = "b.py";
+    EXPECT_EQ(manifest_from_text(to_text(manifest)).value(), manifest);
+}
+
+TEST_F(TakeTest, RemovesWhatHasBeenUnusedForAnHour)
+{
+    using namespace std::chrono_literals;
+    const Time begin{1'000'000'000s};
+    tree.write("a.py", "first");
+    const Taken first = taken();
+    tree.write("a.py", "second");
+    const Taken second = taken();
+    tree.write("a.py", "third");
+    const Taken third = taken();
+    ASSERT_TRUE(remove_unused(store, {second.id}, begin));
+    EXPECT_EQ(remove_unused(store, {second.id}, begin + 59min).value(), 0U);
+    EXPECT_TRUE(read(store, first.id));
+    EXPECT_GT(remove_unused(store, {second.id}, begin + 60min).value(), 0U);
+    EXPECT_FALSE(read(store, first.id));
+    EXPECT_EQ(remove_unused(store, {second.id}, begin + 120min).value(), 0U);
+    EXPECT_EQ(remove_unused(store, {second.id}, begin + 180min).value(), 5U) << "its pack";
+    EXPECT_EQ(content(second, "a.py"), "second");
+    EXPECT_EQ(content(third, "a.py"), "third") << "the newest one";
+}
+
+} // namespace
+} // namespace gpuq::snapshots
