@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/layout.h"
 #include "core/number.h"
 #include "nvml/gpus.h"
 #include "posix/clock.h"
@@ -9,6 +10,8 @@
 #include "remote/dialer.h"
 #include "runs/environment.h"
 #include "slurm/cluster.h"
+#include "snapshots/take.h"
+#include "snapshots/view.h"
 #include "supervisor/base/command_line.h"
 #include "supervisor/base/deadline.h"
 #include "supervisor/base/link_files.h"
@@ -35,7 +38,8 @@
 // supervisor); `relay`, `guard`, `connect` and `forward`, in steps started by clients; `notice`, in
 // a step on the other nodes of the job; `keep` and `sample`, children of the supervisor; `ranks`,
 // which becomes srun; `helper`, for a request of the supervisor that may block; `member`, the
-// parent of each rank's program; and `work`, the program of a run that works on a sweep.
+// parent of each rank's program; `work`, the program of a run that works on a sweep; and `view`,
+// which becomes a program that gets the files of a snapshot.
 namespace {
 
 using namespace gpuq;
@@ -100,6 +104,53 @@ const char* process_name(supervisor::Task task)
     return "guardian";
 }
 
+/// The snapshot of a run or sweep; nullopt: it has none.
+std::optional<snapshots::Reference> snapshot_at(const std::string& state_dir,
+                                                const std::string& path)
+{
+    const auto store = PosixStore::open(state_dir);
+    const auto text = store ? (*store)->read(path) : Result<std::string>(store.error());
+    const auto reference =
+        text ? snapshots::reference_from_json(*text) : Result<snapshots::Reference>(text.error());
+    return reference ? std::optional(*reference) : std::nullopt;
+}
+
+/// The command line of a program, which gets the files of its snapshot.
+std::vector<std::string> argv_in_view(const std::string& state_dir, const std::string& path,
+                                      const Request& request)
+{
+    std::vector<std::string> argv = program_argv(request);
+    if (const auto reference = snapshot_at(state_dir, path)) {
+        argv.insert(argv.begin(), {"/proc/self/exe", "view", state_dir, reference->id,
+                                   reference->required ? "required" : "preferred", "--"});
+    }
+    return argv;
+}
+
+void remove_put_back(const std::string& state_dir, const std::string& path)
+{
+    const auto reference = snapshot_at(state_dir, path);
+    const auto store = PosixStore::open(state_dir);
+    if (reference && store) {
+        if (const auto manifest = snapshots::read(**store, reference->id)) {
+            snapshots::remove_put_back(*manifest);
+        }
+    }
+}
+
+/// `view STATE_DIR ID required|preferred -- PROGRAM...`
+Result<int> become_program_in_view(const std::vector<std::string>& arguments)
+{
+    constexpr std::size_t k_own = 5;
+    if (arguments.size() <= k_own || arguments[k_own - 1] != "--" ||
+        !snapshots::is_id(arguments[2])) {
+        return fail(Error::Kind::usage, "view: unexpected arguments");
+    }
+    TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
+    return snapshots::execute(*store, {arguments[2], arguments[3] == "required"},
+                              {arguments.begin() + k_own, arguments.end()});
+}
+
 Result<int> perform(const std::vector<std::string>& arguments)
 {
     // Started by another gpuq-supervisor process, with descriptors passed in addition to the
@@ -121,10 +172,18 @@ Result<int> perform(const std::vector<std::string>& arguments)
     }
     if (!arguments.empty() && arguments[0] == "work") {
         TRY_ASSIGN(supervisor::WorkerPlan plan, supervisor::parse_worker(arguments, variable));
-        plan.program_argv = program_argv;
+        const std::string snapshot = layout::sweep_snapshot(plan.sweep);
+        plan.program_argv = [&](const Request& request) {
+            return argv_in_view(arguments[1], snapshot, request);
+        };
         TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
         SystemClock clock;
-        return supervisor::work(*store, clock, plan);
+        auto status = supervisor::work(*store, clock, plan);
+        remove_put_back(arguments[1], snapshot);
+        return status;
+    }
+    if (!arguments.empty() && arguments[0] == "view") {
+        return become_program_in_view(arguments);
     }
     if (!arguments.empty() && arguments[0] == "member") {
         return supervisor::become_member(
@@ -145,7 +204,10 @@ Result<int> perform(const std::vector<std::string>& arguments)
             TRY_ASSIGN(std::unique_ptr<Cluster> cluster, SlurmCluster::open());
             return cluster;
         },
-        program_argv,
+        [&line](const Request& request) {
+            return argv_in_view(line.options.state_dir, layout::snapshot(line.options.key),
+                                request);
+        },
         kill_wait,
         [](const std::string& state_dir) -> Result<std::unique_ptr<Store>> {
             TRY_ASSIGN(std::unique_ptr<Store> store, PosixStore::open(state_dir));
@@ -158,6 +220,9 @@ Result<int> perform(const std::vector<std::string>& arguments)
         },
         &secrets,
         remove_tree_at};
+    services.remove_put_back = [&line] {
+        remove_put_back(line.options.state_dir, layout::snapshot(line.options.key));
+    };
     services.sweep = sweep_leftovers;
     supervisor::start_log(line.options, process_name(line.task));
     if (line.task != supervisor::Task::run && !is_helper) { // for a run the guardian does it

@@ -44,6 +44,11 @@ std::string walltime_json(const RunKey& key)
     return run_dir(key) + "/walltime.json";
 }
 
+std::string snapshot(const RunKey& key)
+{
+    return run_dir(key) + "/snapshot.json";
+}
+
 std::string inbox(const RunKey& key)
 {
     return run_dir(key) + "/inbox";
@@ -147,6 +152,11 @@ std::string sweep_dir(const RunKey& key)
 std::string sweep_json(const RunKey& key)
 {
     return sweep_dir(key) + "/sweep.json";
+}
+
+std::string sweep_snapshot(const RunKey& key)
+{
+    return sweep_dir(key) + "/snapshot.json";
 }
 
 std::string sweep_tries(const RunKey& key, int batch)

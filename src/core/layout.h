@@ -13,6 +13,7 @@
 ///
 ///     runs/KEY/run.json                  the request; written once, before submission (client)
 ///     runs/KEY/walltime.json             the time limit, if changed later (client)
+///     runs/KEY/snapshot.json             which snapshot its program gets; written once (client)
 ///     runs/KEY/inbox/NAME                requests to the supervisor, each created by rename
 ///     runs/KEY/ended.json                how the run ended according to Slurm, if no supervisor
 ///                                        recorded it; written once (client)
@@ -37,6 +38,7 @@
 ///                                        (client); sshd's configuration while it runs
 ///                                        (gpuq-supervisor connect)
 ///     sweeps/KEY/sweep.json              a sweep; written once (client)
+///     sweeps/KEY/snapshot.json           which snapshot its tries get; written once (client)
 ///     sweeps/KEY/tries-B.jsonl           the values of its tries, batch B; written once (client)
 ///     sweeps/KEY/retries-B               attempts that no longer count; written once (client)
 ///     sweeps/KEY/stop                    exists when no further try is to start (client)
@@ -46,6 +48,10 @@
 ///     sweeps/KEY/tries/N/out.log         output of try N, both streams (its program)
 ///     sweeps/KEY/tries/N/stop            exists when the try is to end (client)
 ///     sweeps/KEY/tries/N/checkpoints/    checkpoints of try N: its GPUQ_CHECKPOINT_DIR
+///     snapshots/trees/ID                 a snapshot: the list of its files; written once (client)
+///     snapshots/packs/ID                 contents of files of snapshots; written once (client)
+///     snapshots/latest/ID                the newest snapshot of a directory (client)
+///     snapshots/unused.json              what the next `gpuq clean` may remove of these
 ///     index/sweeps/KEY                   exists until the sweep is known to have ended (client)
 ///     index/jobs/CLUSTER/JOBID           contains the run's key (submitter)
 ///     cache/queues/CLUSTER               Slurm's queues, valid for one minute (client)
@@ -59,6 +65,7 @@ std::string runs();
 std::string run_dir(const RunKey&);
 std::string run_json(const RunKey&);
 std::string walltime_json(const RunKey&);
+std::string snapshot(const RunKey&);
 std::string inbox(const RunKey&);
 std::string ended_json(const RunKey&);
 std::string shown_json(const RunKey&);
@@ -84,6 +91,7 @@ std::string connect_file(const RunKey&, std::string_view name);
 std::string sweeps();
 std::string sweep_dir(const RunKey&);
 std::string sweep_json(const RunKey&);
+std::string sweep_snapshot(const RunKey&);
 std::string sweep_tries(const RunKey&, int batch);
 std::string sweep_retries(const RunKey&, int batch);
 std::string sweep_stop(const RunKey&);

@@ -62,12 +62,14 @@ Result<void> record_run(Store& store, const Submission& submission)
 }
 
 /// One attempt: starts at once if possible, else submits to the queue.
-Result<Submitted> ask(Cluster& cluster, const Submission& submission, const Cluster::Before& before)
+Result<Submitted> ask(Cluster& cluster, const Submission& submission,
+                      const std::function<Result<void>(bool queued)>& record)
 {
     Submitted submitted;
     if (submission.try_now) {
         const bool with_input = true; // its end signals that the client has received everything
-        auto started = cluster.start_now(submission.spec, submission.step, with_input, before);
+        auto started = cluster.start_now(submission.spec, submission.step, with_input,
+                                         [&record] { return record(false); });
         if (started) {
             submitted.job = started->job;
             submitted.process = started->process;
@@ -78,7 +80,7 @@ Result<Submitted> ask(Cluster& cluster, const Submission& submission, const Clus
         }
         submitted.not_now = started.error().text;
     }
-    TRY(before());
+    TRY(record(true));
     TRY_ASSIGN(submitted.job,
                cluster.submit(submission.spec, submission.script, submission.run.environment));
     submitted.batch = true;
@@ -102,7 +104,8 @@ public:
     Result<Submitted> run()
     {
         while (true) {
-            auto answer = ask(m_cluster, m_submission, [this] { return record(); });
+            auto answer =
+                ask(m_cluster, m_submission, [this](bool queued) { return record(queued); });
             if (answer || answer.error().kind != Error::Kind::unreachable) {
                 return answer;
             }
@@ -151,15 +154,20 @@ private:
         TRY(m_cluster.complete(job.id, static_cast<int>(ExitStatus::internal)));
         Submission queued = m_submission;
         queued.try_now = false;
-        return ask(m_cluster, queued, [this] { return record(); });
+        return ask(m_cluster, queued, [this](bool queued_now) { return record(queued_now); });
     }
 
     /// Records the request before it is sent to Slurm.
-    Result<void> record()
+    Result<void> record(bool queued)
     {
         if (!m_recorded) {
             TRY(record_run(m_store, m_submission));
             m_recorded = true;
+        }
+        if (m_submission.take_snapshot && !m_has_snapshot &&
+            (queued || m_submission.snapshot_at_once)) {
+            TRY(m_submission.take_snapshot());
+            m_has_snapshot = true;
         }
         return {};
     }
@@ -171,6 +179,7 @@ private:
     const Patience& m_patience;
     std::chrono::steady_clock::time_point m_begin;
     bool m_recorded = false;
+    bool m_has_snapshot = false;
 };
 
 void leave_a_stop_request(Store& store, const Run& run, Time now)
@@ -188,8 +197,8 @@ void forget_run(Store& store, const RunKey& key)
 {
     for (const std::string& path :
          {layout::active(key), layout::run_json(key), layout::inbox(key),
-          layout::job_json(key, k_first), idle_rules_json(key), credential_plan_json(key),
-          layout::link_dir(key, k_first), layout::run_dir(key)}) {
+          layout::job_json(key, k_first), layout::snapshot(key), idle_rules_json(key),
+          credential_plan_json(key), layout::link_dir(key, k_first), layout::run_dir(key)}) {
         (void)store.remove(path); // a remaining file is harmless: it is a run without a request
     }
 }

@@ -32,6 +32,11 @@ struct Submission {
     std::string credentials = {};  ///< content of credentials.json (runs/credentials.h); likewise
     /// Called when the run is on disk, before any request to Slurm: stores the run's ticket.
     std::function<void()> store_ticket = {};
+    /// Records the snapshot of the run's code. Called when the run is on disk: before any request
+    /// to Slurm if `snapshot_at_once`, else before the run is put into the queue. An error ends the
+    /// submission.
+    std::function<Result<void>()> take_snapshot = {};
+    bool snapshot_at_once = false;
 };
 
 /// The result of a submission. `process` is set if the supervisor runs as a step whose streams the

@@ -24,6 +24,7 @@ namespace {
 using Strings = std::vector<std::string>;
 
 constexpr std::size_t k_most_files = 20'000;
+constexpr std::size_t k_few_files = 2'000;
 constexpr int k_most_levels = 32;
 constexpr std::uint64_t k_largest_source = 1 << 20;
 constexpr std::uint64_t k_largest_program = 64 << 20;
@@ -103,6 +104,18 @@ Error too_many(const std::string& directory)
 {
     return fail(Error::Kind::busy,
                 fmt::format("{} has more than {} files that may be code", directory, k_most_files));
+}
+
+Error not_listed(const std::string& directory)
+{
+    return fail(Error::Kind::missing, directory + " is not a directory of code alone");
+}
+
+bool is_home(const std::string& directory)
+{
+    const char* home = std::getenv("HOME");
+    return home != nullptr && std::filesystem::path(home).lexically_normal() ==
+                                  std::filesystem::path(directory).lexically_normal();
 }
 
 /// The files of a work tree, and of its submodules.
@@ -186,8 +199,9 @@ struct CloseDirectory {
 /// Every file below a directory, without following symbolic links.
 class Walk {
 public:
-    explicit Walk(Candidates& found)
+    Walk(Candidates& found, bool thorough)
         : m_found(found)
+        , m_thorough(thorough)
     {
     }
 
@@ -206,8 +220,8 @@ public:
             if (child.starts_with('.') || child == "__pycache__" || child == "node_modules") {
                 continue;
             }
-            if (++m_entries > k_most_files) {
-                return too_many(m_found.root);
+            if (++m_entries > (m_thorough ? k_most_files : k_few_files)) {
+                return m_thorough ? too_many(m_found.root) : not_listed(m_found.root);
             }
             if (entry->d_type == DT_DIR && level < k_most_levels) {
                 TRY(add(fd, std::string(child), prefix + std::string(child) + "/", level + 1));
@@ -248,6 +262,7 @@ private:
     static constexpr std::array<const char*, 3> k_marks = {"pyvenv.cfg", "conda-meta",
                                                            "CACHEDIR.TAG"};
     Candidates& m_found;
+    bool m_thorough;
     std::size_t m_entries = 0;
 };
 
@@ -287,14 +302,17 @@ bool is_code(std::string_view path, std::uint64_t size, bool executable, Origin 
     return is_in(k_settings, ending) && (origin == Origin::tracked || !is_written_often);
 }
 
-Result<Candidates> list_files(const std::string& directory, const Strings& words)
+Result<Candidates> list_files(const std::string& directory, const Strings& words, bool thorough)
 {
     Candidates found;
     found.root = work_tree_of(directory);
     found.with_git = !found.root.empty() && GitFiles(found).add();
     if (!found.with_git) {
+        if (!thorough && is_home(directory)) {
+            return not_listed(directory);
+        }
         found = {.root = directory};
-        TRY(Walk(found).add(AT_FDCWD, directory, ""));
+        TRY(Walk(found, thorough).add(AT_FDCWD, directory, ""));
     }
     if (found.files.size() > k_most_files) {
         return too_many(found.root);

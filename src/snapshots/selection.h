@@ -41,7 +41,10 @@ struct Candidates {
 /// Lists the files: with git, the tracked ones and those that are untracked and not ignored, also
 /// in submodules; otherwise all below `directory`, except hidden directories, virtual environments
 /// and caches. `words` are those of the command line. Executes git, if the directory has a work
-/// tree that git accepts. `busy` if there are more than 20,000: naming the directory.
-Result<Candidates> list_files(const std::string& directory, const std::vector<std::string>& words);
+/// tree that git accepts. `busy` if there are more than 20,000: naming the directory. Without git
+/// and unless `thorough`, `missing` for the home directory and for one with more than 2,000
+/// entries: on a network file system, listing them would take seconds.
+Result<Candidates> list_files(const std::string& directory, const std::vector<std::string>& words,
+                              bool thorough);
 
 } // namespace gpuq::snapshots

@@ -228,9 +228,9 @@ Result<std::set<std::string>> remove_those(Store& store, const char* directory,
 } // namespace
 
 Result<Taken> take(Store& store, const std::string& directory,
-                   const std::vector<std::string>& words)
+                   const std::vector<std::string>& words, bool thorough)
 {
-    TRY_ASSIGN(Candidates found, list_files(directory, words));
+    TRY_ASSIGN(Candidates found, list_files(directory, words, thorough));
     return Taking(store, std::move(found)).run();
 }
 

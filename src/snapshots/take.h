@@ -22,9 +22,9 @@ struct Taken {
 /// of the command line. Only files changed since the last snapshot of the same root are read; their
 /// contents go into one new pack. Everything is on disk when this returns; after a failure, nothing
 /// refers to what may have been written. `busy` if there are too many files, or more than 128 MiB
-/// of them; `io`.
+/// of them; `missing` if not `thorough` (selection.h); `io`.
 Result<Taken> take(Store& store, const std::string& directory,
-                   const std::vector<std::string>& words);
+                   const std::vector<std::string>& words, bool thorough);
 
 /// Reads a snapshot. `missing` or `usage` if it is not there or unreadable.
 Result<Manifest> read(Store& store, const std::string& id);

@@ -212,7 +212,7 @@ Descriptor make_parent(int root, const std::string& path)
 
 /// Puts a missing file back. A shared lock, which the program inherits, keeps it from being removed
 /// by others before the program ends.
-Result<void> put_back(Store& store, int root, const Entry& entry)
+Result<void> put_file_back(Store& store, int root, const Entry& entry)
 {
     TRY_ASSIGN(const std::string content, content_of(store, entry));
     const Descriptor parent = make_parent(root, entry.path);
@@ -300,10 +300,11 @@ bool prepare(Store& store, const Reference& reference)
         return !reference.required;
     }
     const Changes changes = changes_since(*manifest);
-    if (changes.empty()) {
+    const bool put_back = reference.required || !manifest->commit.empty();
+    if (changes.changed.empty() && (changes.missing.empty() || !put_back)) {
         return true;
     }
-    const auto entered = enter_view(store, *manifest);
+    const auto entered = enter_view(store, *manifest, put_back);
     if (entered) {
         print(fmt::format("the program gets the files as they were when it was submitted; changed "
                           "since: {}",
@@ -332,17 +333,22 @@ Changes changes_since(const Manifest& manifest)
     return changes;
 }
 
-Result<void> enter_view(Store& store, const Manifest& manifest)
+Result<void> enter_view(Store& store, const Manifest& manifest, bool put_back)
 {
     TRY(enter_namespace());
     TRY_ASSIGN(const Copies copies, Copies::make(store, manifest));
     const Descriptor root = open_root(manifest.root);
-    for (const std::string& path : changes_since(manifest).missing) {
-        TRY(put_back(store, root.get(), *find(manifest, path)));
+    if (put_back) {
+        for (const std::string& path : changes_since(manifest).missing) {
+            TRY(put_file_back(store, root.get(), *find(manifest, path)));
+        }
     }
     for (std::size_t i = 0; i != manifest.entries.size(); ++i) {
         const std::string& path = manifest.entries[i].path;
         const Descriptor file = open_below(root.get(), path, 0);
+        if (!file && !put_back && errno == ENOENT) {
+            continue;
+        }
         struct stat status {};
         if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
             return fail(Error::Kind::io, path + " is no longer a regular file");

@@ -25,21 +25,22 @@ Changes changes_since(const Manifest& manifest);
 /// the files. Everything else in their directories is as before, new files too. Without root's
 /// rights it also enters a user namespace, in which set-user-ID programs get no other rights.
 ///
-/// Nothing can be mounted where no file is: a missing file is put back into its directory, until
-/// `remove_put_back`. A file whose name is now that of something else is an error.
+/// Nothing can be mounted where no file is: with `put_back`, a missing file is put back into its
+/// directory, until `remove_put_back`. A file whose name is now that of something else is an error.
 ///
 /// Call it while single-threaded. After an error the process may be in an incomplete namespace, and
 /// must not start the program from there, unless the error is `denied`: the system allows no
 /// namespaces, and nothing has changed. Otherwise `io`.
-Result<void> enter_view(Store& store, const Manifest& manifest);
+Result<void> enter_view(Store& store, const Manifest& manifest, bool put_back);
 
 /// Removes the files that `enter_view` has put back, except those that the user has changed and
 /// those that another program still needs. Returns their number. Call it when a program has ended.
 std::size_t remove_put_back(const Manifest& manifest);
 
-/// Executes a program in the view of a snapshot, if the files differ from it. A line about that, or
-/// about a failure, goes to stderr. Returns only without a program: its exit status, which is 125
-/// if the snapshot is required but can't be provided.
+/// Executes a program in the view of a snapshot, if the files differ from it. Missing files are put
+/// back if the snapshot is required or that of a commit. A line about that, or about a failure,
+/// goes to stderr. Returns only without a program: its exit status, which is 125 if the snapshot is
+/// required but can't be provided.
 int execute(Store& store, const Reference& reference, const std::vector<std::string>& argv);
 
 } // namespace gpuq::snapshots

@@ -208,6 +208,20 @@ void wipe_tickets(Services& services, const Options& options)
 constexpr std::chrono::milliseconds k_tmp_patience = 10s;
 
 /// In a helper process, because a disk may hang.
+void remove_put_back(const Services& services)
+{
+    if (!services.remove_put_back) {
+        return;
+    }
+    if (auto helper = Helper::fork([&]() -> std::string {
+            services.remove_put_back();
+            return "done";
+        })) {
+        (void)answer_of(*helper, k_tmp_patience);
+    }
+}
+
+/// In a helper process, because a disk may hang.
 void remove_tmp(Services& services, const LinkTmp& tmp)
 {
     if (auto helper = Helper::fork([&]() -> std::string {
@@ -305,6 +319,7 @@ int supervise(Services& services, const Options& options)
         const auto left_with = goodbye_of(supervisor, goodbye->read.get());
         status = left_with ? *left_with : clean_up_after_a_killed_supervisor(services, options);
         wipe_tickets(services, options);
+        remove_put_back(services);
         if (tmp) {
             remove_tmp(services, *tmp);
         }

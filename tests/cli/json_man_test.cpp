@@ -110,6 +110,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     whole.samples[0].newest->gpus.resize(1);
     whole.idle = {Exemption{}, IdleFinding{}};
     whole.credentials = CredentialRecords{};
+    whole.code.emplace();
     EXPECT_EQ(documented_in("gpuq show"), members_of(show_document(whole, Time()), {"run"}));
 
     RunToCompare compared{some_status(), {}, {}};

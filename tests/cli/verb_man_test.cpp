@@ -40,7 +40,7 @@ std::string plain(const std::string& name)
     return std::regex_replace(lines, std::regex("\\\\(?=[-~])"), "");
 }
 
-const std::array<std::pair<std::string, const Verb*>, 9> k_pages = {
+const std::array<std::pair<std::string, const Verb*>, 10> k_pages = {
     {{"gpuq-logs.1", &k_logs_verb},
      {"gpuq-ls.1", &k_ls_verb},
      {"gpuq-stop.1", &k_stop_verb},
@@ -48,6 +48,7 @@ const std::array<std::pair<std::string, const Verb*>, 9> k_pages = {
      {"gpuq-top.1", &k_top_verb},
      {"gpuq-why.1", &k_why_verb},
      {"gpuq-show.1", &k_show_verb},
+     {"gpuq-diff.1", &k_diff_verb},
      {"gpuq-connect.1", &k_connect_verb},
      {"gpuq-profile.1", &k_profile_verb}}};
 

@@ -25,7 +25,7 @@ std::vector<std::string> paths_of(const Candidates& found)
 std::vector<std::string> listed(const std::string& directory,
                                 const std::vector<std::string>& words = {})
 {
-    const auto found = list_files(directory, words);
+    const auto found = list_files(directory, words, true);
     EXPECT_TRUE(found);
     return found ? paths_of(*found) : std::vector<std::string>();
 }
@@ -65,6 +65,22 @@ TEST(Selection, WithoutGitWalksTheDirectory)
     EXPECT_THAT(listed(tree.path()), ElementsAre("lib/a.py", "train.py"));
 }
 
+TEST(Selection, WithoutGitDoesNotListTheHomeDirectoryUnasked)
+{
+    const WorkTree tree;
+    tree.write("train.py", "");
+    ::setenv("HOME", tree.path().c_str(), 1);
+    EXPECT_EQ(list_files(tree.path(), {}, false).error().kind, Error::Kind::missing);
+    EXPECT_TRUE(list_files(tree.path(), {}, true));
+    tree.write("project/train.py", "");
+    EXPECT_TRUE(list_files(tree.path() + "/project", {}, false));
+    for (int i = 0; i <= 2000; ++i) {
+        tree.write("project/" + std::to_string(i), "");
+    }
+    EXPECT_EQ(list_files(tree.path() + "/project", {}, false).error().kind, Error::Kind::missing);
+    EXPECT_TRUE(list_files(tree.path() + "/project", {}, true));
+}
+
 TEST(Selection, WithGitTakesTrackedAndNewFilesOfTheWholeWorkTree)
 {
     const WorkTree tree;
@@ -77,7 +93,7 @@ TEST(Selection, WithGitTakesTrackedAndNewFilesOfTheWholeWorkTree)
     tree.write("new.py", "");
     tree.write(".gitignore", "ignored.*\n");
     tree.write("ignored.yaml", "");
-    auto found = list_files(tree.path() + "/sub", {"../ignored.yaml", "../../x"});
+    auto found = list_files(tree.path() + "/sub", {"../ignored.yaml", "../../x"}, false);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->root, tree.path());
     EXPECT_EQ(found->commit.size(), 40U);

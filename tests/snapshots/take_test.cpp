@@ -16,7 +16,7 @@ using testing::WorkTree;
 struct TakeTest : ::testing::Test {
     Taken taken()
     {
-        auto result = take(store, tree.path(), {});
+        auto result = take(store, tree.path(), {}, false);
         EXPECT_TRUE(result) << (result ? "" : result.error().text);
         return result ? *std::move(result) : Taken{};
     }

@@ -24,7 +24,7 @@ struct ViewTest : ::testing::Test {
         tree.write("train.py", "old\n");
         tree.write("lib/model.py", "old model\n");
         tree.write("data/a.csv", "1\n");
-        const auto taken = take(store, tree.path(), {});
+        const auto taken = take(store, tree.path(), {}, false);
         ASSERT_TRUE(taken);
         reference.id = taken->id;
         manifest = taken->manifest;
@@ -110,6 +110,15 @@ TEST_F(ViewTest, PutsMissingFilesBackUntilTheProgramEnds)
     (void)run("cat lib/model.py");
     EXPECT_EQ(remove_put_back(manifest), 1U);
     EXPECT_FALSE(std::filesystem::exists(tree.path() + "/lib"));
+}
+
+TEST_F(ViewTest, PutsNothingBackOutsideOfGitUnlessRequired)
+{
+    reference.required = false;
+    tree.remove("lib");
+    EXPECT_EQ(run("cat train.py; ls"), "old\ndata\ntrain.py\n");
+    tree.write("train.py", "new\n");
+    EXPECT_THAT(run("cat train.py; ls"), HasSubstr("\nold\ndata\ntrain.py\n"));
 }
 
 TEST_F(ViewTest, KeepsAFileThatTheUserHasWrittenInTheMeantime)

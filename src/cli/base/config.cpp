@@ -13,7 +13,7 @@ namespace {
 const std::vector<std::string> k_names = {
     "state_dir", "cluster",         "container", "keep",          "detach_key",
     "direct",    "credentials_dir", "aklog",     "token_command", "host",
-    "remote",    "host_patience",   "transport"};
+    "remote",    "host_patience",   "transport", "snapshot"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -91,6 +91,34 @@ Result<std::optional<Direct>> direct_in(const yaml::Node& root)
         return yaml::error_at(*root.find("direct"), answer.error().text);
     }
     return std::optional{*answer};
+}
+
+Result<SnapshotPolicy> snapshot_from(const std::string& text)
+{
+    if (text == "auto") {
+        return SnapshotPolicy::automatic;
+    }
+    if (text == "always") {
+        return SnapshotPolicy::always;
+    }
+    if (text == "never") {
+        return SnapshotPolicy::never;
+    }
+    return fail(Error::Kind::usage,
+                fmt::format("snapshot: '{}' is not auto, always or never", text));
+}
+
+Result<std::optional<SnapshotPolicy>> snapshot_in(const yaml::Node& root)
+{
+    TRY_ASSIGN(const auto text, text_in(root, "snapshot"));
+    if (!text) {
+        return std::optional<SnapshotPolicy>{};
+    }
+    const auto policy = snapshot_from(*text);
+    if (!policy) {
+        return yaml::error_at(*root.find("snapshot"), policy.error().text);
+    }
+    return std::optional{*policy};
 }
 
 Result<std::optional<std::chrono::seconds>> time_in(const yaml::Node& root, const std::string& name)
@@ -183,6 +211,9 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
     if (const auto text = variable(sources, "GPUQ_DIRECT")) {
         TRY_ASSIGN(settings.direct, direct_from(*text));
     }
+    if (const auto text = variable(sources, "GPUQ_SNAPSHOT")) {
+        TRY_ASSIGN(settings.snapshot, snapshot_from(*text));
+    }
     return settings;
 }
 
@@ -225,6 +256,7 @@ Settings over(Settings upper, const Settings& lower)
     upper.host = upper.host ? upper.host : lower.host;
     upper.remote_program = upper.remote_program ? upper.remote_program : lower.remote_program;
     upper.host_patience = upper.host_patience ? upper.host_patience : lower.host_patience;
+    upper.snapshot = upper.snapshot ? upper.snapshot : lower.snapshot;
     upper.transport = upper.transport ? upper.transport : lower.transport;
     return upper;
 }
@@ -249,6 +281,7 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.remote_program, text_in(root, "remote"));
     TRY_ASSIGN(settings.host_patience, time_in(root, "host_patience"));
     TRY_ASSIGN(settings.transport, transport_in(root));
+    TRY_ASSIGN(settings.snapshot, snapshot_in(root));
     return settings;
 }
 

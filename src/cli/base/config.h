@@ -21,6 +21,13 @@ enum class Direct {
     network, ///< also over the network
 };
 
+/// Which runs get a snapshot of their code.
+enum class SnapshotPolicy {
+    automatic, ///< chains, sweeps, and runs that wait in the queue
+    always,    ///< every run, except shells
+    never,
+};
+
 /// Settings of users and sites. Unset: gpuq's own default.
 struct Settings {
     std::optional<std::string> state_dir; ///< `%u` expands to the user's name
@@ -37,6 +44,7 @@ struct Settings {
     std::optional<std::string> remote_program;             ///< path of gpuq on the host
     /// How long a verb on the host waits for a client that was cut off.
     std::optional<std::chrono::seconds> host_patience;
+    std::optional<SnapshotPolicy> snapshot;
     std::optional<std::string> transport; ///< to the host: `auto`, `libssh` or `openssh`
 
     bool operator==(const Settings&) const = default;
@@ -54,9 +62,9 @@ struct SettingSources {
 
 /// Reads GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY, GPUQ_DIRECT,
 /// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, GPUQ_HOST, GPUQ_REMOTE,
-/// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, then $XDG_CONFIG_HOME/gpuq/config.yaml (or ~/.config/...),
-/// then /etc/gpuq/config.yaml. Each setting comes from the first source that has it. Empty
-/// variables are ignored. Every file that exists must be valid.
+/// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, GPUQ_SNAPSHOT, then $XDG_CONFIG_HOME/gpuq/config.yaml (or
+/// ~/.config/...), then /etc/gpuq/config.yaml. Each setting comes from the first source that has
+/// it. Empty variables are ignored. Every file that exists must be valid.
 Result<Settings> load_settings(const SettingSources& sources);
 
 constexpr const char* k_site_config = "/etc/gpuq/config.yaml";

@@ -4,9 +4,11 @@
 #include "cli/base/status_sources.h"
 #include "cli/commands/run.h"
 #include "cli/commands/run_options.h"
+#include "cli/queries/code_snapshot.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
+#include "core/layout.h"
 #include "runs/credentials.h"
 #include "runs/program_words.h"
 #include "runs/query_status.h"
@@ -82,6 +84,9 @@ public:
             repeated(std::move(options.parameters), request, m_services.clock().now());
         options.pty = options.pty || request.pty;
         repeat_credentials(options);
+        if (!options.snapshot && !m_invocation.options.has("current-files")) {
+            options.earlier_snapshot = snapshot_id(m_store, layout::snapshot(m_status.key));
+        }
         TRY(check_terminal(options));
         return run_with(m_invocation, std::move(options), request.pty && request.pty->shell);
     }

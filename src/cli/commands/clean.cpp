@@ -4,12 +4,14 @@
 #include "cli/base/message.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
+#include "cli/queries/code_snapshot.h"
 #include "cli/render/run_table.h"
 #include "core/size.h"
 #include "report/ending_text.h"
 #include "runs/credentials.h"
 #include "runs/evidence.h"
 #include "runs/insight/cleaning.h"
+#include "snapshots/take.h"
 #include "sweeps/changes.h"
 
 #include <fmt/format.h>
@@ -105,6 +107,9 @@ public:
         }
         const auto doomed = choose(statuses, retention);
         TRY(show(doomed));
+        if (doomed.empty() && !m_dry) {
+            remove_snapshots();
+        }
         if (m_dry || doomed.empty()) {
             print_note(m_dry ? fmt::format("would remove {}; kept: {}", runs_text(doomed),
                                            to_text(retention))
@@ -207,11 +212,23 @@ private:
             }
         }
         sweeps::forget_outdated(m_store);
+        remove_snapshots();
         if (m_invocation.globals.json) {
             TRY(print_json(removed));
         }
         print_note("removed " + runs_text(removed));
         return status;
+    }
+
+    /// Those that no run needs any more.
+    void remove_snapshots()
+    {
+        const auto used = used_snapshots(m_store);
+        const auto removed = used ? snapshots::remove_unused(m_store, *used, m_now)
+                                  : Result<std::uint64_t>(used.error());
+        if (!removed) {
+            print_message("snapshots are kept: " + removed.error().text);
+        }
     }
 
     void print_note(const std::string& text) const

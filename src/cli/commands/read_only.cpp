@@ -19,6 +19,7 @@ struct Reading {
 constexpr std::array k_reading = {
     Reading{"ls"},
     Reading{"show"},
+    Reading{"diff"},
     Reading{"logs"},
     Reading{"free"},
     Reading{"why"},

@@ -10,6 +10,7 @@
 #include "cli/client/waiting.h"
 #include "cli/commands/run_options.h"
 #include "cli/policy_ops/in_force.h"
+#include "cli/queries/code_snapshot.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/queries/tickets.h"
@@ -164,7 +165,9 @@ private:
                 return fail(Error::Kind::usage, fmt::format("--keytab: {}: not found", path));
             }
         }
-        return check_program(m_options.parameters, m_here);
+        // The program of a snapshot may have been removed since.
+        return m_options.earlier_snapshot ? Result<std::string>("")
+                                          : check_program(m_options.parameters, m_here);
     }
 
     /// Whether the request may have been refused only because the queues have changed since they
@@ -184,6 +187,9 @@ private:
             return give_up(run, submitted.error());
         }
         m_submitted = true;
+        if (run.request.chain && m_snapshot == SnapshotPolicy::automatic && !submitted->batch) {
+            TRY(take_snapshot(run)); // for the links to come, so the first one need not wait for it
+        }
         // A queued run's ticket is renewed while it waits, and a token is fetched on this host, not
         // on the node.
         if (m_ticket.plan && (submitted->batch || m_ticket.plan->token)) {
@@ -318,8 +324,44 @@ private:
             submission.idle_rules = to_json(m_idle_rules);
         }
         give_ticket(submission);
+        TRY_ASSIGN(m_snapshot, snapshot_policy());
+        if (m_snapshot != SnapshotPolicy::never) {
+            submission.take_snapshot = [this, &run] { return take_snapshot(run); };
+            submission.snapshot_at_once = m_snapshot == SnapshotPolicy::always;
+        }
         submission.try_now = !m_options.detach && !run.request.after && !run.request.slurm_options;
         return submit_run(*m_store, *m_cluster, m_services.clock(), submission, patience());
+    }
+
+    /// A worker's code is that of its sweep.
+    Result<SnapshotPolicy> snapshot_policy()
+    {
+        if (m_options.worker || m_shell) {
+            return SnapshotPolicy::never;
+        }
+        if (m_options.earlier_snapshot) {
+            return SnapshotPolicy::always;
+        }
+        if (m_options.snapshot) {
+            return *m_options.snapshot;
+        }
+        TRY_ASSIGN(const Settings settings, m_services.settings());
+        return settings.snapshot.value_or(SnapshotPolicy::automatic);
+    }
+
+    Result<void> take_snapshot(const Run& run)
+    {
+        const std::string path = layout::snapshot(run.key);
+        if (m_options.earlier_snapshot) {
+            return m_store->write(path,
+                                  to_json(snapshots::Reference{*m_options.earlier_snapshot, true}));
+        }
+        const bool required = m_options.snapshot == SnapshotPolicy::always;
+        TRY_ASSIGN(
+            const std::string problem,
+            record_snapshot(*m_store, {path, run.request.work_dir, run.request.program, required}));
+        print_note_if(problem);
+        return {};
     }
 
     /// Copies the login's ticket for the run: the login's own cache is removed at its end. A bearer
@@ -463,6 +505,7 @@ private:
     Store* m_store = nullptr;
     Cluster* m_cluster = nullptr;
     std::optional<int> m_interrupted;
+    SnapshotPolicy m_snapshot = SnapshotPolicy::never;
     bool m_submitted = false;
     bool m_for_gpuq = false;
     StartedRun m_started;

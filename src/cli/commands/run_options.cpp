@@ -48,6 +48,8 @@ constexpr std::array k_table = {
     Option{0, "conda", "ENV", "activate a conda environment (a name or a path) first"},
     Option{0, "venv", "DIR", "activate a Python virtual environment first"},
     Option{0, "container", "IMAGE", "run inside a container of this image"},
+    Option{0, "snapshot", "", "the program gets its files as they are now, when it starts later"},
+    Option{0, "no-snapshot", "", "it gets the files that exist when it starts"},
     Option{0, "slurm", "OPTIONS", "other options of sbatch, as one quoted argument"},
     Option{0, "pty", "", "run on its own terminal, which survives this one; Enter ~ d detaches"},
     Option{0, "credentials", "WHAT",
@@ -285,16 +287,17 @@ Result<void> take_names(const Options& options, RunParameters& parameters)
 
 /// A shell has no links, and does not outlive its tickets.
 constexpr std::string_view k_of_chains[] = {
-    "keytab", "credentials",          "link",      "checkpoint", "resume-args", "valid",
-    "notice", "restart-from-scratch", "max-links", "gpu-hours",  "until"};
+    "keytab",     "credentials",          "link",      "checkpoint", "resume-args", "valid",
+    "notice",     "restart-from-scratch", "max-links", "gpu-hours",  "until",       "snapshot",
+    "no-snapshot"};
 
 /// A shell is one program.
 constexpr std::string_view k_of_ranks[] = {"tasks-per-node", "gpus-per-task"};
 
 /// A rehearsal has its own links and limits, and gpuq stays attached to it.
-constexpr std::string_view k_not_rehearsed[] = {"no-stdin",  "after", "detach", "max-wait",
-                                                "dry-run",   "pty",   "link",   "max-links",
-                                                "gpu-hours", "until", "array"};
+constexpr std::string_view k_not_rehearsed[] = {
+    "no-stdin",  "after",     "detach", "max-wait", "dry-run",  "pty",        "link",
+    "max-links", "gpu-hours", "until",  "array",    "snapshot", "no-snapshot"};
 
 /// Options of `gpuq run` with another meaning for a sweep.
 constexpr std::array k_of_sweeps = {
@@ -439,6 +442,12 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     result.dry_run = options.has("dry-run");
     result.pty = options.has("pty");
     result.no_stdin = options.has("no-stdin");
+    if (options.has("snapshot") && options.has("no-snapshot")) {
+        return wrong("--snapshot", "--no-snapshot is given as well: choose one of them");
+    }
+    if (options.has("snapshot") || options.has("no-snapshot")) {
+        result.snapshot = options.has("snapshot") ? SnapshotPolicy::always : SnapshotPolicy::never;
+    }
     TRY(check_terminal(result));
     return result;
 }
@@ -508,6 +517,8 @@ std::span<const Option> again_option_table()
     static const std::vector<Option> k_again_table = [] {
         std::vector<Option> table(std::begin(k_table), std::end(k_table));
         table.push_back({0, "program", "", "the words after -- replace the program as well"});
+        table.push_back(
+            {0, "current-files", "", "not its snapshot, but the files as they are now"});
         return table;
     }();
     return k_again_table;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/base/config.h"
 #include "cli/base/options.h"
 #include "core/result.h"
 #include "runs/run_parameters.h"
@@ -33,6 +34,10 @@ struct RunOptions {
     bool no_stdin = false;
     bool dry_run = false;
     bool pty = false;
+    /// --snapshot, --no-snapshot; unset: as configured.
+    std::optional<SnapshotPolicy> snapshot;
+    /// The snapshot of an earlier run, for its repetition (snapshots/manifest.h).
+    std::optional<std::string> earlier_snapshot;
     std::optional<std::chrono::seconds> max_wait; ///< for the client, not for the run
     /// Variables in parameters.env whose values are recorded, not given: never printed.
     std::vector<std::string> recorded_env;

@@ -6,6 +6,7 @@
 #include "cli/base/table_output.h"
 #include "cli/commands/show_comparison.h"
 #include "cli/commands/show_sweep.h"
+#include "cli/queries/code_snapshot.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/plain_show.h"
@@ -13,6 +14,7 @@
 #include "core/layout.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
+#include "snapshots/view.h"
 
 #include <fmt/format.h>
 
@@ -32,6 +34,21 @@ std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
     return size ? std::optional(*size) : std::nullopt;
 }
 
+std::optional<CodeFacts> code_of(Store& store, const RunKey& key)
+{
+    const std::string reference = layout::snapshot(key);
+    const auto id = snapshot_id(store, reference);
+    const auto manifest = find_snapshot(store, reference);
+    if (!id || !manifest || !*manifest) {
+        return std::nullopt;
+    }
+    const snapshots::Manifest& code = **manifest;
+    auto changes = snapshots::changes_since(code);
+    changes.changed.insert(changes.changed.end(), changes.missing.begin(), changes.missing.end());
+    return CodeFacts{*id,        code.root,           code.commit,
+                     code.dirty, code.entries.size(), std::move(changes.changed)};
+}
+
 /// Queries the status first, which may record an end that only Slurm knew.
 WholeRun find_out(Services& services, Store& store, const RunKey& key)
 {
@@ -46,6 +63,7 @@ WholeRun find_out(Services& services, Store& store, const RunKey& key)
     whole.credentials = credential_records(store, services.secret_files(), key, whole.status.link,
                                            services.clock().now());
     whole.gpu_time = gpu_time_so_far(store, whole.status, services.clock().now());
+    whole.code = code_of(store, key);
     whole.training = find_training(services, store, whole.status, Apart::yes);
     if (!statuses.slurm_silent.empty()) {
         whole.warnings.push_back(statuses.slurm_silent);

@@ -8,9 +8,11 @@
 #include "cli/commands/run_options.h"
 #include "cli/commands/sweep_follow.h"
 #include "cli/commands/sweep_start.h"
+#include "cli/queries/code_snapshot.h"
 #include "cli/queries/site_context.h"
 #include "cli/queries/sweep_query.h"
 #include "cli/render/sweep_table.h"
+#include "core/layout.h"
 #include "core/number.h"
 #include "core/quote.h"
 #include "ports/cluster.h"
@@ -112,6 +114,7 @@ public:
         TRY_ASSIGN(Store* const store, m_services.store());
         TRY(describe(sweep, plan));
         note_unused(plan.request.program, given.names);
+        TRY(record_code(*store, sweep, options));
         TRY(sweeps::write_sweep(*store, sweep, given.tries));
         if (const auto started = start_workers(m_invocation, *store, sweep, options, workers);
             !started) {
@@ -167,6 +170,26 @@ private:
         sweep.run.version = GPUQ_VERSION;
         sweep.run.request = plan.request;
         sweep.name = plan.request.name;
+        return {};
+    }
+
+    /// All tries run the code of this moment, also those that are added later.
+    Result<void> record_code(Store& store, const Sweep& sweep, const RunOptions& options)
+    {
+        TRY_ASSIGN(const Settings configured, m_services.settings());
+        const auto policy =
+            options.snapshot.value_or(configured.snapshot.value_or(SnapshotPolicy::automatic));
+        if (policy == SnapshotPolicy::never) {
+            return {};
+        }
+        const Request& request = sweep.run.request;
+        TRY_ASSIGN(
+            const std::string problem,
+            record_snapshot(store, {layout::sweep_snapshot(sweep.run.key), request.work_dir,
+                                    request.program, options.snapshot == SnapshotPolicy::always}));
+        if (!problem.empty() && !m_invocation.globals.quiet) {
+            print_message(problem);
+        }
         return {};
     }
 

@@ -24,6 +24,7 @@ constexpr std::array k_verbs = {
     &k_free_verb,
     &k_why_verb,
     &k_show_verb,
+    &k_diff_verb,
     &k_profile_verb,
     &k_usage_verb,
     &k_stop_verb,

@@ -33,6 +33,7 @@ extern const Verb k_top_verb;
 extern const Verb k_free_verb;
 extern const Verb k_why_verb;
 extern const Verb k_show_verb;
+extern const Verb k_diff_verb;
 extern const Verb k_profile_verb;
 extern const Verb k_usage_verb;
 extern const Verb k_stop_verb;

@@ -149,8 +149,8 @@ Arguments log_again(const HostCall& call, const Arguments& options, const std::s
 
 bool only_reads(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 10> k_keywords = {
-        "ls", "free", "why", "show", "profile", "usage", "logs", "doctor", "top", "wait"};
+    static constexpr std::array<std::string_view, 11> k_keywords = {
+        "ls", "free", "why", "show", "diff", "profile", "usage", "logs", "doctor", "top", "wait"};
     return is_one_of(verb, k_keywords);
 }
 

@@ -4,6 +4,7 @@
 #include "cli/render/credentials_text.h"
 #include "cli/render/run_table.h"
 #include "cli/render/sample_text.h"
+#include "core/number.h"
 #include "core/pending_reason.h"
 #include "core/quote.h"
 #include "core/size.h"
@@ -176,6 +177,43 @@ void add_request(Lines& lines, const RunStatus& status, Time now)
     field(lines, "submitted",
           fmt::format("{} by {} on {}, gpuq {}", moment_text(run.submitted_at, now), run.user,
                       run.host, run.version));
+}
+
+/// The first names, and the number of others.
+std::string names_text(const std::vector<std::string>& names)
+{
+    constexpr std::size_t k_most = 3;
+    const std::size_t shown = std::min(names.size(), k_most);
+    return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + shown, ", "),
+                       names.size() > k_most ? fmt::format(" and {} more", names.size() - k_most)
+                                             : "");
+}
+
+void add_code(Lines& lines, const std::optional<CodeFacts>& code)
+{
+    if (!code) {
+        return;
+    }
+    constexpr std::size_t k_digits = 10;
+    std::string text = fmt::format("snapshot of {}", counted(code->files, "file"));
+    if (!code->commit.empty()) {
+        text +=
+            fmt::format(", commit {}{}", code->commit.substr(0, k_digits),
+                        code->dirty.empty() ? "" : " with changes in " + names_text(code->dirty));
+    }
+    field(lines, "code", text);
+    field(lines, "", code->changed.empty() ? "" : "changed since: " + names_text(code->changed));
+}
+
+Json code_json(const std::optional<CodeFacts>& code)
+{
+    return code ? Json::object({{"id", code->id},
+                                {"root", code->root},
+                                {"commit", code->commit.empty() ? Json() : Json(code->commit)},
+                                {"dirty", Json::array(code->dirty)},
+                                {"files", code->files},
+                                {"changed", Json::array(code->changed)}})
+                : Json();
 }
 
 void add_life(Lines& lines, const RunStatus& status, Time now)
@@ -441,6 +479,7 @@ std::vector<std::string> show_lines(const WholeRun& whole, Time now)
     }
     if (status.run) {
         add_request(lines, status, now);
+        add_code(lines, whole.code);
     }
     field(lines, "output",
           fmt::format("standard output {}, standard error {}", bytes_text(whole.out_bytes),
@@ -469,6 +508,7 @@ Json::Members show_document(const WholeRun& whole, Time now)
     return {{"run", run_json(whole.status, now)},
             {"request", whole.status.run ? request_json(*whole.status.run) : Json()},
             {"folder", whole.directory},
+            {"code", code_json(whole.code)},
             {"out_bytes", whole.out_bytes},
             {"err_bytes", whole.err_bytes},
             {"progress", progress_json(whole.training, whole.status, now)},

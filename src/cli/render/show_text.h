@@ -17,6 +17,14 @@
 /// Text and JSON of one run in full. Pure.
 namespace gpuq::cli {
 
+/// The snapshot of a run's code.
+struct CodeFacts {
+    std::string id, root, commit;   ///< commit: empty: none
+    std::vector<std::string> dirty; ///< files that differed from the commit
+    std::uint64_t files = 0;
+    std::vector<std::string> changed; ///< since then, or removed
+};
+
 /// The result of `gpuq show`.
 struct WholeRun {
     RunStatus status;
@@ -30,6 +38,7 @@ struct WholeRun {
     GpuTime gpu_time = {};                ///< so far, over all links
     IdleRecords idle = {};                ///< the newest link's
     std::optional<CredentialRecords> credentials = {};
+    std::optional<CodeFacts> code = {}; ///< unset: no snapshot, or unreadable
 };
 
 /// An event in words: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.

@@ -176,8 +176,9 @@ TEST(Application, OnlyReadsIfGpuqReadonlyIsSet)
     services.read_only = "1";
     for (const Verb* verb : every_verb()) {
         const bool reads =
-            std::set<std::string_view>{"ls",    "show", "logs",   "free", "why",        "profile",
-                                       "usage", "wait", "doctor", "help", "completion", "serve"}
+            std::set<std::string_view>{"ls",   "show",       "diff",  "logs", "free",
+                                       "why",  "profile",    "usage", "wait", "doctor",
+                                       "help", "completion", "serve"}
                 .contains(verb->name);
         EXPECT_EQ(check_read_only(*verb, {"x"}).has_value(), reads) << verb->name;
     }

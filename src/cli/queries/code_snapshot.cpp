@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/queries/code_snapshot.h"
+
+#include "core/key.h"
+#include "core/layout.h"
+#include "snapshots/take.h"
+
+namespace gpuq::cli {
+
+Result<std::string> record_snapshot(Store& store, const SnapshotPlan& plan)
+{
+    const auto take = [&]() -> Result<void> {
+        TRY_ASSIGN(const auto taken, snapshots::take(store, plan.directory, plan.program, plan.required));
+        return store.write(plan.reference, to_json(snapshots::Reference{taken.id, plan.required}));
+    };
+    const auto outcome = take();
+    if (outcome) {
+        return std::string();
+    }
+    const Error& error = outcome.error();
+    if (error.kind == Error::Kind::missing) { // not a directory of code, and not requested
+        return std::string();
+    }
+    if (plan.required) {
+        return fail(error.kind == Error::Kind::busy ? Error::Kind::usage : error.kind,
+                    "--snapshot: " + error.text);
+    }
+    return "no snapshot of its code: " + error.text;
+}
+
+Result<std::optional<snapshots::Manifest>> find_snapshot(Store& store, const std::string& reference)
+{
+    const auto text = store.read(reference);
+    if (!text && text.error().kind == Error::Kind::missing) {
+        return std::optional<snapshots::Manifest>();
+    }
+    if (!text) {
+        return text.error();
+    }
+    TRY_ASSIGN(const snapshots::Reference found, snapshots::reference_from_json(*text));
+    TRY_ASSIGN(snapshots::Manifest manifest, snapshots::read(store, found.id));
+    return std::optional(std::move(manifest));
+}
+
+std::optional<std::string> snapshot_id(Store& store, const std::string& reference)
+{
+    const auto text = store.read(reference);
+    const auto found =
+        text ? snapshots::reference_from_json(*text) : Result<snapshots::Reference>(text.error());
+    return found ? std::optional(found->id) : std::nullopt;
+}
+
+Result<std::vector<std::string>> used_snapshots(Store& store)
+{
+    std::vector<std::string> used;
+    const auto add = [&](const std::string& parent,
+                         std::string (*reference)(const RunKey&)) -> Result<void> {
+        const auto names = store.list(parent);
+        if (!names) {
+            return names.error().kind == Error::Kind::missing ? Result<void>()
+                                                              : Result<void>(names.error());
+        }
+        for (const std::string& name : *names) {
+            const auto key = RunKey::parse(name);
+            const auto text = key ? store.read(reference(*key))
+                                  : Result<std::string>(fail(Error::Kind::missing, name));
+            if (!text && text.error().kind != Error::Kind::missing) {
+                return Result<void>(text.error());
+            }
+            if (text) {
+                TRY_ASSIGN(const auto found, snapshots::reference_from_json(*text));
+                used.push_back(found.id);
+            }
+        }
+        return Result<void>();
+    };
+    TRY(add(layout::runs(), layout::snapshot));
+    TRY(add(layout::sweeps(), layout::sweep_snapshot));
+    return used;
+}
+
+} // namespace gpuq::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/store.h"
+#include "snapshots/manifest.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuq::cli {
+
+/// A directory of which a snapshot is to be taken, and the file that then refers to it.
+struct SnapshotPlan {
+    std::string reference;            ///< layout::snapshot or layout::sweep_snapshot
+    std::string directory;            ///< absolute
+    std::vector<std::string> program; ///< files among its words are part of the snapshot
+    bool required = false;            ///< the user asked for it
+};
+
+/// Takes a snapshot. Returns why there is none, for a message; if it is required, that is an error.
+Result<std::string> record_snapshot(Store& store, const SnapshotPlan& plan);
+
+/// The snapshot of a run or sweep, by the path of its reference; nullopt: it has none. An error if
+/// it can't be read.
+Result<std::optional<snapshots::Manifest>> find_snapshot(Store& store,
+                                                         const std::string& reference);
+
+/// The identity of the snapshot; nullopt: none, or unreadable.
+std::optional<std::string> snapshot_id(Store& store, const std::string& reference);
+
+/// The snapshots of all runs and sweeps.
+Result<std::vector<std::string>> used_snapshots(Store& store);
+
+} // namespace gpuq::cli
