@@ -19,6 +19,7 @@
 #include "supervisor/helper_work.h"
 #include "supervisor/keeper/keeping.h"
 #include "supervisor/member.h"
+#include "supervisor/notice.h"
 #include "supervisor/notice_elsewhere.h"
 #include "supervisor/sampler/sampling.h"
 #include "supervisor/sshd/ssh_server.h"
@@ -175,6 +176,13 @@ Result<int> perform(const std::vector<std::string>& arguments)
         const std::string snapshot = layout::sweep_snapshot(plan.sweep);
         plan.program_argv = [&](const Request& request) {
             return argv_in_view(arguments[1], snapshot, request);
+        };
+        plan.notify = [node = variable("SLURMD_NODENAME").value_or(host_name())](
+                          const std::string& run_id, const std::vector<pid_t>& others,
+                          Notice notice) {
+            return supervisor::notify_processes(
+                       supervisor::listeners("GPUQ_RUN_ID=" + run_id, node, others), notice)
+                .size();
         };
         TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
         SystemClock clock;

@@ -214,6 +214,11 @@ std::string try_stop(const RunKey& key, std::size_t number)
     return try_dir(key, number) + "/stop";
 }
 
+std::string try_leave(const RunKey& key, std::size_t number)
+{
+    return try_dir(key, number) + "/leave";
+}
+
 std::string active_sweeps()
 {
     return "index/sweeps";

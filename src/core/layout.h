@@ -47,6 +47,8 @@
 ///     sweeps/KEY/tries/N/claim-A         the owner of attempt A at try N; written once (worker)
 ///     sweeps/KEY/tries/N/out.log         output of try N, both streams (its program)
 ///     sweeps/KEY/tries/N/stop            exists when the try is to end (client)
+///     sweeps/KEY/tries/N/leave           exists when the program is to save and leave: its
+///                                        GPUQ_STOP_FILE with --stop-early (worker)
 ///     sweeps/KEY/tries/N/checkpoints/    checkpoints of try N: its GPUQ_CHECKPOINT_DIR
 ///     snapshots/trees/ID                 a snapshot: the list of its files; written once (client)
 ///     snapshots/packs/ID                 contents of files of snapshots; written once (client)
@@ -103,6 +105,7 @@ std::string try_dir(const RunKey&, std::size_t number);
 std::string try_claim(const RunKey&, std::size_t number, int attempt);
 std::string try_log(const RunKey&, std::size_t number);
 std::string try_stop(const RunKey&, std::size_t number);
+std::string try_leave(const RunKey&, std::size_t number);
 std::string active_sweeps();
 std::string active_sweep(const RunKey&);
 std::string secret();

@@ -10,6 +10,7 @@ namespace gpuq::sweeps {
 namespace {
 
 constexpr std::size_t k_piece = 1 << 20;
+constexpr std::size_t k_most_rungs = 256; ///< more than any rule has
 
 bool is_missing(const Error& error)
 {
@@ -26,6 +27,19 @@ Result<std::string> read_all(Store& store, const std::string& path)
         if (piece.size() < k_piece) {
             return text;
         }
+    }
+}
+
+/// A later value replaces that of the same rung.
+void add_rung(std::vector<RungValue>& rungs, const RungValue& value)
+{
+    const auto at =
+        std::lower_bound(rungs.begin(), rungs.end(), value.rung,
+                         [](const RungValue& one, std::int64_t rung) { return one.rung < rung; });
+    if (at != rungs.end() && at->rung == value.rung) {
+        *at = value;
+    } else if (rungs.size() < k_most_rungs) {
+        rungs.insert(at, value);
     }
 }
 
@@ -120,6 +134,8 @@ void Board::take(const RunKey& worker, const TryEvent& event)
     }
     if (event.kind == TryEvent::Kind::began) {
         at->began_at = event.at;
+    } else if (event.kind == TryEvent::Kind::passed) {
+        add_rung(at->rungs, event.rung);
     } else if (!at->end) {
         at->reached = event.values;
     }
@@ -146,6 +162,11 @@ void Board::settle(std::size_t index)
         if (attempt.began_at && until && *attempt.began_at < *until) {
             entry.used += *until - *attempt.began_at;
         }
+        for (const RungValue& value : attempt.rungs) {
+            add_rung(entry.rungs, value);
+        }
+        entry.is_exempt =
+            entry.is_exempt || (attempt.end && attempt.end->end == TryEnd::stopped_early);
         if (next != nullptr) {
             entry.interruptions = goes_to_end ? 0 : entry.interruptions + 1;
             entry.reached = goes_to_end ? TryValues() : entry.reached;
@@ -194,6 +215,21 @@ bool is_spent(const std::vector<Try>& tries, const Sweep& sweep, Time now)
     return sweep.gpu_time && gpu_time_used(tries, sweep, now) >= *sweep.gpu_time;
 }
 
+std::vector<RungValue> others_at(const std::vector<Try>& tries, std::int64_t rung,
+                                 std::size_t own_number)
+{
+    std::vector<RungValue> values;
+    for (std::size_t i = 0; i < tries.size(); ++i) {
+        const auto& rungs = tries[i].rungs;
+        const auto at = std::find_if(rungs.begin(), rungs.end(),
+                                     [&](const RungValue& value) { return value.rung == rung; });
+        if (i + 1 != own_number && at != rungs.end()) {
+            values.push_back(*at);
+        }
+    }
+    return values;
+}
+
 Tally tally_of(const std::vector<Try>& tries)
 {
     Tally tally;
@@ -204,6 +240,8 @@ Tally tally_of(const std::vector<Try>& tries)
             ++tally.running;
         } else if (entry.end->end == TryEnd::stopped) {
             ++tally.stopped;
+        } else if (entry.end->end == TryEnd::stopped_early) {
+            ++tally.stopped_early;
         } else if (entry.end->end == TryEnd::finished && entry.end->status == 0) {
             ++tally.succeeded;
         } else {

@@ -30,6 +30,9 @@ struct Try {
     std::optional<TryEvent> end;      ///< of that attempt
     TryValues reached;                ///< the newest values, also of the attempts it continues
     std::chrono::microseconds used{}; ///< of all attempts but the running one
+    std::vector<RungValue> rungs;     ///< that any attempt has passed, in ascending order
+    /// An attempt was ended early. A later one, which only the user requests, is not.
+    bool is_exempt = false;
 };
 
 /// The state of a sweep, read incrementally from its files.
@@ -61,6 +64,7 @@ private:
         std::optional<Time> began_at;
         std::optional<TryEvent> end;
         TryValues reached;
+        std::vector<RungValue> rungs;
     };
     struct Journal {
         std::uint64_t offset = 0; ///< of the first line not yet read
@@ -88,10 +92,17 @@ std::chrono::microseconds gpu_time_used(const std::vector<Try>& tries, const Swe
 /// Whether it has reached the sweep's limit.
 bool is_spent(const std::vector<Try>& tries, const Sweep& sweep, Time now);
 
+/// The values of all other tries that have passed a rung.
+std::vector<RungValue> others_at(const std::vector<Try>& tries, std::int64_t rung,
+                                 std::size_t own_number);
+
 /// Counts for one line about a sweep.
 struct Tally {
-    std::size_t waiting = 0, running = 0, succeeded = 0, failed = 0, stopped = 0;
-    std::size_t all() const { return waiting + running + succeeded + failed + stopped; }
+    std::size_t waiting = 0, running = 0, succeeded = 0, failed = 0, stopped = 0, stopped_early = 0;
+    std::size_t all() const
+    {
+        return waiting + running + succeeded + failed + stopped + stopped_early;
+    }
 };
 Tally tally_of(const std::vector<Try>& tries);
 

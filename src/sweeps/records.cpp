@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <span>
 
 namespace gpuq::sweeps {
 namespace {
@@ -20,13 +22,13 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view k_unknown = "-";
-constexpr std::array<std::string_view, 3> k_kinds = {"began", "reached", "ended"};
-constexpr std::array<std::size_t, 3> k_parts = {6, 9, 11}; ///< of a line of each kind, at least
+constexpr std::array<std::string_view, 4> k_kinds = {"began", "reached", "ended", "passed"};
+constexpr std::array<std::size_t, 4> k_parts = {6, 9, 11, 10}; ///< of a line of each kind, at least
 /// The last word of each line: a line that was cut off within its last number is not taken for a
 /// complete one.
 constexpr std::string_view k_line_end = ".";
-constexpr std::array<std::string_view, 6> k_ends = {"finished", "crashed",     "stopped",
-                                                    "paused",   "not_started", "lost"};
+constexpr std::array<std::string_view, 7> k_ends = {
+    "finished", "crashed", "stopped", "paused", "not_started", "lost", "stopped_early"};
 
 template <typename Number>
 std::optional<Number> parsed(std::string_view text)
@@ -51,11 +53,41 @@ bool read_maybe(std::string_view text, std::optional<Number>& value)
     return value || text == k_unknown;
 }
 
+bool has_values(TryEvent::Kind kind)
+{
+    return kind == TryEvent::Kind::reached || kind == TryEvent::Kind::ended;
+}
+
 std::optional<Time> micros_in(std::string_view text)
 {
     const auto count = parsed<std::int64_t>(text);
     return count && *count >= 0 ? std::optional(Time(std::chrono::microseconds(*count)))
                                 : std::nullopt;
+}
+
+/// The parts after the values of an early end; nothing: they are missing or invalid.
+std::optional<EarlyStop> evidence_in(std::span<const std::string_view> parts)
+{
+    if (parts.size() < 5) {
+        return std::nullopt;
+    }
+    const auto rung = parsed<int>(parts[0]);
+    const auto step = parsed<std::int64_t>(parts[1]);
+    const auto value = parsed<double>(parts[2]), threshold = parsed<double>(parts[3]);
+    const auto compared = parsed<std::size_t>(parts[4]);
+    return rung && step && value && threshold && compared
+               ? std::optional(EarlyStop{*rung, *step, *value, *threshold, *compared})
+               : std::nullopt;
+}
+
+std::optional<RungValue> rung_in(std::span<const std::string_view> parts)
+{
+    const auto rung = parsed<std::int64_t>(parts[0]);
+    const auto best = parsed<double>(parts[1]), mean = parsed<double>(parts[2]);
+    const auto points = parsed<std::uint64_t>(parts[3]);
+    return rung && best && mean && points && !std::isnan(*best) && !std::isnan(*mean)
+               ? std::optional(RungValue{*rung, *best, *mean, *points})
+               : std::nullopt;
 }
 
 std::vector<std::string> texts_in(const json& array)
@@ -81,6 +113,7 @@ std::string to_json(const Sweep& sweep)
          {"per_gpu", sweep.per_gpu},
          {"seed", sweep.seed ? json(*sweep.seed) : json(nullptr)},
          {"gpu_minutes", sweep.gpu_time ? json(sweep.gpu_time->count()) : json(nullptr)},
+         {"stop_early", sweep.stop_early ? json(to_text(*sweep.stop_early)) : json(nullptr)},
          {"run", json::parse(gpuq::to_json(sweep.run))}});
 }
 
@@ -95,6 +128,8 @@ Result<Sweep> sweep_from_json(std::string_view text)
     TRY_ASSIGN(Run run, run_from_json(part("run").dump()));
     const json& metric = part("metric");
     const auto minutes = number_in<std::int64_t>(document, "gpu_minutes");
+    // A rule of a newer version ends no try.
+    const auto rule = parse_stop_rule(text_in(document, "stop_early").value_or(""));
     return Sweep{text_in(document, "name").value_or(run.request.name),
                  texts_in(part("parameters")),
                  {text_in(metric, "tag").value_or(""),
@@ -102,7 +137,8 @@ Result<Sweep> sweep_from_json(std::string_view text)
                  std::max(1, number_in<int>(document, "per_gpu").value_or(1)),
                  number_in<std::uint64_t>(document, "seed"),
                  std::move(run),
-                 minutes ? std::optional(std::chrono::minutes(*minutes)) : std::nullopt};
+                 minutes ? std::optional(std::chrono::minutes(*minutes)) : std::nullopt,
+                 rule ? std::optional(*rule) : std::nullopt};
 }
 
 std::string to_lines(const std::vector<std::vector<std::string>>& tries)
@@ -152,6 +188,13 @@ std::string_view word(TryEnd end)
     return k_ends.at(static_cast<std::size_t>(end));
 }
 
+std::string text_of(TryEnd end)
+{
+    std::string text(word(end));
+    std::replace(text.begin(), text.end(), '_', ' ');
+    return text;
+}
+
 std::string to_line(const TryEvent& event)
 {
     std::string line = fmt::format(
@@ -160,10 +203,18 @@ std::string to_line(const TryEvent& event)
     if (event.kind == TryEvent::Kind::ended) {
         line += fmt::format(" {} {}", event.status, word(event.end));
     }
-    if (event.kind != TryEvent::Kind::began) {
+    if (has_values(event.kind)) {
         const auto& [last, best, step] = event.values;
         line += fmt::format(" {} {} {}", or_unknown(last), or_unknown(best),
                             step ? std::to_string(*step) : k_unknown);
+    }
+    if (event.kind == TryEvent::Kind::passed) {
+        const auto& [rung, best, mean, points] = event.rung;
+        line += fmt::format(" {} {} {} {}", rung, best, mean, points);
+    }
+    if (event.kind == TryEvent::Kind::ended && event.evidence) {
+        const auto& [rung, step, value, threshold, compared] = *event.evidence;
+        line += fmt::format(" {} {} {} {} {}", rung, step, value, threshold, compared);
     }
     return fmt::format("{} {}", line, k_line_end);
 }
@@ -194,11 +245,20 @@ std::optional<TryEvent> try_event_in(std::string_view line)
         event.status = *status;
         event.end = static_cast<TryEnd>(end - k_ends.begin());
     }
-    if (event.kind != TryEvent::Kind::began &&
-        (!read_maybe(parts[next], event.values.last) ||
-         !read_maybe(parts[next + 1], event.values.best) ||
-         !read_maybe(parts[next + 2], event.values.best_step))) {
+    if (has_values(event.kind) && (!read_maybe(parts[next], event.values.last) ||
+                                   !read_maybe(parts[next + 1], event.values.best) ||
+                                   !read_maybe(parts[next + 2], event.values.best_step))) {
         return std::nullopt;
+    }
+    const std::span<const std::string_view> rest(parts.begin() + static_cast<long>(next),
+                                                 parts.end() - 1);
+    if (event.kind == TryEvent::Kind::passed) {
+        const auto rung = rung_in(rest);
+        event.rung = rung.value_or(RungValue());
+        return rung ? std::optional(event) : std::nullopt;
+    }
+    if (event.kind == TryEvent::Kind::ended && event.end == TryEnd::stopped_early) {
+        event.evidence = evidence_in(rest.subspan(3));
     }
     return event;
 }

@@ -5,6 +5,7 @@
 #include "core/key.h"
 #include "core/result.h"
 #include "core/run.h"
+#include "sweeps/early_stop.h"
 #include "sweeps/metric.h"
 
 #include <chrono>
@@ -29,7 +30,8 @@ struct Sweep {
     /// client's environment, which each worker has in its own record.
     Run run;
     std::optional<std::chrono::minutes> gpu_time =
-        {}; ///< the most that its GPUs may spend together
+        {};                                  ///< the most that its GPUs may spend together
+    std::optional<StopRule> stop_early = {}; ///< which tries are ended before they finish
 };
 std::string to_json(const Sweep& sweep);
 Result<Sweep> sweep_from_json(std::string_view text);
@@ -51,14 +53,18 @@ std::optional<Claimant> claimant_in(std::string_view text);
 
 /// How an attempt ended.
 enum class TryEnd {
-    finished,    ///< the program exited, with any status
-    crashed,     ///< it was killed by a signal not sent by gpuq
-    stopped,     ///< by the user
-    paused,      ///< at the end of its worker's time: another attempt continues
-    not_started, ///< the program could not be executed
-    lost,        ///< its workers were lost too often
+    finished,      ///< the program exited, with any status
+    crashed,       ///< it was killed by a signal not sent by gpuq
+    stopped,       ///< by the user
+    paused,        ///< at the end of its worker's time: another attempt continues
+    not_started,   ///< the program could not be executed
+    lost,          ///< its workers were lost too often
+    stopped_early, ///< by the rule of the sweep
 };
+/// The keyword of an end: `not_started`.
 std::string_view word(TryEnd end);
+/// `not started`.
+std::string text_of(TryEnd end);
 
 /// Values of the sweep's metric.
 struct TryValues {
@@ -73,15 +79,18 @@ struct TryEvent {
         began,   ///< an attempt
         reached, ///< new values, while it runs
         ended,
+        passed, ///< a rung (early_stop.h), while it runs
     } kind = Kind::began;
     std::size_t number = 0; ///< of the try
     int attempt = 1;
     Time at;
     LinkNumber link = {};
-    TryValues values = {}; ///< except of a beginning
+    TryValues values = {}; ///< of new ones and of an end
     // Of an end:
     int status = 0;
     TryEnd end = TryEnd::finished;
+    std::optional<EarlyStop> evidence = {}; ///< of an early one
+    RungValue rung = {};                    ///< that was passed
     bool operator==(const TryEvent&) const = default;
 };
 /// Without a line end.

@@ -77,7 +77,8 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     statuses.runs.push_back(some_status());
     auto list = run_list(statuses, {}, Time());
     SweepStatus sweep{{"cal", {"lr"}, {}, 1, {}, {some_status().key}}, {}, {}, {}, {}, {}};
-    sweep.tries.push_back({{"1e-4"}});
+    sweep.tries.push_back({{"1e-4"}, sweeps::Try::State::ended});
+    sweep.tries.back().end.emplace().evidence.emplace();
     add_sweeps(list, {sweep}, Time());
     EXPECT_EQ(documented_in("gpuq ls"), members_of(list, {"runs", "sweeps", "warnings"}));
     EXPECT_EQ(documented_in("gpuq show of a sweep"),

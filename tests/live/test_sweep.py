@@ -165,6 +165,50 @@ print("at", step, flush=True)
     assert only["attempts"] >= 2 and only["end"] == "finished"
 
 
+# Its loss falls towards its parameter. It saves when asked, unless the parameter is 4. A program that contains the name of
+# the stop file would get more time to save.
+SAVING = """
+import os, sys, time
+best = float(sys.argv[1])
+folder = os.environ["GPUQ_CHECKPOINT_DIR"]
+start = os.environ.get("GPUQ_RESUME_FROM")
+step = int(open(start).read()) if start else 0
+steps = 40 if best < 4 else 400
+print("from", step, flush=True)
+while step < steps:
+    step += 1
+    print(f"step {step}/{steps} loss {best + 1 / step:.4f}", flush=True)
+    time.sleep(0.1)
+    if os.path.exists(os.environ["GPUQ_STOP" + "_FILE"]) and best < 4:
+        with open(folder + "/new", "w") as file:
+            file.write(str(step))
+        os.rename(folder + "/new", f"{folder}/step-{step}.txt")
+        sys.exit(85)
+"""
+
+
+def test_losers_are_stopped_early_and_can_continue(person):
+    (person.home / "saving.py").write_text(SAVING)
+    done = sweep(person, "-J", "cal", "--workers", "1", "--metric", "loss:min", "--stop-early", "asha:eta=2,min=10", "--over",
+                 "n=1,2,4", "saving.py", "{n}")
+    assert done.returncode == 0 and "1 of 3 tries done, 2 stopped early; best loss 1.025" in done.stderr, done.stderr
+    state = shown(person, "cal")
+    first, *losers = state["tries"]
+    assert (state["stop_early"], state["stopped_early"], state["best_try"]) == ("asha:eta=2,min=10", 2, 1)
+    assert (first["end"], first["stopped_early"]) == ("finished", None)
+    assert [(one["end"], one["status"]) for one in losers] == [("stopped_early", 85), ("stopped_early", 143)], losers
+    assert losers[0]["stopped_early"] == dict(rung=1, step=10, value=2.1, threshold=1.1, compared=1)
+    assert losers[1]["stopped_early"] == dict(rung=1, step=10, value=4.1, threshold=2.1, compared=2)
+    assert all(len(list(folder.iterdir())) <= 10 for folder in (person.state / "gpuq/sweeps").glob("*/tries/*"))
+    assert sweep(person, "retry", "cal").returncode == 2  # none has failed
+    again = sweep(person, "retry", "cal/2")
+    assert again.returncode == 0, again.stderr
+    log = [line.split() for line in person.gpuq("logs", "cal/2").stdout.splitlines()]
+    starts = [int(words[1]) for words in log if words[0] == "from"]
+    assert len(starts) == 2 and 10 <= starts[1] < 40 and log[-1][1] == "40/40"
+    assert [one["end"] for one in shown(person, "cal")["tries"]] == ["finished", "finished", "stopped_early"]
+
+
 def test_the_gpu_hours_of_a_sweep_are_not_exceeded(person, train):
     """A minute of GPU time: about 30 s of two workers."""
     done = sweep(person, "-J", "cal", "--workers", "2", "--gpu-hours", "0.0166", "--over", "n=1..20", "train.py", "0.{n}", "8",

@@ -21,6 +21,7 @@ TEST(Records, OfASweepAreReadAsWritten)
     sweep.run.submitted_at = k_key.made_at();
     sweep.run.request.program = {"python3", "train \xff.py", "{lr}"};
     sweep.run.request.name = "cal";
+    sweep.stop_early = parse_stop_rule("asha:eta=4").value();
     const auto read = sweep_from_json(to_json(sweep));
     ASSERT_TRUE(read) << read.error().text;
     EXPECT_EQ(read->name, "cal");
@@ -28,6 +29,7 @@ TEST(Records, OfASweepAreReadAsWritten)
     EXPECT_EQ(read->metric, sweep.metric);
     EXPECT_EQ(read->per_gpu, 3);
     EXPECT_EQ(read->seed, sweep.seed);
+    EXPECT_EQ(read->stop_early, sweep.stop_early);
     EXPECT_EQ(read->run.key, k_key);
     EXPECT_EQ(read->run.request, sweep.run.request);
     EXPECT_FALSE(sweep_from_json("{}"));
@@ -61,6 +63,32 @@ TEST(Records, OfEventsAreReadAsWritten)
     EXPECT_EQ(try_event_in(to_line(reached)), reached);
     EXPECT_EQ(try_event_in("ended 12 2 5 3 137 crashed - 0.1 -4 new ."),
               ended); // of a newer version
+}
+
+TEST(Records, OfEarlyEndsHaveTheirEvidence)
+{
+    TryEvent ended{TryEvent::Kind::ended, 12, 2, Time(5us), LinkNumber{3}, {2.5, 0.5, 7}, 143};
+    ended.end = TryEnd::stopped_early;
+    ended.evidence = EarlyStop{2, 27, std::numeric_limits<double>::infinity(), 0.25, 9};
+    EXPECT_EQ(to_line(ended), "ended 12 2 5 3 143 stopped_early 2.5 0.5 7 2 27 inf 0.25 9 .");
+    EXPECT_EQ(try_event_in(to_line(ended)), ended);
+    ended.evidence.reset();
+    EXPECT_EQ(try_event_in("ended 12 2 5 3 143 stopped_early 2.5 0.5 7 2 27 x 0.25 9 ."), ended);
+    EXPECT_EQ(try_event_in("ended 12 2 5 3 143 stopped_early 2.5 0.5 7 ."), ended);
+    EXPECT_EQ(text_of(TryEnd::stopped_early), "stopped early");
+}
+
+TEST(Records, OfRungsAreReadAsWritten)
+{
+    TryEvent passed{TryEvent::Kind::passed, 12, 2, Time(5us), LinkNumber{3}};
+    passed.rung = {27, 0.5, 0.75, 9};
+    EXPECT_EQ(to_line(passed), "passed 12 2 5 3 27 0.5 0.75 9 .");
+    EXPECT_EQ(try_event_in(to_line(passed)), passed);
+    for (const char* line :
+         {"passed 12 2 5 3 27 0.5 0.75 .", "passed 12 2 5 3 27 nan 0.75 9 .",
+          "passed 12 2 5 3 x 0.5 0.75 9 .", "passed 12 2 5 3 27 0.5 0.75 -9 ."}) {
+        EXPECT_FALSE(try_event_in(line)) << line;
+    }
 }
 
 TEST(Records, OfEventsAreRefusedIfTorn)

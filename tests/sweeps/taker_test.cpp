@@ -83,6 +83,42 @@ TEST_F(TakerTest, GivesEachTryToOneWorker)
     EXPECT_EQ(number(one.next(k_now)), 0U);
 }
 
+TEST_F(TakerTest, KnowsTheRungsOfAllTriesAndWhichMayNotEndEarlyAgain)
+{
+    begin(2);
+    TryTaker one = taker(1);
+    TryTaker two = taker(2);
+    const auto first = one.next(k_now);
+    ASSERT_EQ(number(two.next(k_now)), 2U);
+    const auto pass = [](TryTaker& by, std::size_t which, int attempt, RungValue value) {
+        TryEvent event{TryEvent::Kind::passed, which, attempt, k_now};
+        event.rung = value;
+        ASSERT_TRUE(by.record(event));
+    };
+    pass(one, 1, 1, {9, 1, 1, 9});
+    pass(one, 1, 1, {3, 2, 2, 3});
+    pass(two, 2, 1, {3, 5, 5, 3});
+    ASSERT_TRUE(two.refresh());
+    EXPECT_THAT(others_at(two.board().tries(), 3, 2), ElementsAre(RungValue{3, 2, 2, 3}));
+    EXPECT_THAT(others_at(two.board().tries(), 9, 1), ElementsAre());
+    TryEvent end = end_of(**first, TryEnd::stopped_early, 85);
+    end.evidence = EarlyStop{2, 9, 1, 0.5, 3};
+    ASSERT_TRUE(one.record(end));
+    ASSERT_TRUE(two.refresh());
+    EXPECT_EQ(tally_of(two.board().tries()).stopped_early, 1U);
+    EXPECT_EQ(two.board().tries()[0].end->evidence, end.evidence);
+    EXPECT_EQ(number(two.next(k_now)), 0U) << "it is not continued";
+    ASSERT_TRUE(retry(m_store, k_sweep, {{1, 1}}));
+    const auto again = two.next(k_now);
+    ASSERT_EQ(number(again), 1U);
+    pass(two, 1, 2, {9, 0.5, 1, 9}); // from the beginning
+    ASSERT_TRUE(two.refresh());
+    const Try& entry = two.board().tries()[0];
+    EXPECT_TRUE(entry.is_exempt);
+    EXPECT_THAT(entry.rungs, ElementsAre(RungValue{3, 2, 2, 3}, RungValue{9, 0.5, 1, 9}));
+    EXPECT_FALSE(two.board().tries()[1].is_exempt);
+}
+
 TEST_F(TakerTest, TakesATryOfALostWorkerOnlyOnceItIsOver)
 {
     begin(1);

@@ -506,7 +506,8 @@ std::span<const Option> sweep_option_table()
              {0, "from", "FILE", "the tries of a table: CSV or JSON lines"},
              {0, "workers", "N", "how many jobs work on it; default: up to 16, as GPUs are free"},
              {0, "per-gpu", "N", "tries side by side in each job; default: 1"},
-             {0, "metric", "NAME[:min|max]", "what to compare; default: the loss"}});
+             {0, "metric", "NAME[:min|max]", "what to compare; default: the loss"},
+             {0, "stop-early", "RULE", "end losing tries: median or asha[:eta=3,min=STEPS]"}});
         return table;
     }();
     return k_sweep_table;

@@ -55,10 +55,13 @@ Result<void> show_try(const SweepStatus& status, std::size_t number, const std::
     if (entry.state == Try::State::ended) {
         rows.emplace_back("ended",
                           fmt::format("{}: {}, exit status {}", clock_text(entry.end->at, now),
-                                      sweeps::word(entry.end->end), entry.end->status));
+                                      sweeps::text_of(entry.end->end), entry.end->status));
     } else {
         rows.emplace_back("state",
                           entry.state == Try::State::running ? "running" : "waiting for a worker");
+    }
+    if (entry.state == Try::State::ended && entry.end->evidence) {
+        rows.emplace_back("compared", evidence_text(*entry.end->evidence, status.sweep));
     }
     if (entry.reached.best) {
         rows.emplace_back("best " + name_of(status.sweep.metric),

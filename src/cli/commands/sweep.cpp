@@ -42,7 +42,7 @@ constexpr std::size_t k_shown_by_dry_run = 10;
 
 bool needs_retry(const Try& entry)
 {
-    return entry.state == Try::State::ended &&
+    return entry.state == Try::State::ended && entry.end->end != TryEnd::stopped_early &&
            !(entry.end->end == TryEnd::finished && entry.end->status == 0);
 }
 
@@ -135,6 +135,13 @@ private:
         sweep.run.submitted_at = now;
         if (const auto text = m_invocation.options.value("metric")) {
             TRY_ASSIGN(sweep.metric, sweeps::parse_metric(*text));
+        }
+        if (const auto text = m_invocation.options.value("stop-early")) {
+            TRY_ASSIGN(sweep.stop_early, sweeps::parse_stop_rule(*text));
+            if (!m_invocation.options.has("metric")) {
+                return fail(Error::Kind::usage, "--stop-early: compare what? --metric "
+                                                "NAME:min or NAME:max, such as loss:min");
+            }
         }
         constexpr std::size_t k_most_per_gpu = 64;
         if (const auto text = m_invocation.options.value("per-gpu")) {
@@ -253,28 +260,23 @@ Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
     return follow_or_leave(invocation, store, sweep, options.has("detach"));
 }
 
-/// `gpuq sweep retry SWEEP [TRY...]`.
-Result<int> retry(Invocation& invocation, Store& store, const Parsed& parsed)
+/// The attempts that do not count any more: those of the tries named, else all that failed.
+Result<std::vector<sweeps::Retry>> chosen_retries(const Sweep& sweep, const std::vector<Try>& tries,
+                                                  const Arguments& numbers)
 {
-    TRY_ASSIGN(const Sweep sweep, named_sweep(store, parsed, "retry"));
-    sweeps::Board board(store, sweep.run.key);
-    TRY(board.refresh());
     std::vector<sweeps::Retry> retries;
-    if (parsed.operands.size() == 1) {
-        for (std::size_t i = 0; i < board.tries().size(); ++i) {
-            if (needs_retry(board.tries()[i])) {
-                retries.push_back({i + 1, board.tries()[i].attempt});
-            }
+    for (std::size_t i = 0; i < tries.size() && numbers.empty(); ++i) {
+        if (needs_retry(tries[i])) {
+            retries.push_back({i + 1, tries[i].attempt});
         }
     }
-    for (std::size_t i = 1; i < parsed.operands.size(); ++i) {
-        const auto number = whole_number(parsed.operands[i]);
-        if (!number || *number == 0 || *number > board.tries().size()) {
-            return fail(Error::Kind::usage,
-                        fmt::format("sweep {} has no try '{}', but 1 to {}", sweep.name,
-                                    parsed.operands[i], board.tries().size()));
+    for (const std::string& word : numbers) {
+        const auto number = whole_number(word);
+        if (!number || *number == 0 || *number > tries.size()) {
+            return fail(Error::Kind::usage, fmt::format("sweep {} has no try '{}', but 1 to {}",
+                                                        sweep.name, word, tries.size()));
         }
-        const Try& entry = board.tries()[*number - 1];
+        const Try& entry = tries[*number - 1];
         if (entry.state == Try::State::running) {
             return fail(Error::Kind::busy, fmt::format("try {} is running: gpuq stop {}/{}",
                                                        *number, shell_quoted(sweep.name), *number));
@@ -283,12 +285,44 @@ Result<int> retry(Invocation& invocation, Store& store, const Parsed& parsed)
             retries.push_back({*number, entry.attempt});
         }
     }
+    return retries;
+}
+
+/// The sweep, or the try, that the first operand of `retry` names.
+Result<SweepTarget> retried(Store& store, const Arguments& operands)
+{
+    if (operands.empty()) {
+        return fail(Error::Kind::usage, "which sweep? gpuq sweep retry SWEEP; gpuq ls lists them");
+    }
+    TRY_ASSIGN(auto target, find_sweep_target(store, operands.front()));
+    if (target) {
+        return *std::move(target);
+    }
+    TRY_ASSIGN(Sweep sweep, sweeps::find_sweep(store, operands.front()));
+    return SweepTarget{std::move(sweep), std::nullopt};
+}
+
+/// `gpuq sweep retry SWEEP [TRY...]`, `gpuq sweep retry SWEEP/TRY`.
+Result<int> retry(Invocation& invocation, Store& store, const Parsed& parsed)
+{
+    TRY_ASSIGN(const SweepTarget target, retried(store, parsed.operands));
+    const Sweep& sweep = target.sweep;
+    sweeps::Board board(store, sweep.run.key);
+    TRY(board.refresh());
+    Arguments numbers(parsed.operands.begin() + 1, parsed.operands.end());
+    if (target.number) {
+        numbers.push_back(std::to_string(*target.number));
+    }
+    TRY_ASSIGN(const auto retries, chosen_retries(sweep, board.tries(), numbers));
     const auto tally = sweeps::tally_of(board.tries());
     if (retries.empty() && tally.waiting + tally.running == 0) {
-        return fail(Error::Kind::usage,
-                    fmt::format("all tries of sweep {} have succeeded; name those to repeat: gpuq "
-                                "sweep retry {} TRY...",
-                                sweep.name, shell_quoted(sweep.name)));
+        return fail(
+            Error::Kind::usage,
+            fmt::format("all tries of sweep {} have {}; name those to repeat: gpuq sweep retry "
+                        "{} TRY...",
+                        sweep.name,
+                        tally.stopped_early > 0 ? "succeeded or were stopped early" : "succeeded",
+                        shell_quoted(sweep.name)));
     }
     TRY(check_again(invocation, sweep, board, parsed.options));
     if (!retries.empty()) {

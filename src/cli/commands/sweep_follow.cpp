@@ -93,7 +93,9 @@ private:
         if (m_board.is_stopped() && status.tally.stopped > 0) {
             return static_cast<int>(ExitStatus::stopped);
         }
-        return status.tally.succeeded == status.tries.size() ? 0 : k_some_failed;
+        return status.tally.succeeded + status.tally.stopped_early == status.tries.size()
+                   ? 0
+                   : k_some_failed;
     }
 
     void show(const SweepStatus& status)
@@ -121,7 +123,7 @@ private:
                 is_plain
                     ? (entry.end->status == 0 ? "done"
                                               : fmt::format("exit status {}", entry.end->status))
-                    : std::string(sweeps::word(entry.end->end));
+                    : sweeps::text_of(entry.end->end);
             const std::string value =
                 entry.reached.best
                     ? fmt::format(", best {} {:.5g}", name_of(m_sweep.metric), *entry.reached.best)

@@ -50,6 +50,8 @@ Cell state_cell(const Try& entry)
         return {"not started", Tone::bad};
     case TryEnd::lost:
         return {"lost", Tone::bad};
+    case TryEnd::stopped_early:
+        return {"stopped early", Tone::dim};
     }
     return {"ended", Tone::dim};
 }
@@ -142,6 +144,19 @@ Cell::Tone tone_of(SweepStatus::State state)
     return Cell::Tone::plain;
 }
 
+Json evidence_json(const Try& entry)
+{
+    if (entry.state != Try::State::ended || !entry.end->evidence) {
+        return {};
+    }
+    const sweeps::EarlyStop& evidence = *entry.end->evidence;
+    return Json::object({{"rung", evidence.rung},
+                         {"step", evidence.step},
+                         {"value", evidence.value},
+                         {"threshold", evidence.threshold},
+                         {"compared", evidence.compared}});
+}
+
 Json json_of(const SweepStatus& status, std::size_t index)
 {
     const Try& entry = status.tries[index];
@@ -159,6 +174,7 @@ Json json_of(const SweepStatus& status, std::size_t index)
                          {"ended", has_ended ? Json(entry.end->at) : Json()},
                          {"end", has_ended ? Json(sweeps::word(entry.end->end)) : Json()},
                          {"status", has_ended ? Json(entry.end->status) : Json()},
+                         {"stopped_early", evidence_json(entry)},
                          {"best", entry.reached.best},
                          {"best_step", entry.reached.best_step},
                          {"last", entry.reached.last},
@@ -237,6 +253,7 @@ std::string sweep_summary(const SweepStatus& status)
         text += count == 0 ? "" : fmt::format(", {} {}", count, what);
     };
     add(tally.failed, "failed");
+    add(tally.stopped_early, "stopped early");
     add(tally.stopped, "stopped");
     add(tally.running, "running");
     add(tally.waiting, "left");
@@ -249,6 +266,14 @@ std::string sweep_summary(const SweepStatus& status)
     return text;
 }
 
+std::string evidence_text(const sweeps::EarlyStop& evidence, const sweeps::Sweep& sweep)
+{
+    return fmt::format("{} {:.6g} at step {} (rung {} of {}): limit {:.6g}, {} others",
+                       name_of(sweep.metric), evidence.value, evidence.step, evidence.rung,
+                       sweep.stop_early ? to_text(*sweep.stop_early) : "?", evidence.threshold,
+                       evidence.compared);
+}
+
 report::Json sweep_json(const SweepStatus& status, WithTries with_tries, Time now)
 {
     const auto best = best_of(status);
@@ -258,6 +283,7 @@ report::Json sweep_json(const SweepStatus& status, WithTries with_tries, Time no
         {"state", word(status.state)},
         {"parameters", Json::array(status.sweep.parameters)},
         {"metric", to_text(status.sweep.metric)},
+        {"stop_early", status.sweep.stop_early ? Json(to_text(*status.sweep.stop_early)) : Json()},
         {"seed", status.sweep.seed
                      ? Json(fmt::format("{}", *status.sweep.seed)) // 64 bits: too large for JSON
                      : Json()},
@@ -267,6 +293,7 @@ report::Json sweep_json(const SweepStatus& status, WithTries with_tries, Time no
         {"succeeded", status.tally.succeeded},
         {"failed", status.tally.failed},
         {"stopped", status.tally.stopped},
+        {"stopped_early", status.tally.stopped_early},
         {"running", status.tally.running},
         {"waiting", status.tally.waiting},
         {"workers", status.workers.size()},
@@ -310,6 +337,11 @@ std::string sweep_csv(const SweepStatus& status)
     for (const char* name : {"end", "status", "best", "best_step", "last", "seconds"}) {
         header.emplace_back(name);
     }
+    if (status.sweep.stop_early) {
+        for (const char* name : {"stop_step", "stop_value", "stop_threshold", "stop_compared"}) {
+            header.emplace_back(name);
+        }
+    }
     add_line(header);
     for (std::size_t i = 0; i < status.tries.size(); ++i) {
         const Try& entry = status.tries[i];
@@ -326,6 +358,14 @@ std::string sweep_csv(const SweepStatus& status)
         fields.push_back(number(entry.reached.best_step));
         fields.push_back(number(entry.reached.last));
         fields.push_back(fmt::format("{:.3f}", std::chrono::duration<double>(entry.used).count()));
+        if (has_ended && entry.end->evidence) {
+            const sweeps::EarlyStop& evidence = *entry.end->evidence;
+            fields.insert(fields.end(),
+                          {std::to_string(evidence.step), fmt::format("{}", evidence.value),
+                           fmt::format("{}", evidence.threshold),
+                           std::to_string(evidence.compared)});
+        }
+        fields.resize(header.size());
         add_line(fields);
     }
     return text;

@@ -45,6 +45,10 @@ report::Table tries_table(const SweepStatus& status, std::size_t most, Time now)
 /// `6 of 24 tries done, 1 failed, 2 running, 15 left; best loss 0.031 (try 4: lr=3e-4)`.
 std::string sweep_summary(const SweepStatus& status);
 
+/// Why a try was stopped early: `loss 0.8 at step 27 (rung 2 of asha:eta=3,min=9): limit 0.5,
+/// 7 others`.
+std::string evidence_text(const sweeps::EarlyStop& evidence, const sweeps::Sweep& sweep);
+
 /// The object for a sweep; `tries` only if wanted.
 enum class WithTries { no, yes };
 report::Json sweep_json(const SweepStatus& status, WithTries tries, Time now);

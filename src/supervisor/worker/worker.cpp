@@ -9,10 +9,10 @@
 #include "io/subprocess.h"
 #include "io/trusted_path.h"
 #include "runs/records/record.h"
-#include "supervisor/base/meeting_port.h"
 #include "supervisor/base/program.h"
+#include "supervisor/worker/early_stopper.h"
+#include "supervisor/worker/slot.h"
 #include "sweeps/arguments.h"
-#include "telemetry/output_reader.h"
 #include "telemetry/pattern.h"
 #include "term/sanitise.h"
 
@@ -50,12 +50,10 @@ using sweeps::TryTaker;
 
 constexpr auto k_round = 1s; ///< between two checks of the files; ends are noticed at once
 constexpr auto k_retry = 2s; ///< until a failed write or read is repeated
-constexpr auto k_between_values = 10s;           ///< between two records of a running try's metric
-constexpr auto k_between_budgets = 2s;           ///< between two checks of the GPU time
-constexpr auto k_time_to_end = 10s;              ///< from TERM to KILL
-constexpr int k_most_interruptions = 1;          ///< of a try without a checkpoint
-constexpr std::size_t k_piece = 1 << 20;         ///< of a log, read at once
-constexpr std::uint64_t k_most_behind = 8 << 20; ///< beyond that, a part of the log is skipped
+constexpr auto k_between_budgets = 2s;  ///< between two checks of the GPU time
+constexpr auto k_time_to_save = 30s;    ///< from the notice to TERM, of a try that can save
+constexpr auto k_time_to_notice = 3s;   ///< of any other, which may read GPUQ_STOP_FILE
+constexpr int k_most_interruptions = 1; ///< of a try without a checkpoint
 constexpr int k_directory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 /// Opens sweeps/KEY/tries/N below the state directory, without following symbolic links.
@@ -93,96 +91,6 @@ std::string checkpoint_of(const checkpoint::Place& place)
     return newest == nullptr ? "" : newest->path;
 }
 
-/// A running try.
-class Slot {
-public:
-    Slot(TryTaker::Taken taken, pid_t pid, const telemetry::Pattern* pattern)
-        : m_taken(std::move(taken))
-        , m_pid(pid)
-        , m_reader(pattern)
-    {
-    }
-
-    const TryTaker::Taken& taken() const { return m_taken; }
-    pid_t pid() const { return m_pid; }
-    bool is_asked() const { return m_kill_at.has_value(); }
-
-    /// Keeps a rendezvous port for it alone.
-    void hold_port(std::optional<MeetingPort> port) { m_port = std::move(port); }
-
-    /// TERM, and KILL if that does not suffice in time.
-    void end(EventLoop::Moment now)
-    {
-        if (!m_kill_at) {
-            m_kill_at = now + k_time_to_end;
-            ::kill(-m_pid, SIGTERM);
-        } else if (now >= *m_kill_at) {
-            ::kill(-m_pid, SIGKILL);
-        }
-    }
-
-    /// Reads what has been added to the log; `most` pieces.
-    void read_log(Store& store, const std::string& path, int most)
-    {
-        const auto size = store.size(path);
-        if (size && *size > m_offset + k_most_behind) {
-            m_offset = *size - k_most_behind;
-            m_reader.end_line();
-        }
-        for (int piece = 0; piece < most; ++piece) {
-            const auto bytes = store.read_at(path, m_offset, k_piece);
-            if (!bytes || bytes->empty()) {
-                return;
-            }
-            m_reader.feed(*bytes);
-            m_offset += bytes->size();
-        }
-    }
-    void start_log_at(std::uint64_t offset) { m_offset = offset; }
-
-    /// The whole log has been read.
-    void end_log() { m_reader.end_line(); }
-
-    sweeps::TryValues values(const sweeps::Metric& metric) const
-    {
-        sweeps::TryValues values;
-        const auto* const series = sweeps::series_of(m_reader.curves(), metric);
-        if (series == nullptr) {
-            return values;
-        }
-        values.last = series->last() ? std::optional(series->last()->value) : std::nullopt;
-        for (const auto& bucket : series->buckets()) {
-            const auto& point = metric.goal == sweeps::Metric::Goal::min ? bucket.low : bucket.high;
-            if (!values.best || sweeps::is_better(metric, point.value, *values.best)) {
-                values.best = point.value;
-                values.best_step = point.step;
-            }
-        }
-        return values;
-    }
-
-    /// Whether values that have changed are to be recorded now.
-    bool is_news(const sweeps::TryValues& values, EventLoop::Moment now)
-    {
-        if (values == m_recorded || now < m_record_at) {
-            return false;
-        }
-        m_recorded = values;
-        m_record_at = now + k_between_values;
-        return true;
-    }
-
-private:
-    TryTaker::Taken m_taken;
-    pid_t m_pid;
-    std::optional<MeetingPort> m_port;
-    telemetry::OutputReader m_reader;
-    std::uint64_t m_offset = 0;
-    std::optional<EventLoop::Moment> m_kill_at;
-    sweeps::TryValues m_recorded;
-    EventLoop::Moment m_record_at;
-};
-
 class Worker {
 public:
     Worker(Store& store, Clock& clock, const WorkerPlan& plan, sweeps::Sweep sweep)
@@ -192,6 +100,7 @@ public:
         , m_sweep(std::move(sweep))
         , m_taker(store, plan.sweep, plan.self,
                   [&store](const sweeps::Claimant& who) { return is_link_over(store, who); })
+        , m_stopper(m_taker, m_sweep)
         , m_signals(hold_signals())
         , m_round(m_loop, [] {})
     {
@@ -290,13 +199,7 @@ private:
     {
         const auto& names = m_sweep.parameters;
         const std::string directory = layout::try_dir(m_plan.sweep, taken.number);
-        const std::string root = m_store.root() + "/" + directory;
-        checkpoint::Place place{root + "/checkpoints", "*"};
-        if (const auto& chain = m_sweep.run.request.chain; chain && !chain->checkpoint.empty()) {
-            place = {m_sweep.run.request.work_dir,
-                     sweeps::arguments_of_try({chain->checkpoint}, names, taken.values).front()};
-        }
-        const std::string resume = taken.attempt > 1 ? checkpoint_of(place) : "";
+        const std::string resume = taken.attempt > 1 ? checkpoint_of(place_of(taken)) : "";
         if (resume.empty() && taken.interruptions > k_most_interruptions) {
             end_without_program(taken, TryEnd::lost, static_cast<int>(ExitStatus::lost),
                                 "its workers were lost twice, and it has no checkpoint");
@@ -329,7 +232,27 @@ private:
                                            m_pattern ? &*m_pattern : nullptr);
         slot->start_log_at(started->log_size);
         slot->hold_port(std::move(port));
+        m_stopper.watch(*slot, /*continues=*/!resume.empty());
         m_slots.push_back(std::move(slot));
+    }
+
+    checkpoint::Place place_of(const TryTaker::Taken& taken) const
+    {
+        const auto& chain = m_sweep.run.request.chain;
+        if (chain && !chain->checkpoint.empty()) {
+            return {m_sweep.run.request.work_dir,
+                    sweeps::arguments_of_try({chain->checkpoint}, m_sweep.parameters, taken.values)
+                        .front()};
+        }
+        return {fmt::format("{}/{}/checkpoints", m_store.root(),
+                            layout::try_dir(m_plan.sweep, taken.number)),
+                "*"};
+    }
+
+    /// GPUQ_RUN_ID of a try.
+    std::string run_id(std::size_t number) const
+    {
+        return fmt::format("{}-{}", m_plan.sweep.text(), number);
     }
 
     static std::string with_checkpoint(std::string word, const std::string& path)
@@ -350,6 +273,7 @@ private:
                               const Request& request, const std::string& resume, int port)
     {
         TRY(m_store.make_dir(directory + "/checkpoints"));
+        TRY(m_store.remove(layout::try_leave(m_plan.sweep, taken.number))); // of an earlier attempt
         TRY_ASSIGN(const Descriptor at, open_try(m_store.root(), directory));
         const Descriptor log(::openat(
             at.get(), "out.log", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -391,7 +315,7 @@ private:
     void describe(Environment& variables, const TryTaker::Taken& taken,
                   const std::string& resume) const
     {
-        const std::string name = fmt::format("{}-{}", m_plan.sweep.text(), taken.number);
+        const std::string name = run_id(taken.number);
         for (const auto& [variable, value] :
              sweeps::variables_of_try(taken.number, m_sweep.parameters, taken.values)) {
             variables.set(variable, value);
@@ -403,6 +327,11 @@ private:
                                   layout::try_dir(m_plan.sweep, taken.number)));
         variables.set("GPUQ_CAUSE", taken.attempt == 1 ? "first" : "timeout");
         variables.unset("GPUQ_SAVE_FILE"); // that of the worker
+        if (m_sweep.stop_early) {
+            variables.set("GPUQ_STOP_FILE",
+                          fmt::format("{}/{}", m_store.root(),
+                                      layout::try_leave(m_plan.sweep, taken.number)));
+        }
         if (resume.empty()) {
             variables.unset("GPUQ_RESUME_FROM");
         } else {
@@ -432,13 +361,15 @@ private:
         TryEvent event{TryEvent::Kind::ended, slot.taken().number, slot.taken().attempt,
                        m_clock.now(), m_plan.self.link};
         event.status = exit_code(wait_status);
-        event.end = slot.is_asked() && !m_leaving && !m_spent ? TryEnd::stopped
-                    : is_pause(event.status)                  ? TryEnd::paused
-                    : WIFSIGNALED(wait_status)                ? TryEnd::crashed
-                                                              : TryEnd::finished;
-        slot.read_log(m_store, layout::try_log(m_plan.sweep, event.number),
-                      static_cast<int>(k_most_behind / k_piece));
-        slot.end_log();
+        event.evidence = slot.evidence();
+        event.end = event.evidence                              ? TryEnd::stopped_early
+                    : slot.is_asked() && !m_leaving && !m_spent ? TryEnd::stopped
+                    : is_pause(event.status)                    ? TryEnd::paused
+                    : WIFSIGNALED(wait_status)                  ? TryEnd::crashed
+                                                                : TryEnd::finished;
+        slot.read_rest_of_log(m_store, layout::try_log(m_plan.sweep, event.number));
+        m_stopper.record(slot, m_clock.now(), m_plan.self.link);
+        (void)m_store.remove(layout::try_leave(m_plan.sweep, event.number));
         event.values = slot.values(m_sweep.metric);
         print(slot.taken(), ending_text(event));
         m_ends.push_back(event);
@@ -458,7 +389,7 @@ private:
                 : "";
         return event.end == TryEnd::finished
                    ? fmt::format("exit status {}{}", event.status, sanitised(value))
-                   : fmt::format("{}{}", word(event.end), sanitised(value));
+                   : fmt::format("{}{}", text_of(event.end), sanitised(value));
     }
 
     void end_without_program(const TryTaker::Taken& taken, TryEnd end, int status,
@@ -469,7 +400,7 @@ private:
         event.end = end;
         event.status = status;
         m_ends.push_back(event);
-        print(taken, fmt::format("{}: {}", word(end), sanitised(reason)));
+        print(taken, fmt::format("{}: {}", text_of(end), sanitised(reason)));
     }
 
     void write_ends()
@@ -503,11 +434,60 @@ private:
         for (const auto& slot : m_slots) {
             const std::size_t number = slot->taken().number;
             if (all || m_terminated || m_spent || slot->is_asked() ||
+                slot->is_overdue(m_loop_time()) ||
                 m_store.size(layout::try_stop(m_plan.sweep, number))) {
                 slot->end(m_loop_time());
             }
-            slot->read_log(m_store, layout::try_log(m_plan.sweep, number), 1);
+            slot->read_log(m_store, layout::try_log(m_plan.sweep, number));
             record_values(*slot);
+            if (!slot->is_asked()) {
+                stop_early(*slot);
+            }
+            if (m_leaving) {
+                drop_stop_file(*slot);
+            }
+        }
+    }
+
+    /// Notifies a try that loses against others, as at the end of a link; it is ended if it does
+    /// not leave.
+    void stop_early(Slot& slot)
+    {
+        const auto evidence = m_stopper.evaluate(slot, m_clock.now(), m_plan.self.link);
+        if (!evidence) {
+            return;
+        }
+        print(slot.taken(), fmt::format("is stopped early at step {}: {} {:.6g}, limit {:.6g} ({} "
+                                        "compared)",
+                                        evidence->step, sanitised(name_of(m_sweep.metric)),
+                                        evidence->value, evidence->threshold, evidence->compared));
+        drop_stop_file(slot);
+        const auto& chain = m_sweep.run.request.chain;
+        const bool saves = notify(slot) > 0 || (chain && chain->aware) ||
+                           !checkpoint_of(place_of(slot.taken())).empty();
+        slot.stop_early(*evidence, m_loop_time() + (saves ? k_time_to_save : k_time_to_notice));
+    }
+
+    /// Returns the number of processes that got the signal of the notice.
+    std::size_t notify(const Slot& slot) const
+    {
+        std::vector<pid_t> others;
+        for (const auto& other : m_slots) {
+            if (other->pid() != slot.pid()) {
+                others.push_back(other->pid());
+            }
+        }
+        const auto& chain = m_sweep.run.request.chain;
+        const Notice how = chain ? chain->notice : Notice::automatic;
+        return m_plan.notify ? m_plan.notify(run_id(slot.taken().number), others, how) : 0;
+    }
+
+    /// Creates the GPUQ_STOP_FILE of a try, if it has one of its own.
+    void drop_stop_file(Slot& slot)
+    {
+        if (m_sweep.stop_early && !slot.has_stop_file()) {
+            const auto path = layout::try_leave(m_plan.sweep, slot.taken().number);
+            slot.set_stop_file(m_store.write(path, "").has_value());
         }
     }
 
@@ -544,6 +524,7 @@ private:
     const WorkerPlan& m_plan;
     sweeps::Sweep m_sweep;
     TryTaker m_taker;
+    EarlyStopper m_stopper;
     Descriptor m_signals;
     EventLoop m_loop;
     EventLoop::Timer m_round;
@@ -574,6 +555,7 @@ parse_worker(const std::vector<std::string>& arguments,
     return WorkerPlan{*sweep,
                       {*run, LinkNumber{static_cast<int>(*link)}},
                       variable("GPUQ_STOP_FILE").value_or(""),
+                      {},
                       {}};
 }
 

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace gpuq::supervisor {
@@ -18,6 +19,11 @@ struct WorkerPlan {
     std::string stop_file; ///< exists once the link is about to end: GPUQ_STOP_FILE
     /// The command line for a try (runs/environment.h).
     std::function<std::vector<std::string>(const Request&)> program_argv;
+    /// Notifies the processes of one try that it is about to end (supervisor/notice.h), by its
+    /// GPUQ_RUN_ID; `others`: the programs of other tries. Returns the number of notified ones.
+    std::function<std::size_t(const std::string& run_id, const std::vector<pid_t>& others,
+                              Notice notice)>
+        notify;
 };
 
 /// Parses `work STATE_DIR SWEEP`, with the run and its link from the environment. `usage`.

@@ -84,7 +84,8 @@ protected:
     }
 
     /// The next try ends as if a worker had run it.
-    void end_next(TryEnd end, int status, std::optional<double> best)
+    void end_next(TryEnd end, int status, std::optional<double> best,
+                  std::optional<sweeps::EarlyStop> evidence = {})
     {
         const auto runs = workers();
         TryTaker taker(m_services.memory, key(), {runs.back().key, LinkNumber{1}},
@@ -96,6 +97,7 @@ protected:
         event.end = end;
         event.status = status;
         event.values.best = best;
+        event.evidence = evidence;
         ASSERT_TRUE(taker.record(event));
     }
 
@@ -162,6 +164,10 @@ TEST_F(SweepTest, RefusesContradictions)
     EXPECT_THAT(refused({"--over", "a=1", "--workers", "0", "train.py"}), HasSubstr("--workers"));
     EXPECT_THAT(refused({"--over", "a=1", "--per-gpu", "x", "train.py"}), HasSubstr("--per-gpu"));
     EXPECT_THAT(refused({"--over", "a=1", "--metric", ":min", "train.py"}), HasSubstr("--metric"));
+    EXPECT_THAT(refused({"--over", "a=1", "--stop-early", "asha", "train.py"}),
+                HasSubstr("--metric NAME:min"));
+    EXPECT_THAT(refused({"--over", "a=1", "--metric", "l", "--stop-early", "asha:x=1", "train.py"}),
+                HasSubstr("--stop-early: character 6: 'x' is not an option of asha"));
     EXPECT_THAT(refused({"--over", "a=\xff", "train.py"}), HasSubstr("not UTF-8"));
     EXPECT_THAT(refused({"--over", "a=1", "{a}.py"}), HasSubstr("can't depend on a parameter"));
     EXPECT_THAT(refused({"--over", "a=1", "-N", "2", "train.py"}), HasSubstr("-N"));
@@ -220,6 +226,42 @@ TEST_F(SweepTest, IsShownWithTheBestTriesFirst)
     EXPECT_THAT(use(k_show_verb, {"cal/5"}).err, HasSubstr("has no try 5, but 1 to 4"));
     const Use csv = use(k_sweep_verb, {"export", "cal"});
     EXPECT_THAT(csv.out, HasSubstr("\n2,1,4,finished,0,0.25,,,5.000\n"));
+}
+
+TEST_F(SweepTest, ShowsWhyATryWasStoppedEarlyAndRepeatsOnlyThatIfNamed)
+{
+    begin({"--metric", "loss:min", "--stop-early", "asha:min=9", "--workers", "1"});
+    const sweeps::EarlyStop evidence{2, 27, 0.75, 0.5, 7};
+    end_next(TryEnd::finished, 0, 0.5);
+    end_next(TryEnd::stopped_early, 85, 0.75, evidence);
+    for (int i = 0; i < 2; ++i) {
+        end_next(TryEnd::finished, 0, 1.0);
+    }
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out,
+                AllOf(HasSubstr("3 of 4 tries done, 1 stopped early; best loss 0.5 (try 1"),
+                      HasSubstr("  2  stopped early  1   4  0.75 ")));
+    EXPECT_THAT(use(k_show_verb, {"cal/2"}).out,
+                AllOf(HasSubstr(": stopped early, exit status 85\n"),
+                      HasSubstr("compared     loss 0.75 at step 27 (rung 2 of asha:eta=3,min=9): "
+                                "limit 0.5, 7 others\n")));
+    const std::string document = use(k_sweep_verb, {"export", "--json", "cal"}).out;
+    EXPECT_THAT(document,
+                AllOf(HasSubstr(R"("stop_early": "asha:eta=3,min=9")"),
+                      HasSubstr(R"("end": "stopped_early")"), HasSubstr(R"("threshold": 0.5)")));
+    EXPECT_THAT(use(k_sweep_verb, {"export", "cal"}).out,
+                AllOf(HasSubstr("seconds,stop_step,stop_value,stop_threshold,stop_compared\n"),
+                      HasSubstr("\n1,1,3,finished,0,0.5,,,5.000,,,,\n"),
+                      HasSubstr("\n2,1,4,stopped_early,85,0.75,,,5.000,27,0.75,0.5,7\n")));
+    EXPECT_THAT(use(k_sweep_verb, {"retry", "--detach", "cal"}).err,
+                HasSubstr("all tries of sweep cal have succeeded or were stopped early"));
+    EXPECT_EQ(use(k_sweep_verb, {"retry", "--detach", "cal/5"}).status, 2);
+    m_services.time.advance(1s);
+    const Use done = use(k_sweep_verb, {"retry", "--detach", "cal/2"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    sweeps::Board board(m_services.memory, key());
+    ASSERT_TRUE(board.refresh());
+    EXPECT_EQ(board.tries()[1].state, sweeps::Try::State::waiting);
+    EXPECT_TRUE(board.tries()[1].is_exempt);
 }
 
 TEST_F(SweepTest, IsStoppedWithItsWaitingWorkers)

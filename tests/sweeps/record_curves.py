@@ -1,0 +1,60 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Makes curves.csv: the validation losses of 64 small trainings, 81 epochs each.
+
+A line per training: learning rate, width, batch size, seed of its weights, then the loss after each epoch; nan once it
+has diverged. The task: a network with tanh units learns the values of a fixed random function of 8 inputs with noise.
+Needs PyTorch; takes about two minutes.
+
+    tests/sweeps/record_curves.py >tests/sweeps/curves.csv
+"""
+import math
+import random
+
+import torch
+
+EPOCHS = 81
+TRAININGS = 64
+
+
+def target(inputs):
+    generator = torch.Generator().manual_seed(1)
+    hidden = torch.tanh(inputs @ torch.randn(8, 12, generator=generator))
+    return hidden @ torch.randn(12, 1, generator=generator) + torch.sin(2 * inputs[:, :1])
+
+
+def data(count, seed):
+    generator = torch.Generator().manual_seed(seed)
+    inputs = torch.randn(count, 8, generator=generator)
+    return inputs, target(inputs) + 0.3 * torch.randn(count, 1, generator=generator)
+
+
+def losses(rate, width, batch, seed):
+    """The validation loss after each epoch."""
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(8, width), torch.nn.Tanh(), torch.nn.Linear(width, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
+    loss = torch.nn.MSELoss()
+    inputs, values = data(512, 2)
+    held_inputs, held_values = data(512, 3)
+    for _ in range(EPOCHS):
+        for chosen in torch.randperm(len(inputs)).split(batch):
+            optimizer.zero_grad()
+            loss(model(inputs[chosen]), values[chosen]).backward()
+            optimizer.step()
+        with torch.no_grad():
+            yield loss(model(held_inputs), held_values).item()
+
+
+def main():
+    torch.set_num_threads(1)
+    chance = random.Random(4)
+    for seed in range(TRAININGS):
+        rate = 10 ** chance.uniform(-5, 0)
+        width, batch = chance.choice([4, 8, 16, 32, 64, 128]), chance.choice([8, 16, 32, 64])
+        curve = [value if math.isfinite(value) else math.nan for value in losses(rate, width, batch, seed)]
+        print(f"{rate:.3g},{width},{batch},{seed}," + ",".join(f"{value:.5g}" for value in curve), flush=True)
+
+
+if __name__ == "__main__":
+    main()
