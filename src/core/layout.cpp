@@ -174,6 +174,16 @@ std::string sweep_stop(const RunKey& key)
     return sweep_dir(key) + "/stop";
 }
 
+std::string sweep_closed(const RunKey& key)
+{
+    return sweep_dir(key) + "/closed";
+}
+
+std::string sweep_lock(const RunKey& key)
+{
+    return sweep_dir(key) + "/lock";
+}
+
 std::string sweep_runs(const RunKey& key)
 {
     return sweep_dir(key) + "/runs";

@@ -42,6 +42,9 @@
 ///     sweeps/KEY/tries-B.jsonl           the values of its tries, batch B; written once (client)
 ///     sweeps/KEY/retries-B               attempts that no longer count; written once (client)
 ///     sweeps/KEY/stop                    exists when no further try is to start (client)
+///     sweeps/KEY/closed                  exists once no more tries are proposed; why, if the
+///                                        program failed (worker)
+///     sweeps/KEY/lock                    held by the worker that asks for proposals
 ///     sweeps/KEY/runs/RUN                exists for each of its workers (client)
 ///     sweeps/KEY/workers/RUN             journal of that worker (worker)
 ///     sweeps/KEY/tries/N/claim-A         the owner of attempt A at try N; written once (worker)
@@ -97,6 +100,8 @@ std::string sweep_snapshot(const RunKey&);
 std::string sweep_tries(const RunKey&, int batch);
 std::string sweep_retries(const RunKey&, int batch);
 std::string sweep_stop(const RunKey&);
+std::string sweep_closed(const RunKey&);
+std::string sweep_lock(const RunKey&);
 std::string sweep_runs(const RunKey&);
 std::string sweep_run(const RunKey&, const RunKey& worker);
 std::string sweep_workers(const RunKey&);

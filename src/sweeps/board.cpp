@@ -47,6 +47,10 @@ void add_rung(std::vector<RungValue>& rungs, const RungValue& value)
 
 Result<void> Board::refresh()
 {
+    // Before the tries: none is added after it.
+    if (!m_closed && m_store.size(layout::sweep_closed(m_sweep))) {
+        TRY_ASSIGN(m_closed, m_store.read(layout::sweep_closed(m_sweep)));
+    }
     TRY(read_tries());
     TRY(read_retries());
     const auto journals = m_store.list(layout::sweep_workers(m_sweep));

@@ -53,6 +53,12 @@ public:
     const std::vector<Try>& tries() const { return m_tries; }
     /// True once the user has stopped the sweep: no try is started any more.
     bool is_stopped() const { return m_stopped; }
+    /// True once no more tries are proposed (`--propose`).
+    bool is_closed() const { return m_closed.has_value(); }
+    /// Why, if the program failed; else empty. Not sanitised.
+    std::string failure() const { return m_closed.value_or(""); }
+    /// The number of files in the list of tries.
+    int batches() const { return m_batches; }
     /// The runs that have worked on this sweep.
     std::vector<RunKey> workers() const;
 
@@ -83,6 +89,7 @@ private:
     std::map<std::string, Journal> m_journals;
     int m_batches = 0, m_retries = 0; ///< files read
     bool m_stopped = false;
+    std::optional<std::string> m_closed;
 };
 
 /// The GPU time that the tries have used until now, running ones included. For an attempt whose end

@@ -92,6 +92,7 @@ Result<void> stop_sweep(Store& store, const RunKey& key)
 Result<void> continue_sweep(Store& store, const RunKey& key)
 {
     TRY(store.write(layout::active_sweep(key), ""));
+    TRY(store.remove(layout::sweep_closed(key)));
     return store.remove(layout::sweep_stop(key));
 }
 

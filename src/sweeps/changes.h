@@ -29,7 +29,7 @@ Result<void> retry(Store& store, const RunKey& key, const std::vector<Retry>& re
 
 /// No further try starts, and the running ones end.
 Result<void> stop_sweep(Store& store, const RunKey& key);
-/// Takes back stop_sweep.
+/// Takes back stop_sweep, and the end of the list of proposed tries.
 Result<void> continue_sweep(Store& store, const RunKey& key);
 /// Ends one try, if it is running.
 Result<void> stop_try(Store& store, const RunKey& key, std::size_t number);

@@ -132,7 +132,7 @@ Result<StopRule> parse_stop_rule(std::string_view text)
                                                                    : "min=STEPS or tries=N"));
         }
         if (std::find(seen.begin(), seen.end(), key_name) != seen.end()) {
-            return mistake(at, fmt::format("'{}' is there twice", key_name));
+            return mistake(at, fmt::format("'{}' is given twice", key_name));
         }
         seen.push_back(key_name);
         const auto number = whole_number(value);
@@ -189,7 +189,7 @@ std::vector<RungValue> Climb::passed(const telemetry::Series& curve)
     }
 }
 
-/// Without points, if the curve has none until there.
+/// Without points, if the curve has none up to the rung.
 RungValue Climb::value_at(std::int64_t rung, const telemetry::Series& curve) const
 {
     RungValue value{rung, worst(m_metric), 0, 0};

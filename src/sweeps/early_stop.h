@@ -89,9 +89,9 @@ struct EarlyStop {
     bool operator==(const EarlyStop&) const = default;
 };
 
-/// Whether a try that has passed a rung ends there. `others`: the values of all other tries that
+/// Whether a try that has passed a rung ends at it. `others`: the values of all other tries that
 /// have passed the same rung. Nothing: it continues.
 std::optional<EarlyStop> evaluate(const StopRule& rule, const Metric& metric, const RungValue& own,
-                               const std::vector<RungValue>& others);
+                                  const std::vector<RungValue>& others);
 
 } // namespace gpuq::sweeps

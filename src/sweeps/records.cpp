@@ -102,6 +102,21 @@ std::vector<std::string> texts_in(const json& array)
     return texts;
 }
 
+json json_of(const Proposals& proposals)
+{
+    return {{"command", proposals.command}, {"over", proposals.over}, {"most", proposals.most}};
+}
+
+std::optional<Proposals> proposals_in(const json& object)
+{
+    if (!object.is_object() || !object.contains("command") || !object.contains("over")) {
+        return std::nullopt;
+    }
+    Proposals proposals{texts_in(object["command"]), texts_in(object["over"]),
+                        number_in<std::size_t>(object, "most").value_or(0)};
+    return proposals.command.empty() ? std::nullopt : std::optional(std::move(proposals));
+}
+
 } // namespace
 
 std::string to_json(const Sweep& sweep)
@@ -114,6 +129,7 @@ std::string to_json(const Sweep& sweep)
          {"seed", sweep.seed ? json(*sweep.seed) : json(nullptr)},
          {"gpu_minutes", sweep.gpu_time ? json(sweep.gpu_time->count()) : json(nullptr)},
          {"stop_early", sweep.stop_early ? json(to_text(*sweep.stop_early)) : json(nullptr)},
+         {"propose", sweep.propose ? json_of(*sweep.propose) : json(nullptr)},
          {"run", json::parse(gpuq::to_json(sweep.run))}});
 }
 
@@ -138,6 +154,7 @@ Result<Sweep> sweep_from_json(std::string_view text)
                  number_in<std::uint64_t>(document, "seed"),
                  std::move(run),
                  minutes ? std::optional(std::chrono::minutes(*minutes)) : std::nullopt,
+                 proposals_in(part("propose")),
                  rule ? std::optional(*rule) : std::nullopt};
 }
 

@@ -19,6 +19,14 @@
 /// The files of a sweep (core/layout.h). Each has one writer; the numbers of tries begin at 1.
 namespace gpuq::sweeps {
 
+/// A program that proposes tries from the results of earlier ones.
+struct Proposals {
+    std::vector<std::string> command;
+    std::vector<std::string> over; ///< the values of `--over`, for the program
+    std::size_t most = 0;          ///< tries in all
+    bool operator==(const Proposals&) const = default;
+};
+
 /// sweeps/KEY/sweep.json, immutable.
 struct Sweep {
     std::string name;
@@ -30,7 +38,8 @@ struct Sweep {
     /// client's environment, which each worker has in its own record.
     Run run;
     std::optional<std::chrono::minutes> gpu_time =
-        {};                                  ///< the most that its GPUs may spend together
+        {}; ///< the most that its GPUs may spend together
+    std::optional<Proposals> propose = {};
     std::optional<StopRule> stop_early = {}; ///< which tries are ended before they finish
 };
 std::string to_json(const Sweep& sweep);

@@ -77,6 +77,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     statuses.runs.push_back(some_status());
     auto list = run_list(statuses, {}, Time());
     SweepStatus sweep{{"cal", {"lr"}, {}, 1, {}, {some_status().key}}, {}, {}, {}, {}, {}};
+    sweep.sweep.propose.emplace().command = {"search.py"};
     sweep.tries.push_back({{"1e-4"}, sweeps::Try::State::ended});
     sweep.tries.back().end.emplace().evidence.emplace();
     add_sweeps(list, {sweep}, Time());

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import random
 import signal
 import time
@@ -207,6 +208,74 @@ def test_losers_are_stopped_early_and_can_continue(person):
     starts = [int(words[1]) for words in log if words[0] == "from"]
     assert len(starts) == 2 and 10 <= starts[1] < 40 and log[-1][1] == "40/40"
     assert [one["end"] for one in shown(person, "cal")["tries"]] == ["finished", "finished", "stopped_early"]
+
+
+def test_tries_are_proposed_from_the_results_of_others(person):
+    """By the program in contrib/python; then by one that fails."""
+    search = pathlib.Path(__file__).parents[2] / "contrib/python/propose_search.py"
+    done = sweep(person, "-J", "cal", "--workers", "2", "--propose", f"python3 '{search}'", "--tries", "14", "--over", "x=-4.0..4.0",
+                 "--metric", "loss:min", "--", "awk", "-v", "x={x}", 'BEGIN { print "step 1 loss", x * x + 1 }')
+    assert done.returncode == 0, done.stderr
+    state = shown(person, "cal")
+    assert (state["state"], state["succeeded"], state["proposals"]["open"]) == ("ended", 14, False)
+    values = [float(one["values"]["x"]) for one in state["tries"]]
+    assert len(set(values)) == 14 and all(-4 <= value <= 4 for value in values)
+    assert state["tries"][state["best_try"] - 1]["best"] == min(one["best"] for one in state["tries"])
+    (person.home / "two.py").write_text(
+        "import sys\nlines = sys.stdin.readlines()\n"
+        "sys.exit('no more ideas') if len(lines) == 2 else print('{\"n\": %d}' % len(lines))\n")
+    done = sweep(person, "-J", "fails", "--workers", "1", "--propose", "python3 two.py", "--over", "n=0..9", "--", "true", "{n}")
+    assert done.returncode == 1 and "no more proposals: python3: exit status 1" in done.stderr, done.stderr
+    state = shown(person, "fails")
+    assert [one["values"]["n"] for one in state["tries"]] == ["0", "1"]
+    assert state["proposals"]["failure"] == "python3: exit status 1" and state["state"] == "ended"
+    assert any("no more ideas" in path.read_text() for path in (person.state / "gpuq/runs").glob("*/link-1/err.log"))
+
+
+def test_workers_die_while_tries_are_proposed(person, train):
+    """All tries are proposed and run, none twice at the same time."""
+    (person.home / "count.py").write_text(
+        "import sys, time\nlines = sys.stdin.readlines()\ntime.sleep(0.3)\nprint('{\"n\": %d}' % len(lines))\n")
+    done = sweep(person, "--detach", "--workers", "3", "-J", "cal", "-t", "60", "--propose", "python3 count.py", "--tries", "12",
+                 "--over", "n=0..99", "train.py", "0.{n}", "0.4")
+    assert done.returncode == 0, done.stderr
+    for _ in range(4):
+        time.sleep(random.uniform(0.3, 1.5))
+        victims = [pid for pid in processes_of(person) if words_of(pid)[1:2] == ["work"]]
+        if victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(random.choice(victims), signal.SIGKILL)
+    state = ended(person, "cal", 90)
+    for _ in range(3):
+        if state["state"] == "stalled":
+            assert sweep(person, "retry", "--detach", "cal").returncode == 0
+            state = ended(person, "cal", 90)
+    assert not (person.home / "twice").exists()
+    assert state["state"] == "ended" and state["proposals"]["failure"] is None, state
+    assert [one["values"]["n"] for one in state["tries"]] == [str(n) for n in range(12)]
+    assert all(one["end"] == "finished" for one in state["tries"]), state
+
+
+def test_a_proposing_program_may_wait_for_all_results(person):
+    """It proposes two tries at a time, and nothing while they run."""
+    (person.home / "rounds.py").write_text("""
+import json, sys, time
+results = [json.loads(line) for line in sys.stdin]
+time.sleep(0.2)
+with open("asked", "a") as log:
+    print(len(results), file=log)
+if all(one["state"] == "ended" for one in results) and len(results) < 6:
+    for n in range(2):
+        print(json.dumps({"n": len(results) + n}))
+""")
+    done = sweep(person, "-J", "cal", "--workers", "2", "--propose", "python3 rounds.py", "--over", "n=0..9", "--", "sh", "-c",
+                 "sleep 0.$1; echo $1 >>ran", "-", "{n}")
+    assert done.returncode == 0, done.stderr
+    state = shown(person, "cal")
+    assert [one["values"]["n"] for one in state["tries"]] == list("012345") and state["state"] == "ended"
+    assert sorted((person.home / "ran").read_text().split()) == list("012345")  # each once
+    asked = [int(word) for word in (person.home / "asked").read_text().split()]
+    assert asked == sorted(asked) and len(asked) < 20, asked
 
 
 def test_the_gpu_hours_of_a_sweep_are_not_exceeded(person, train):

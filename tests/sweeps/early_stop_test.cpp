@@ -77,7 +77,7 @@ TEST(StopRules, AreRefusedWithThePositionOfTheMistake)
                                        "median: min=STEPS or tries=N");
     EXPECT_EQ(mistake("asha:min=0"),
               "--stop-early: character 10: min: '0' is not a number from 1 to 1000000000000");
-    EXPECT_EQ(mistake("asha:min=1,min=2"), "--stop-early: character 12: 'min' is there twice");
+    EXPECT_EQ(mistake("asha:min=1,min=2"), "--stop-early: character 12: 'min' is given twice");
     EXPECT_THAT(mistake("asha:"), HasSubstr("character 6: '' is not an option"));
     EXPECT_THAT(mistake("asha:min=1,"), HasSubstr("character 12: '' is not an option"));
     EXPECT_THAT(mistake("asha:min"), HasSubstr("character 9: min: '' is not a number"));
@@ -184,10 +184,10 @@ Curves recorded()
     Curves curves;
     std::ifstream file(GPUQ_CURVES);
     for (std::string line; std::getline(file, line);) {
-        const auto words = split(std::string_view(line), ",");
+        const auto parts = split(std::string_view(line), ",");
         std::vector<double> values;
-        for (std::size_t i = k_settings; i < words.size(); ++i) {
-            values.push_back(std::stod(std::string(words[i])));
+        for (std::size_t i = k_settings; i < parts.size(); ++i) {
+            values.push_back(std::stod(std::string(parts[i])));
         }
         curves.push_back(std::move(values));
     }

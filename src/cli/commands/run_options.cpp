@@ -504,6 +504,8 @@ std::span<const Option> sweep_option_table()
              {0, "random", "N", "N random tries instead of all combinations"},
              {0, "seed", "S", "the same random tries again"},
              {0, "from", "FILE", "the tries of a table: CSV or JSON lines"},
+             {0, "propose", "COMMAND", "a program that proposes tries from the results so far"},
+             {0, "tries", "N", "with --propose: the most tries"},
              {0, "workers", "N", "how many jobs work on it; default: up to 16, as GPUs are free"},
              {0, "per-gpu", "N", "tries side by side in each job; default: 1"},
              {0, "metric", "NAME[:min|max]", "what to compare; default: the loss"},

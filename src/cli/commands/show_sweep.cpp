@@ -136,6 +136,9 @@ Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
     }
     TRY(print_line(fmt::format("sweep {} ({}): {}", status.sweep.name, word(status.state),
                                sweep_summary(status))));
+    if (!status.proposal_failure.empty()) {
+        TRY(print_line(fmt::format("no more proposals: {}", status.proposal_failure)));
+    }
     TRY(print_table(tries_table(status, k_most_lines, now), invocation.globals,
                     invocation.services));
     if (status.tries.size() > k_most_lines) {

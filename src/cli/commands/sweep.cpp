@@ -19,6 +19,7 @@
 #include "runs/repeat.h"
 #include "sweeps/arguments.h"
 #include "sweeps/changes.h"
+#include "sweeps/proposals.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -132,6 +133,7 @@ private:
     {
         const Time now = m_services.clock().now();
         Sweep sweep{{}, given.names, {}, 1, given.seed, {RunKey::make(now, m_services.random())}};
+        sweep.propose = given.propose;
         sweep.run.submitted_at = now;
         if (const auto text = m_invocation.options.value("metric")) {
             TRY_ASSIGN(sweep.metric, sweeps::parse_metric(*text));
@@ -139,8 +141,8 @@ private:
         if (const auto text = m_invocation.options.value("stop-early")) {
             TRY_ASSIGN(sweep.stop_early, sweeps::parse_stop_rule(*text));
             if (!m_invocation.options.has("metric")) {
-                return fail(Error::Kind::usage, "--stop-early: compare what? --metric "
-                                                "NAME:min or NAME:max, such as loss:min");
+                return fail(Error::Kind::usage, "--stop-early: requires --metric NAME:min or "
+                                                "NAME:max, such as loss:min");
             }
         }
         constexpr std::size_t k_most_per_gpu = 64;
@@ -315,7 +317,8 @@ Result<int> retry(Invocation& invocation, Store& store, const Parsed& parsed)
     }
     TRY_ASSIGN(const auto retries, chosen_retries(sweep, board.tries(), numbers));
     const auto tally = sweeps::tally_of(board.tries());
-    if (retries.empty() && tally.waiting + tally.running == 0) {
+    const bool is_complete = !sweep.propose || (board.is_closed() && board.failure().empty());
+    if (retries.empty() && is_complete && tally.waiting + tally.running == 0) {
         return fail(
             Error::Kind::usage,
             fmt::format("all tries of sweep {} have {}; name those to repeat: gpuq sweep retry "
@@ -340,29 +343,20 @@ Result<int> add(Invocation& invocation, Store& store, const Parsed& parsed)
                     fmt::format("add: unexpected argument '{}': the program stays the same",
                                 parsed.operands[1]));
     }
-    TRY_ASSIGN(GivenTries given,
+    TRY_ASSIGN(const GivenTries given,
                given_tries(invocation.services, invocation.globals, parsed.options));
-    std::vector<std::size_t> places; // of the sweep's parameters
-    for (const std::string& name : sweep.parameters) {
-        const auto found = std::find(given.names.begin(), given.names.end(), name);
-        if (found == given.names.end() || given.names.size() != sweep.parameters.size()) {
-            return fail(Error::Kind::usage,
-                        fmt::format("the tries of sweep {} have the parameters {}", sweep.name,
-                                    fmt::join(sweep.parameters, ", ")));
-        }
-        places.push_back(static_cast<std::size_t>(found - given.names.begin()));
+    if (given.propose) {
+        return fail(Error::Kind::usage, "add: --propose belongs to the start of a sweep");
     }
-    for (sweeps::Values& values : given.tries) {
-        sweeps::Values ordered;
-        for (const std::size_t place : places) {
-            ordered.push_back(values[place]);
-        }
-        values = std::move(ordered);
+    const auto tries = sweeps::ordered({given.names, given.tries}, sweep.parameters);
+    if (!tries) {
+        return fail(Error::Kind::usage,
+                    fmt::format("sweep {}: {}", sweep.name, tries.error().text));
     }
     sweeps::Board board(store, sweep.run.key);
     TRY(board.refresh());
     TRY(check_again(invocation, sweep, board, parsed.options));
-    TRY(sweeps::add_tries(store, sweep.run.key, given.tries));
+    TRY(sweeps::add_tries(store, sweep.run.key, *tries));
     return work_again(invocation, store, sweep, parsed.options);
 }
 

@@ -93,6 +93,11 @@ private:
         if (m_board.is_stopped() && status.tally.stopped > 0) {
             return static_cast<int>(ExitStatus::stopped);
         }
+        if (!status.proposal_failure.empty()) {
+            note(fmt::format("no more proposals: {}; gpuq sweep retry {} asks again",
+                             status.proposal_failure, shell_quoted(m_sweep.name)));
+            return k_some_failed;
+        }
         return status.tally.succeeded + status.tally.stopped_early == status.tries.size()
                    ? 0
                    : k_some_failed;

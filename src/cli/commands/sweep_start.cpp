@@ -8,6 +8,7 @@
 #include "cli/queries/sweep_query.h"
 #include "core/layout.h"
 #include "core/number.h"
+#include "core/split_arguments.h"
 #include "ports/cluster.h"
 #include "runs/records/record.h"
 #include "sweeps/tries_table.h"
@@ -88,7 +89,11 @@ std::optional<std::size_t> gpus_of_cluster(Services& services)
 std::size_t workers_by_default(Services& services, const SweepStatus& status)
 {
     const auto per_gpu = static_cast<std::size_t>(status.sweep.per_gpu);
-    const std::size_t left = status.tally.waiting + status.tally.running;
+    std::size_t left = status.tally.waiting + status.tally.running;
+    if (status.is_open) {
+        left +=
+            status.sweep.propose->most - std::min(status.sweep.propose->most, status.tries.size());
+    }
     std::size_t count = std::min((left + per_gpu - 1) / per_gpu, k_most_by_default);
     const int gpus = status.sweep.run.request.gpus.count;
     const auto all = gpus > 0 ? gpus_of_cluster(services) : std::nullopt;
@@ -100,15 +105,39 @@ std::size_t workers_by_default(Services& services, const SweepStatus& status)
 
 } // namespace
 
+namespace {
+
+Result<std::optional<sweeps::Proposals>> given_proposals(const Options& options)
+{
+    TRY_ASSIGN(const auto most, count_in(options, "tries", sweeps::k_most_tries));
+    const auto command = options.value("propose");
+    if (!command) {
+        return most ? fail(Error::Kind::usage, "--tries: only with --propose COMMAND")
+                    : Result<std::optional<sweeps::Proposals>>(std::nullopt);
+    }
+    auto arguments = split_arguments(*command);
+    if (!arguments || arguments->empty()) {
+        return fail(Error::Kind::usage,
+                    "--propose: " + (arguments ? "no command given" : arguments.error().text));
+    }
+    return std::optional(sweeps::Proposals{*std::move(arguments), options.values("over"),
+                                           most.value_or(sweeps::k_most_tries)});
+}
+
+} // namespace
+
 Result<GivenTries> given_tries(Services& services, const Globals& globals, const Options& options)
 {
     TRY_ASSIGN(const auto random, count_in(options, "random", sweeps::k_most_tries));
+    TRY_ASSIGN(auto propose, given_proposals(options));
     if (const auto path = options.value("from")) {
         if (options.has("over") || random) {
             return fail(Error::Kind::usage, "--from: the table has all tries: leave out --over and "
                                             "--random");
         }
-        return tries_of_table(services, *path);
+        TRY_ASSIGN(GivenTries given, tries_of_table(services, *path));
+        given.propose = std::move(propose);
+        return given;
     }
     TRY_ASSIGN(const auto parameters, parameters_in(options));
     if (parameters.empty()) {
@@ -122,6 +151,10 @@ Result<GivenTries> given_tries(Services& services, const Globals& globals, const
     }
     if (options.has("seed") && !random) {
         return fail(Error::Kind::usage, "--seed: only with --random N");
+    }
+    given.propose = std::move(propose);
+    if (!random && given.propose) {
+        return given;
     }
     if (!random) {
         TRY_ASSIGN(given.tries, sweeps::grid(parameters));

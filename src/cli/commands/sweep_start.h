@@ -15,12 +15,14 @@
 /// The start of a sweep and of its workers.
 namespace gpuq::cli {
 
-/// The tries that `--over`, `--random`, `--seed` and `--from` describe.
+/// The tries that `--over`, `--random`, `--seed`, `--from` and `--propose` describe.
 struct GivenTries {
     std::vector<std::string> names;
     std::vector<sweeps::Values> tries;
     std::optional<std::uint64_t> seed;
+    std::optional<sweeps::Proposals> propose = {};
 };
+/// With `--propose`, `--over` without `--random` gives no tries: it describes the parameters.
 /// `usage`; random tries without a seed get a random one. Prints a note if there are fewer random
 /// tries than requested.
 Result<GivenTries> given_tries(Services& services, const Globals& globals, const Options& options);

@@ -53,7 +53,7 @@ void release_lost(Store& store, std::vector<Try>& tries)
 
 SweepStatus::State state_of(const SweepStatus& status, bool is_stopped, Time now)
 {
-    if (status.tally.waiting == 0 && status.tally.running == 0) {
+    if (status.tally.waiting == 0 && status.tally.running == 0 && !status.is_open) {
         return SweepStatus::State::ended;
     }
     const auto is_working = [](const RunStatus& run) { return run.state == RunState::running; };
@@ -101,7 +101,7 @@ Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_v
 Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
 {
     const RunKey key = sweep.run.key;
-    SweepStatus status{std::move(sweep), {}, {}, {}, {}, {}};
+    SweepStatus status{std::move(sweep)};
     TRY_ASSIGN(const auto workers, active_workers(store, key));
     // Before the board: an end that is recorded in between is not missed.
     RunStatuses found = query_status(status_sources(services, store), workers);
@@ -113,6 +113,8 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
     status.tries = board.tries();
     release_lost(store, status.tries);
     status.tally = sweeps::tally_of(status.tries);
+    status.is_open = status.sweep.propose && !board.is_closed();
+    status.proposal_failure = board.failure();
     status.state = state_of(status, board.is_stopped(), services.clock().now());
     if (status.state == SweepStatus::State::ended && status.workers.empty()) {
         (void)store.remove(layout::active_sweep(key));

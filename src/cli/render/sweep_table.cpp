@@ -144,6 +144,18 @@ Cell::Tone tone_of(SweepStatus::State state)
     return Cell::Tone::plain;
 }
 
+Json proposals_json(const SweepStatus& status)
+{
+    if (!status.sweep.propose) {
+        return {};
+    }
+    return Json::object(
+        {{"command", Json::array(status.sweep.propose->command)},
+         {"most", status.sweep.propose->most},
+         {"open", status.is_open},
+         {"failure", status.proposal_failure.empty() ? Json() : Json(status.proposal_failure)}});
+}
+
 Json evidence_json(const Try& entry)
 {
     if (entry.state != Try::State::ended || !entry.end->evidence) {
@@ -290,6 +302,7 @@ report::Json sweep_json(const SweepStatus& status, WithTries with_tries, Time no
         {"begun", status.sweep.run.submitted_at},
         {"gpu_hours", hours(gpu_time_used(status.tries, status.sweep, now))},
         {"gpu_hours_limit", status.sweep.gpu_time ? Json(hours(*status.sweep.gpu_time)) : Json()},
+        {"proposals", proposals_json(status)},
         {"succeeded", status.tally.succeeded},
         {"failed", status.tally.failed},
         {"stopped", status.tally.stopped},

@@ -30,7 +30,9 @@ struct SweepStatus {
         spent,   ///< its GPU time, with tries left
         ended,
     } state = State::waiting;
-    std::string slurm_silent; ///< why Slurm did not respond to the query; else empty
+    bool is_open = false;         ///< further tries may be proposed
+    std::string proposal_failure; ///< why not, if the program failed; not sanitised
+    std::string slurm_silent;     ///< why Slurm did not respond to the query; else empty
 };
 /// The name of a state in JSON and on the screen.
 std::string_view word(SweepStatus::State state);

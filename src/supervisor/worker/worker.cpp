@@ -11,6 +11,7 @@
 #include "runs/records/record.h"
 #include "supervisor/base/program.h"
 #include "supervisor/worker/early_stopper.h"
+#include "supervisor/worker/proposer.h"
 #include "supervisor/worker/slot.h"
 #include "sweeps/arguments.h"
 #include "telemetry/pattern.h"
@@ -101,6 +102,7 @@ public:
         , m_taker(store, plan.sweep, plan.self,
                   [&store](const sweeps::Claimant& who) { return is_link_over(store, who); })
         , m_stopper(m_taker, m_sweep)
+        , m_proposer(store, m_sweep, m_taker)
         , m_signals(hold_signals())
         , m_round(m_loop, [] {})
     {
@@ -171,6 +173,17 @@ private:
                 return true;
             }
             if (!*taken) {
+                const auto answer = m_proposer.ask(m_loop_time());
+                if (!answer) {
+                    complain(answer.error());
+                    return true;
+                }
+                if (*answer == Proposer::Answer::pending) {
+                    return true;
+                }
+                if (*answer == Proposer::Answer::added) {
+                    continue;
+                }
                 break;
             }
             start(**std::move(taken));
@@ -525,6 +538,7 @@ private:
     sweeps::Sweep m_sweep;
     TryTaker m_taker;
     EarlyStopper m_stopper;
+    Proposer m_proposer;
     Descriptor m_signals;
     EventLoop m_loop;
     EventLoop::Timer m_round;

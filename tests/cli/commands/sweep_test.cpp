@@ -168,6 +168,10 @@ TEST_F(SweepTest, RefusesContradictions)
                 HasSubstr("--metric NAME:min"));
     EXPECT_THAT(refused({"--over", "a=1", "--metric", "l", "--stop-early", "asha:x=1", "train.py"}),
                 HasSubstr("--stop-early: character 6: 'x' is not an option of asha"));
+    EXPECT_THAT(refused({"--over", "a=1", "--tries", "3", "train.py"}), HasSubstr("--propose"));
+    EXPECT_THAT(refused({"--over", "a=1", "--propose", " ", "train.py"}), HasSubstr("no command"));
+    EXPECT_THAT(refused({"--over", "a=1", "--propose", "'x", "train.py"}),
+                HasSubstr("--propose: a ' is never closed"));
     EXPECT_THAT(refused({"--over", "a=\xff", "train.py"}), HasSubstr("not UTF-8"));
     EXPECT_THAT(refused({"--over", "a=1", "{a}.py"}), HasSubstr("can't depend on a parameter"));
     EXPECT_THAT(refused({"--over", "a=1", "-N", "2", "train.py"}), HasSubstr("-N"));
@@ -262,6 +266,34 @@ TEST_F(SweepTest, ShowsWhyATryWasStoppedEarlyAndRepeatsOnlyThatIfNamed)
     ASSERT_TRUE(board.refresh());
     EXPECT_EQ(board.tries()[1].state, sweeps::Try::State::waiting);
     EXPECT_TRUE(board.tries()[1].is_exempt);
+}
+
+TEST_F(SweepTest, WithProposalsEndsOnceTheyHaveEnded)
+{
+    const Use begun =
+        use(k_sweep_verb, {"--detach", "-J", "cal", "--over", "lr=log:1e-5..1", "--propose",
+                           "'my search.py' --fast", "--tries", "2", "train.py", "{lr}"});
+    ASSERT_EQ(begun.status, 0) << begun.err;
+    EXPECT_THAT(workers(), SizeIs(2));
+    const auto sweep = sweeps::find_sweep(m_services.memory, "cal");
+    EXPECT_EQ(sweep->propose,
+              (sweeps::Proposals{{"my search.py", "--fast"}, {"lr=log:1e-5..1"}, 2}));
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out, HasSubstr("sweep cal (waiting): 0 of 0 tries"));
+    ASSERT_TRUE(sweeps::add_tries(m_services.memory, key(), {{"0.1"}}));
+    end_next(TryEnd::finished, 0, 0.5);
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out, HasSubstr("sweep cal (waiting): 1 of 1 try"));
+    ASSERT_TRUE(
+        m_services.memory.write(layout::sweep_closed(key()), "my search.py: exit status 1"));
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out,
+                AllOf(HasSubstr("sweep cal (ended): 1 of 1 try"),
+                      HasSubstr("no more proposals: my search.py: exit status 1\n")));
+    EXPECT_THAT(use(k_sweep_verb, {"export", "--json", "cal"}).out,
+                HasSubstr(R"("failure": "my search.py: exit status 1")"));
+    m_services.time.advance(1s);
+    EXPECT_EQ(use(k_sweep_verb, {"retry", "--detach", "cal"}).status, 0) << "asks again";
+    EXPECT_FALSE(m_services.memory.size(layout::sweep_closed(key())));
+    ASSERT_TRUE(m_services.memory.write(layout::sweep_closed(key()), ""));
+    EXPECT_THAT(use(k_sweep_verb, {"retry", "--detach", "cal"}).err, HasSubstr("have succeeded"));
 }
 
 TEST_F(SweepTest, IsStoppedWithItsWaitingWorkers)
