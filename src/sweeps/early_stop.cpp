@@ -109,6 +109,30 @@ std::optional<double> threshold_of(const StopRule& rule, const Metric& metric, c
     return at_place(values, (values.size() + eta - 1) / eta - 1, metric);
 }
 
+/// Applies `eta=4`, which begins at a position of the whole text.
+Result<void> set_option(StopRule& rule, std::string_view pair, std::size_t position)
+{
+    const auto [name, value] = cut(pair, '=');
+    for (const Key& key : k_keys) {
+        if (key.name != name || key.kind != rule.kind) {
+            continue;
+        }
+        const auto number = whole_number(value);
+        if (!number || *number < key.low || *number > key.high) {
+            const bool has_value = name.size() < pair.size();
+            return mistake(position + name.size() + (has_value ? 1 : 0),
+                           fmt::format("{}: '{}' is not a number from {} to {}", name, value,
+                                       key.low, key.high));
+        }
+        key.set(rule, *number);
+        return {};
+    }
+    const bool is_asha = rule.kind == Kind::asha;
+    return mistake(position,
+                   fmt::format("'{}' is not an option of {}: {}", name, is_asha ? "asha" : "median",
+                               is_asha ? "eta=N or min=STEPS" : "min=STEPS or tries=N"));
+}
+
 } // namespace
 
 Result<StopRule> parse_stop_rule(std::string_view text)
@@ -122,26 +146,12 @@ Result<StopRule> parse_stop_rule(std::string_view text)
     std::vector<std::string_view> seen;
     for (std::size_t at = name.size() + 1; at <= text.size();) {
         const auto pair = text.substr(at, text.find(',', at) - at);
-        const auto [key_name, value] = cut(pair, '=');
-        const auto key = std::find_if(k_keys.begin(), k_keys.end(), [&](const Key& one) {
-            return one.name == key_name && one.kind == rule.kind;
-        });
-        if (key == k_keys.end()) {
-            return mistake(at, fmt::format("'{}' is not an option of {}: {}", key_name, name,
-                                           rule.kind == Kind::asha ? "eta=N or min=STEPS"
-                                                                   : "min=STEPS or tries=N"));
+        TRY(set_option(rule, pair, at));
+        const auto key = pair.substr(0, pair.find('='));
+        if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+            return mistake(at, fmt::format("'{}' is given twice", key));
         }
-        if (std::find(seen.begin(), seen.end(), key_name) != seen.end()) {
-            return mistake(at, fmt::format("'{}' is given twice", key_name));
-        }
-        seen.push_back(key_name);
-        const auto number = whole_number(value);
-        if (!number || *number < key->low || *number > key->high) {
-            return mistake(std::min(at + key_name.size() + 1, text.size()),
-                           fmt::format("{}: '{}' is not a number from {} to {}", key_name, value,
-                                       key->low, key->high));
-        }
-        key->set(rule, *number);
+        seen.push_back(key);
         at += pair.size() + 1;
     }
     return rule;
