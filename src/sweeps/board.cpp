@@ -72,6 +72,7 @@ Result<void> Board::read_tries()
             return is_missing(text.error()) ? Result<void>() : text.error();
         }
         ++m_batches;
+        ++m_version;
         for (Values& values : tries_in(*text)) {
             m_tries.push_back({std::move(values)});
         }
@@ -153,6 +154,7 @@ void Board::take(const RunKey& worker, const TryEvent& event)
 /// earlier one may still record.
 void Board::settle(std::size_t index)
 {
+    ++m_version;
     const auto& attempts = m_attempts[index];
     Try entry{std::move(m_tries[index].values)};
     for (std::size_t i = 0; i < attempts.size(); ++i) {

@@ -59,6 +59,8 @@ public:
     std::string failure() const { return m_closed.value_or(""); }
     /// The number of files in the list of tries.
     int batches() const { return m_batches; }
+    /// Increases whenever refresh() finds a change of the tries.
+    std::uint64_t version() const { return m_version; }
     /// The runs that have worked on this sweep.
     std::vector<RunKey> workers() const;
 
@@ -90,6 +92,7 @@ private:
     int m_batches = 0, m_retries = 0; ///< files read
     bool m_stopped = false;
     std::optional<std::string> m_closed;
+    std::uint64_t m_version = 0;
 };
 
 /// The GPU time that the tries have used until now, running ones included. For an attempt whose end
