@@ -156,12 +156,19 @@ std::optional<std::string> due_run(const std::vector<std::string>& wanted,
     return std::nullopt;
 }
 
+/// A try of a sweep: its log is short, and it may end soon.
+bool is_try(const Detail& detail)
+{
+    return detail.key.find('/') != std::string::npos;
+}
+
 /// Pause before the details of a run are read again: the longer, the longer that took.
 Steady::duration pause_after(const Detail& detail, bool is_selected, Steady::duration took)
 {
-    const Steady::duration least = is_selected    ? Steady::duration(k_refresh_detail)
-                                   : detail.ended ? Steady::duration(k_refresh_ended)
-                                                  : Steady::duration(k_refresh_others);
+    const Steady::duration least = detail.ended && !is_selected ? Steady::duration(k_refresh_ended)
+                                   : is_selected || is_try(detail)
+                                       ? Steady::duration(k_refresh_detail)
+                                       : Steady::duration(k_refresh_others);
     return std::max<Steady::duration>(least, k_rest * took);
 }
 

@@ -42,7 +42,21 @@ int selected_place(const Model& model);
 /// The part of k_keys that applies: a value of Where.
 unsigned where(const Model& model);
 
+// board_keys.cpp: the tries of a sweep.
+
+/// Actions on a sweep and its tries. False if the key is none.
+bool on_sweep_action(Change change, const RunRow& sweep, const Key& key);
+/// Keys of the panel while a sweep is selected. False if it is as for a run.
+bool on_board_key(Change change, const Key& key);
+/// A click on a try selects it, a double click opens its log.
+void on_board_mouse(Change change, const Mouse& mouse);
+
 // run_actions.cpp: actions on runs.
+
+/// Shows runs or tries side by side; `of_what` for a message if they are less than two.
+void begin_comparison(Change change, std::vector<std::string> keys, std::string_view of_what);
+/// Asks before stopping the marked runs, or the selected one if none is marked.
+void stop_runs(Change change);
 
 /// False if the key is none for the selected run.
 bool on_action_key(Change change, const Key& key);

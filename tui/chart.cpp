@@ -17,7 +17,6 @@ constexpr int k_dots_across = 2, k_dots_down = 4;
 /// The dots of a braille cell by column and row, as Unicode numbers them (U+2800 and the bits).
 constexpr unsigned k_dot[k_dots_across][k_dots_down] = {{0x01, 0x02, 0x04, 0x40},
                                                         {0x08, 0x10, 0x20, 0x80}};
-constexpr int k_rows_per_tick = 2, k_columns_per_tick = 14;
 constexpr int k_least_rows = 4, k_least_columns = 16;
 
 std::string braille(unsigned dots)
@@ -213,28 +212,6 @@ std::vector<double> time_ticks(const Range& range, int most)
     return found;
 }
 
-std::vector<double> log_ticks(const Range& range, int most)
-{
-    std::vector<double> decades;
-    for (double power = std::floor(std::log10(range.low)); power <= std::log10(range.high);
-         ++power) {
-        const double tick = std::pow(10, power);
-        if (tick >= range.low && tick <= range.high) {
-            decades.push_back(tick);
-        }
-    }
-    if (decades.size() < 2) {
-        return ticks(range, most);
-    }
-    const auto every = (decades.size() + static_cast<std::size_t>(most) - 1) /
-                       static_cast<std::size_t>(std::max(most, 1));
-    std::vector<double> kept;
-    for (std::size_t i = 0; i < decades.size(); i += std::max<std::size_t>(every, 1)) {
-        kept.push_back(decades[i]);
-    }
-    return kept;
-}
-
 /// The value of a line at a place: the last one not after it.
 std::optional<double> value_at(const Points& points, double x)
 {
@@ -283,14 +260,10 @@ public:
             return;
         }
         draw_legend(*scale);
-        const std::vector<double> marks = y_ticks(*scale);
-        std::size_t gutter = 0;
-        for (const double mark : marks) {
-            gutter = std::max(gutter, short_number(mark).size());
-        }
-        const Rect inner{m_area.top + 1, m_area.left + static_cast<int>(gutter) + 1,
-                         m_area.height - 3, m_area.width - static_cast<int>(gutter) - 1};
-        draw_axes(inner, *scale, marks, gutter);
+        const Rect below{m_area.top + 1, m_area.left, m_area.height - 1, m_area.width};
+        const std::vector<AxisMark> down = y_marks(*scale);
+        const Rect inner = draw_axes(m_canvas, below, down,
+                                     x_marks(*scale, within_axes(below, down).width), m_theme);
         Grid grid(inner, m_theme.ascii);
         for (std::size_t i = 0; i < m_points.size(); ++i) {
             plot(grid, m_points[i], *scale, m_curves[i].style);
@@ -354,49 +327,26 @@ private:
         m_canvas.put(m_area.top, m_area.left, legend, m_area.width);
     }
 
-    std::vector<double> y_ticks(const Scale& scale) const
+    std::vector<AxisMark> y_marks(const Scale& scale) const
     {
-        const int most = std::max(2, (m_area.height - 3) / k_rows_per_tick);
-        return scale.logarithmic ? log_ticks(scale.y, most) : ticks(scale.y, most);
+        const int most = most_ticks_down(m_area.height - 3);
+        std::vector<AxisMark> marks;
+        for (const double mark :
+             scale.logarithmic ? log_ticks(scale.y, most) : ticks(scale.y, most)) {
+            marks.push_back({scale.share_y(mark).value_or(-1), short_number(mark)});
+        }
+        return marks;
     }
 
-    void draw_axes(const Rect& inner, const Scale& scale, const std::vector<double>& marks,
-                   std::size_t gutter)
+    std::vector<AxisMark> x_marks(const Scale& scale, int width) const
     {
-        const std::string_view side = m_theme.ascii ? "|" : "│", tick = m_theme.ascii ? "+" : "┤";
-        for (int row = 0; row < inner.height; ++row) {
-            m_canvas.put(inner.top + row, inner.left - 1, side, dim());
-        }
-        for (const double mark : marks) {
-            const double share = scale.share_y(mark).value_or(-1);
-            const int row =
-                inner.top + static_cast<int>(std::lround((1 - share) * (inner.height - 1)));
-            if (share >= 0 && share <= 1) {
-                m_canvas.put(row, m_area.left, fmt::format("{:>{}}", short_number(mark), gutter),
-                             dim());
-                m_canvas.put(row, inner.left - 1, tick, dim());
-            }
-        }
-        const int bottom = inner.bottom() + 1;
-        m_canvas.put(bottom, inner.left - 1, m_theme.ascii ? "+" : "└", dim());
-        for (int column = 0; column < inner.width; ++column) {
-            m_canvas.put(bottom, inner.left + column, m_theme.ascii ? "-" : "─", dim());
-        }
-        const int most = std::max(2, inner.width / k_columns_per_tick);
-        int used = inner.left;
+        const int most = most_ticks_across(width);
+        std::vector<AxisMark> marks;
         for (const double mark : m_by_time ? time_ticks(scale.x, most) : ticks(scale.x, most)) {
-            const std::string text = m_by_time ? span_text(mark) : short_number(mark);
-            const int place =
-                inner.left + static_cast<int>(std::lround(scale.share_x(mark) * (inner.width - 1)));
-            const int width = static_cast<int>(text.size());
-            const int begin = std::clamp(place - width / 2, inner.left,
-                                         std::max(inner.left, inner.left + inner.width - width));
-            m_canvas.put(bottom, place, m_theme.ascii ? "+" : "┬", dim());
-            if (begin >= used) {
-                m_canvas.put(bottom + 1, begin, text, dim());
-                used = begin + width + 2;
-            }
+            marks.push_back(
+                {scale.share_x(mark), m_by_time ? span_text(mark) : short_number(mark)});
         }
+        return marks;
     }
 
     void draw_cursor(const Rect& inner)
@@ -455,36 +405,6 @@ std::optional<Range> range_of(const Curve& curve)
 std::optional<double> last_of(const Curve& curve)
 {
     return curve.dots.empty() ? std::nullopt : curve.dots.back().value;
-}
-
-std::string short_number(double value)
-{
-    const double size = std::abs(value);
-    return size >= 1e4 && size < 1e6   ? fmt::format("{:.3g}k", value / 1e3)
-           : size >= 1e6 && size < 1e9 ? fmt::format("{:.3g}M", value / 1e6)
-           : size >= 1e3 && size < 1e4 ? fmt::format("{:.4g}", value)
-                                       : fmt::format("{:.3g}", value == 0 ? 0 : value);
-}
-
-std::vector<double> ticks(const Range& range, int most)
-{
-    const double span = range.high - range.low;
-    if (!(span > 0) || !std::isfinite(span) || most < 1) {
-        return {range.low};
-    }
-    double step = std::pow(10, std::floor(std::log10(span / most)));
-    for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
-        if (span / (step * factor) <= most) {
-            step *= factor;
-            break;
-        }
-    }
-    std::vector<double> found;
-    for (double mark = std::ceil(range.low / step - 1e-9); mark * step <= range.high + step * 1e-9;
-         ++mark) {
-        found.push_back(mark * step + 0.0); // never -0
-    }
-    return found;
 }
 
 void draw_chart(Canvas& canvas, const Rect& area, const std::vector<Plotted>& curves,

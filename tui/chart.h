@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "tui/axes.h"
 #include "tui/canvas.h"
 #include "tui/picture.h"
 #include "tui/theme.h"
@@ -12,20 +13,10 @@
 /// Curves on a grid of characters: braille (two by four dots per cell), or one `*` per cell.
 namespace gpuq::tui {
 
-/// Lowest and highest value.
-struct Range {
-    double low = 0, high = 0;
-};
 /// Over the known, finite values; nothing if there is none.
 std::optional<Range> range_of(const Curve& curve);
 /// The newest value; nothing if it is unknown.
 std::optional<double> last_of(const Curve& curve);
-
-/// A number in at most 6 cells: `0.482`, `1.2e5`, `64`.
-std::string short_number(double value);
-/// At most `most` round numbers within the range, ascending: multiples of 1, 2 or 5 times a power
-/// of ten.
-std::vector<double> ticks(const Range& range, int most);
 
 /// The visible part of the curves, and how they are drawn.
 struct ChartView {

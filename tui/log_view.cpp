@@ -96,8 +96,11 @@ bool is_part(const OpenedLog& log)
 /// A long name is cut in favour of information about the log.
 std::string title_of(const OpenedLog& log, int columns)
 {
-    const std::string begin = fmt::format(
-        "{} of run {}", log.stream == Stream::out ? "stdout" : "stderr", sanitised(log.id));
+    const std::string begin = fmt::format("{} of {}",
+                                          log.is_joint                ? "output"
+                                          : log.stream == Stream::out ? "stdout"
+                                                                      : "stderr",
+                                          sanitised(log.title));
     std::string end = log.note.empty() ? "" : fmt::format(" [{}]", log.note);
     end += log.behind && !log.follow ? " [more: G]" : "";
     end += is_part(log) ? fmt::format(", the end of {}; p: all", size_text(log.bytes)) : "";

@@ -137,7 +137,11 @@ using Effect = std::variant<Quit, Redraw, Refresh, OpenLog, CloseLog, Command, T
 // State.
 
 struct OpenedLog {
-    std::string key, id, name; ///< the run's
+    std::string key;
+    std::string id;        ///< as users type it
+    std::string title;     ///< `run 4711` or `try cal/12`
+    std::string name;      ///< the run's; the values of the try
+    bool is_joint = false; ///< both streams in one file, as that of a try
     Stream stream = Stream::out;
     LogText text;
     std::uint64_t skipped = 0; ///< bytes of the file before the first one received
@@ -188,7 +192,24 @@ struct ListView {
     bool reversed = false;
     bool grouped = false; ///< by name, without a number at its end
     bool hides_ended = false;
+    std::set<std::string> unfolded; ///< keys of sweeps whose workers are shown
     std::size_t first_row = 0;
+};
+
+enum class TriesBy : std::uint8_t { metric, number, time };
+constexpr TriesBy k_last_tries_sort = TriesBy::time;
+
+/// How the tries of the selected sweep are shown.
+struct BoardView {
+    std::shared_ptr<const Sweep> ordered; ///< whose tries are in `order`; null: to be sorted again
+    std::vector<std::size_t> order;       ///< indices into Sweep::tries
+    std::size_t selected = 0;             ///< number of a try; 0: the first one in this order
+    std::size_t first_row = 0;
+    std::set<std::size_t> marks; ///< numbers of tries
+    TriesBy sort = TriesBy::metric;
+    bool reversed = false;
+    std::size_t parameter = 0; ///< the plotted one
+    bool log = false;          ///< that of the selected try is shown instead
 };
 
 struct Model {
@@ -199,7 +220,7 @@ struct Model {
     bool has_picture = false; ///< one has been read
     ListView list;
     std::vector<std::size_t> shown; ///< indices of the runs in the list, in its order
-    /// By key: of the selected run and those in the list that were read.
+    /// By key: of the selected run and those in the list that were read; of tries likewise.
     std::map<std::string, Detail> details;
     std::string selected; ///< key of a run
     std::set<std::string> marks;
@@ -211,7 +232,8 @@ struct Model {
     int scroll = 0; ///< first row shown of the tab, unless it is the log
     ChartView chart;
     std::size_t curve = 0; ///< selected one
-    bool single = false;   ///< only the selected curve is shown
+    BoardView board;
+    bool single = false; ///< only the selected curve is shown
     std::optional<Comparison> comparison;
     /// Set when a run is started from here: the keys of all runs before. One that is not among them
     /// is selected.
@@ -231,8 +253,14 @@ struct Model {
 const RunRow* selected_run(const Model& model);
 /// Its details; null if they are not known.
 const Detail* selected_detail(const Model& model);
-/// The keys of the runs whose details are shown: the selected run first; empty while a comparison
-/// or the help covers them.
+/// The selected try of the selected sweep; null without one.
+const TryRow* selected_try(const Model& model);
+/// The key of a try of the selected sweep, in details and effects: `KEY/12`.
+std::string key_of_try(const Model& model, std::size_t number);
+/// Whether the selected sweep's tries are shown: not the log of one of them.
+bool shows_board(const Model& model);
+/// The keys of the runs and tries whose details are shown: the selected one first; empty while a
+/// comparison or the help covers them.
 std::vector<std::string> runs_in_detail(const Model& model);
 /// Whether the tab with the log is visible.
 bool shows_log(const Model& model);

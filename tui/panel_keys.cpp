@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/change.h"
 
+#include "tui/board_view.h"
 #include "tui/comparison_view.h"
 #include "tui/gpu_panel.h"
 #include "tui/keys.h"
@@ -69,9 +70,13 @@ void follow(Change change)
 void other_stream(Change change)
 {
     OpenedLog& log = *change.model.log;
+    if (log.is_joint) {
+        return change.report("the log of a try has both output streams");
+    }
     OpenedLog other;
     other.key = log.key;
     other.id = log.id;
+    other.title = log.title;
     other.name = log.name;
     other.wrap = log.wrap;
     other.stream = log.stream == Stream::out ? Stream::err : Stream::out;
@@ -219,6 +224,24 @@ void set_focus(Change change, Panel panel)
     model.focus = panel;
 }
 
+/// Hides or shows the workers of the selected sweep, or of the sweep that the selected run works
+/// on.
+void fold(Change change, bool hides)
+{
+    Model& model = change.model;
+    const RunRow* const run = selected_run(model);
+    if (run == nullptr || (!run->sweep && run->sweep_key.empty())) {
+        return change.report("Left and Right hide and show the workers of a sweep");
+    }
+    const std::string sweep = run->sweep ? run->key : run->sweep_key;
+    if (hides) {
+        model.list.unfolded.erase(sweep);
+        model.selected = sweep;
+    } else {
+        model.list.unfolded.insert(sweep);
+    }
+}
+
 /// Selects the run that holds the selected GPU.
 void go_to_holder(Change change)
 {
@@ -248,6 +271,9 @@ unsigned where(const Model& model)
         return k_in_runs;
     case Panel::run:
         break;
+    }
+    if (const RunRow* const run = selected_run(model); run != nullptr && run->sweep) {
+        return model.board.log ? k_in_log : k_in_board;
     }
     return model.tab == Tab::log ? k_in_log : model.tab == Tab::curves ? k_in_curves : k_in_text;
 }
@@ -298,7 +324,9 @@ void open_run(Change change)
         return;
     }
     model.tab_in_panel = model.tab;
-    model.tab = model.tab == Tab::facts ? Tab::log : model.tab;
+    if (!selected_run(model)->sweep) {
+        model.tab = model.tab == Tab::facts ? Tab::log : model.tab;
+    }
     model.scroll = 0;
     model.focus = Panel::run;
     model.full = true;
@@ -311,6 +339,7 @@ void close_run(Change change)
         model.tab = model.tab_in_panel;
     }
     model.full = false;
+    model.board.log = false;
     model.scroll = 0;
     model.focus = Panel::runs;
 }
@@ -348,6 +377,8 @@ void on_runs_key(Change change, const Key& key)
         model.list.filter.empty() ? model.marks.clear() : model.list.filter.clear();
     } else if (key.special == Special::enter || key.character == U'l') {
         open_run(change);
+    } else if (key.special == Special::left || key.special == Special::right) {
+        fold(change, key.special == Special::left);
     } else if (key.character == U'/') {
         begin_prompt(change, Prompt::Purpose::filter, "only runs with: ", model.list.filter);
     } else if (key.character == U'o') {
@@ -364,8 +395,14 @@ void on_runs_key(Change change, const Key& key)
 void on_run_key(Change change, const Key& key)
 {
     Model& model = change.model;
+    if (on_board_key(change, key)) {
+        return;
+    }
     if (key.special == Special::escape) {
         return close_run(change);
+    }
+    if (model.board.log) {
+        return model.log ? on_log_key(change, key) : void();
     }
     if (key.character == U'[' || key.character == U']') {
         return set_tab(change, static_cast<int>(model.tab) + (key.character == U']' ? 1 : -1));
@@ -423,11 +460,14 @@ void on_mouse(Change change, const Mouse& mouse)
     const int by = mouse.action == Mouse::Action::wheel_up ? -1 : 1;
     const bool is_double = mouse.action == Mouse::Action::double_click;
     if (areas.run.has(mouse.row, mouse.column)) {
+        if (shows_board(model)) {
+            return on_board_mouse(change, mouse);
+        }
         if (const auto tab = tab_at(model, areas.run, mouse.row, mouse.column); tab && !is_wheel) {
             set_tab(change, static_cast<int>(*tab));
         }
         model.focus = is_wheel ? model.focus : Panel::run;
-        if (is_wheel && model.tab == Tab::log && model.log) {
+        if (is_wheel && shows_log(model) && model.log) {
             scroll_log(*model.log, area_of_tab(model), by * k_wheel);
         } else if (is_wheel && model.tab != Tab::curves) {
             on_text_key(change, Key{by > 0 ? Special::down : Special::up, 0});

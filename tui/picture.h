@@ -4,7 +4,10 @@
 #include "core/ids.h"
 #include "report/table.h"
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,7 +55,38 @@ struct GpuModel {
 
 enum class RunMark : std::uint8_t { waiting, running, attention, done, failed, ended };
 
-/// A run, with the data that keys need.
+/// A value of a curve. `value` unset: a gap.
+struct Dot {
+    double step = 0; ///< a training's step, or seconds
+    std::optional<Time> at;
+    std::optional<double> value;
+};
+
+/// A try of a sweep.
+struct TryRow {
+    std::size_t number = 0;
+    std::size_t rank = 0;            ///< by the metric, the best is 1; 0: no value yet
+    std::vector<std::string> values; ///< in the order of Sweep::parameters
+    std::string state;               ///< `running`
+    RunMark mark = RunMark::waiting;
+    bool active = false; ///< waiting or running: can be stopped
+    std::optional<double> best, last;
+    std::chrono::microseconds used{}; ///< by all GPUs together, before `since`
+    std::optional<Time> since;        ///< running since
+    double gpus = 1;                  ///< in use since then; less than 1: shared by tries
+};
+
+/// The tries of a sweep.
+struct Sweep {
+    std::string metric;                  ///< `loss`
+    std::vector<std::string> parameters; ///< those whose values differ
+    std::vector<TryRow> tries;           ///< by number, from 1 on
+    std::vector<Dot> course;             ///< the best value so far, each time that a try ended
+    std::size_t best = 0;                ///< number of the best try; 0: none has a value
+    std::size_t done = 0, failed = 0, stopped = 0, running = 0;
+};
+
+/// A run or a sweep, with the data that keys need.
 struct RunRow {
     std::string key; ///< keeps it selected while rows change
     std::string id;  ///< as users type it
@@ -73,16 +107,12 @@ struct RunRow {
     std::optional<Time> starts;     ///< when a waiting one is expected to start
     std::string again;              ///< `-- PROGRAM...`, to start it again; empty: can't be
     std::vector<std::string> facts; ///< information about it, one line each
+    std::string sweep_key;          ///< of the sweep in the list that it works on; empty: none
+    /// Of a sweep. Never changes, and is shared because it may have 100,000 tries.
+    std::shared_ptr<const Sweep> sweep;
 };
 
 // Details of one run, which take longer to collect.
-
-/// A value of a curve. `value` unset: a gap.
-struct Dot {
-    double step = 0; ///< a training's step, or seconds
-    std::optional<Time> at;
-    std::optional<double> value;
-};
 
 /// A quantity over time or steps.
 struct Curve {
@@ -116,13 +146,15 @@ struct Event {
     std::string text;
 };
 
+/// Of a run, or of a try of a sweep.
 struct Detail {
-    std::string key;
+    std::string key; ///< the run's; of a try: the sweep's, `/` and its number
     std::vector<std::string> facts;
-    std::vector<Curve> curves;      ///< the most important first
-    std::optional<double> progress; ///< of the training, 0 to 1
-    std::optional<Time> finish;     ///< of the training, at its current pace
-    std::optional<double> loss;     ///< last value
+    std::vector<Curve> curves;        ///< the most important first
+    std::optional<double> progress;   ///< of the training, 0 to 1
+    std::optional<Time> finish;       ///< of the training, at its current pace
+    std::optional<double> loss;       ///< last value
+    std::optional<std::int64_t> step; ///< last one that it reported
     std::vector<GpuUse> gpus;
     std::vector<Event> events; ///< by time
     bool ended = false;        ///< nothing of this changes any more, unless the run is resumed
@@ -130,7 +162,7 @@ struct Detail {
 
 /// Several runs side by side.
 struct Comparison {
-    std::vector<std::string> keys;     ///< the runs, in their order
+    std::vector<std::string> keys;     ///< the runs or tries, in their order
     std::vector<std::string> names;    ///< `4711 (train)`
     std::vector<report::Table> tables; ///< their states, settings that differ, values
     struct Metric {

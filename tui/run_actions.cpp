@@ -10,16 +10,24 @@
 namespace gpuq::tui {
 namespace {
 
+const char* noun_of(const RunRow& run)
+{
+    return run.plain ? "job" : run.sweep ? "sweep" : "run";
+}
+
 /// `4711 (train), 1 GPU, running for 47 min`.
 std::string title_of(const RunRow& run)
 {
+    if (run.sweep) {
+        return fmt::format("{}, {}", run.name, run.state);
+    }
     return fmt::format("{} ({}), {}{}{}", run.id, run.name, run.held, run.since.empty() ? "" : ", ",
                        run.since);
 }
 
 void refuse(Change change, const RunRow& run, std::string_view why)
 {
-    change.report(fmt::format("{} {} {}", run.plain ? "job" : "run", run.id, why), true);
+    change.report(fmt::format("{} {} {}", noun_of(run), run.sweep ? run.name : run.id, why), true);
 }
 
 /// The marked runs that `may`; the selected one if none is marked.
@@ -44,27 +52,16 @@ std::vector<const RunRow*> chosen(const Model& model, const May& may)
 void ask(Change change, std::string_view verb, std::vector<std::string> arguments,
          const std::vector<const RunRow*>& runs)
 {
-    std::string text = runs.size() == 1
-                           ? fmt::format("{} {} {}?", verb, runs.front()->plain ? "job" : "run",
-                                         title_of(*runs.front()))
-                           : fmt::format("{} {} runs:", verb, runs.size());
+    std::string text = runs.size() == 1 ? fmt::format("{} {} {}?", verb, noun_of(*runs.front()),
+                                                      title_of(*runs.front()))
+                                        : fmt::format("{} {} runs:", verb, runs.size());
     for (const RunRow* const run : runs) {
         arguments.push_back(run->key);
         if (runs.size() > 1) {
-            text += " " + run->id;
+            text += " " + (run->sweep ? run->name : run->id);
         }
     }
     change.model.question = Question{text + (runs.size() > 1 ? "?" : ""), {{std::move(arguments)}}};
-}
-
-void stop(Change change)
-{
-    const auto runs = chosen(change.model, [](const RunRow& run) { return run.active; });
-    if (!runs.empty()) {
-        return ask(change, "stop", {"stop"}, runs);
-    }
-    change.model.marks.empty() ? refuse(change, *selected_run(change.model), "has ended already")
-                               : change.report("all marked runs have ended already", true);
 }
 
 void save_and_stop(Change change)
@@ -91,21 +88,14 @@ void save(Change change, const RunRow& run)
 
 void compare(Change change)
 {
-    Model& model = change.model;
+    const Model& model = change.model;
     std::vector<std::string> keys;
     for (const RunRow& run : model.picture.runs) {
-        if (model.marks.contains(run.key) && !run.plain) {
+        if (model.marks.contains(run.key) && !run.plain && !run.sweep) {
             keys.push_back(run.key);
         }
     }
-    if (keys.size() < 2) {
-        return change.report("mark two or more runs with Space to compare them");
-    }
-    model.comparison.emplace();
-    model.comparison->keys = keys;
-    model.scroll = 0;
-    model.curve = 0;
-    change.add(Compare{std::move(keys)});
+    begin_comparison(change, std::move(keys), "runs");
 }
 
 void mark(Change change, const RunRow& run)
@@ -140,15 +130,45 @@ bool needs_supervisor(char32_t character)
 
 } // namespace
 
+void begin_comparison(Change change, std::vector<std::string> keys, std::string_view of_what)
+{
+    if (keys.size() < 2) {
+        return change.report(
+            fmt::format("mark two or more {} with Space to compare them", of_what));
+    }
+    Model& model = change.model;
+    model.comparison.emplace();
+    model.comparison->keys = keys;
+    model.scroll = 0;
+    model.curve = 0;
+    change.add(Compare{std::move(keys)});
+}
+
+void stop_runs(Change change)
+{
+    const auto runs = chosen(change.model, [](const RunRow& run) { return run.active; });
+    if (!runs.empty()) {
+        return ask(change, "stop", {"stop"}, runs);
+    }
+    change.model.marks.empty() ? refuse(change, *selected_run(change.model), "has ended already")
+                               : change.report("all marked runs have ended already", true);
+}
+
 bool on_action_key(Change change, const Key& key)
 {
     const RunRow* const selected = selected_run(change.model);
     const unsigned place = where(change.model);
-    if (selected == nullptr || (place & (k_in_runs | k_in_run)) == 0U ||
+    if (selected == nullptr || (place & (k_in_runs | k_in_run | k_in_board)) == 0U ||
         (place == k_in_log && key.character == U'e')) {
         return false;
     }
     const RunRow run = *selected;
+    if (run.sweep && on_sweep_action(change, run, key)) {
+        return true;
+    }
+    if (run.sweep && place != k_in_runs) {
+        return false;
+    }
     if (run.plain && needs_supervisor(key.character)) {
         change.report(
             fmt::format("job {} is a plain Slurm job, and this key is for runs of gpuq; v "
@@ -176,7 +196,7 @@ bool on_action_key(Change change, const Key& key)
                     : refuse(change, run, "is not running: nothing to attach to");
         return true;
     case U'x':
-        stop(change);
+        stop_runs(change);
         return true;
     case U's':
         save_and_stop(change);

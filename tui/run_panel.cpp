@@ -3,6 +3,7 @@
 
 #include "report/ending_text.h"
 #include "term/sanitise.h"
+#include "tui/board_view.h"
 #include "tui/layout.h"
 #include "tui/log_view.h"
 #include "tui/timeline_tab.h"
@@ -301,6 +302,23 @@ Line chart_state(const Model& model)
     return text.empty() ? Line{} : Line{{text, {}}};
 }
 
+/// The panel while a sweep is selected.
+void draw_sweep(Canvas& canvas, const Rect& panel, const Model& model, const RunRow& run)
+{
+    const Line title{{fmt::format("3 sweep {}  ", sanitised(run.name)), bold()},
+                     {model.board.log ? "Log" : board_title(model), {}}};
+    draw_frame(canvas, panel, title, {}, model.focus == Panel::run, model.theme);
+    const Rect area = inside(panel);
+    if (area.height < 1 || area.width < 1) {
+        return;
+    }
+    if (!model.board.log) {
+        draw_board(canvas, area, model);
+    } else if (model.log) {
+        draw_log(canvas, area, *model.log, model.found);
+    }
+}
+
 } // namespace
 
 std::vector<std::string> broken(std::string_view text, std::size_t columns)
@@ -382,6 +400,9 @@ std::vector<Line> lines_of_tab(const Model& model, int columns)
 
 void draw_run(Canvas& canvas, const Rect& panel, const Model& model)
 {
+    if (const RunRow* const sweep = selected_run(model); sweep != nullptr && sweep->sweep) {
+        return draw_sweep(canvas, panel, model, *sweep);
+    }
     Line title;
     (void)tab_places(model, panel, &title);
     const RunRow* const run = selected_run(model);
@@ -414,7 +435,8 @@ void draw_run(Canvas& canvas, const Rect& panel, const Model& model)
 
 std::optional<Tab> tab_at(const Model& model, const Rect& panel, int row, int column)
 {
-    if (row != panel.top) {
+    const RunRow* const run = selected_run(model);
+    if (row != panel.top || (run != nullptr && run->sweep)) {
         return std::nullopt;
     }
     for (const TabPlace& place : tab_places(model, panel, nullptr)) {

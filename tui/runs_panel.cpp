@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace gpuq::tui {
 namespace {
@@ -44,7 +45,7 @@ std::vector<ListLine> list_lines(const Model& model)
     const auto& runs = model.picture.runs;
     std::string group;
     for (std::size_t i = 0; i < model.shown.size(); ++i) {
-        if (model.list.grouped) {
+        if (model.list.grouped && runs[model.shown[i]].sweep_key.empty()) {
             std::string own = group_of(runs[model.shown[i]].name);
             if (i == 0 || own != group) {
                 lines.push_back({i, true});
@@ -62,9 +63,15 @@ std::string heading(const Model& model, std::size_t first)
     const auto& runs = model.picture.runs;
     const std::string group = group_of(runs[model.shown[first]].name);
     int counts[6] = {};
-    for (std::size_t i = first;
-         i < model.shown.size() && group_of(runs[model.shown[i]].name) == group; ++i) {
-        ++counts[static_cast<std::size_t>(runs[model.shown[i]].mark)];
+    for (std::size_t i = first; i < model.shown.size(); ++i) {
+        const RunRow& run = runs[model.shown[i]];
+        if (!run.sweep_key.empty()) {
+            continue; // its sweep is counted
+        }
+        if (group_of(run.name) != group) {
+            break;
+        }
+        ++counts[static_cast<std::size_t>(run.mark)];
     }
     std::string text = sanitised(group) + ":";
     const char* const names[] = {"waiting", "running", "need attention", "done", "failed", "ended"};
@@ -76,6 +83,12 @@ std::string heading(const Model& model, std::size_t first)
     return text;
 }
 
+std::optional<double> best_of(const Sweep& sweep)
+{
+    return sweep.best > 0 && sweep.best <= sweep.tries.size() ? sweep.tries[sweep.best - 1].best
+                                                              : std::nullopt;
+}
+
 /// The values by which a run is sorted; unknown ones are last in either direction.
 std::optional<double> number_of(const Model& model, const RunRow& run)
 {
@@ -84,7 +97,7 @@ std::optional<double> number_of(const Model& model, const RunRow& run)
     case SortBy::progress:
         return detail != nullptr && detail->progress ? detail->progress : run.part;
     case SortBy::loss:
-        return detail != nullptr ? detail->loss : std::nullopt;
+        return run.sweep ? best_of(*run.sweep) : detail != nullptr ? detail->loss : std::nullopt;
     case SortBy::ends: {
         const auto at =
             detail != nullptr && detail->finish && run.active ? detail->finish : run.ends;
@@ -131,21 +144,31 @@ void sort_runs(const Model& model, std::vector<std::size_t>& shown)
     }
 }
 
-Cell::Tone tone_of(RunMark mark)
+/// Moves the workers of sweeps behind these, and leaves out those of folded ones.
+std::vector<std::size_t> with_workers(const Model& model, std::vector<std::size_t> shown)
 {
-    switch (mark) {
-    case RunMark::waiting:
-    case RunMark::attention:
-        return Cell::Tone::warning;
-    case RunMark::running:
-    case RunMark::done:
-        return Cell::Tone::good;
-    case RunMark::failed:
-        return Cell::Tone::bad;
-    case RunMark::ended:
-        break;
+    const auto& runs = model.picture.runs;
+    std::map<std::string_view, std::vector<std::size_t>> workers; // by sweep
+    std::erase_if(shown, [&](std::size_t at) {
+        if (runs[at].sweep_key.empty()) {
+            return false;
+        }
+        workers[runs[at].sweep_key].push_back(at);
+        return true;
+    });
+    if (workers.empty()) {
+        return shown;
     }
-    return Cell::Tone::dim;
+    std::vector<std::size_t> all;
+    for (const std::size_t at : shown) {
+        all.push_back(at);
+        const auto found = workers.find(runs[at].key);
+        if (runs[at].sweep && found != workers.end() &&
+            model.list.unfolded.contains(runs[at].key)) {
+            all.insert(all.end(), found->second.begin(), found->second.end());
+        }
+    }
+    return all;
 }
 
 /// When it ends, or is finished; `~` before an estimate.
@@ -157,7 +180,9 @@ std::string end_text(const RunRow& run, const Detail* detail, Time now)
     if (run.mark == RunMark::waiting && run.starts) {
         return "from " + clock_text(*run.starts, now);
     }
-    return run.ends ? clock_text(*run.ends, now) : "-";
+    return !run.ends                 ? "-"
+           : run.sweep && run.active ? "~" + clock_text(*run.ends, now)
+                                     : clock_text(*run.ends, now);
 }
 
 const Curve* first_curve(const Detail* detail, bool of_training)
@@ -170,6 +195,34 @@ const Curve* first_curve(const Detail* detail, bool of_training)
             return curve.of_training == of_training && (of_training || curve.unit == "%");
         });
     return found == detail->curves.end() ? nullptr : &*found;
+}
+
+/// The course of the main loss and its last value; of a sweep the best value, and the try that has
+/// it.
+std::string loss_text(const RunRow& run, const Detail* detail, const Theme& theme)
+{
+    if (run.sweep) {
+        const auto best = best_of(*run.sweep);
+        return best ? fmt::format("{} {} #{}", sparkline(run.sweep->course, k_spark, {}, theme),
+                                  short_number(*best), run.sweep->best)
+                    : "";
+    }
+    const Curve* const curve = first_curve(detail, true);
+    return curve != nullptr && detail->loss
+               ? fmt::format("{} {}", sparkline(curve->dots, k_spark, {}, theme),
+                             short_number(*detail->loss))
+               : "";
+}
+
+/// A sweep can be unfolded to its workers, which are indented.
+std::string name_text(const Model& model, const RunRow& run)
+{
+    if (!run.sweep) {
+        return (run.sweep_key.empty() ? "" : "  ") + run.name;
+    }
+    const bool is_open = model.list.unfolded.contains(run.key);
+    const bool ascii = model.theme.ascii;
+    return fmt::format("{} {}", is_open ? ascii ? "-" : "▾" : ascii ? "+" : "▸", run.name);
 }
 
 /// A column of the list, and from which width of the panel on it is shown.
@@ -201,17 +254,12 @@ std::vector<Cell> cells_of(const Model& model, const RunRow& run)
     const Detail* const detail = detail_of(model, run);
     const Cell::Tone tone = tone_of(run.mark);
     const auto progress = detail != nullptr && detail->progress ? detail->progress : run.part;
-    std::string loss;
-    if (const Curve* const curve = first_curve(detail, true); curve != nullptr && detail->loss) {
-        loss = fmt::format("{} {}", sparkline(curve->dots, k_spark, {}, theme),
-                           short_number(*detail->loss));
-    }
     const Curve* const use = first_curve(detail, false);
     const bool is_marked = model.marks.contains(run.key);
     return {Cell((is_marked ? theme.ascii ? "*" : "●" : " ") + std::string(glyph(run.mark, theme)),
                  tone),
-            run.id,
-            run.name,
+            run.sweep ? "sweep" : run.id,
+            name_text(model, run),
             Cell(run.state, tone),
             run.gpus,
             run.queue,
@@ -220,7 +268,7 @@ std::vector<Cell> cells_of(const Model& model, const RunRow& run)
                                                  100 * std::clamp(*progress, 0.0, 1.0))
                                    : "",
             end_text(run, detail, model.now),
-            loss,
+            loss_text(run, detail, theme),
             run.active && use != nullptr ? sparkline(use->dots, k_spark, 100, theme) : ""};
 }
 
@@ -299,6 +347,23 @@ std::size_t selected_line(const Model& model, const std::vector<ListLine>& lines
 
 } // namespace
 
+report::Cell::Tone tone_of(RunMark mark)
+{
+    switch (mark) {
+    case RunMark::waiting:
+    case RunMark::attention:
+        return Cell::Tone::warning;
+    case RunMark::running:
+    case RunMark::done:
+        return Cell::Tone::good;
+    case RunMark::failed:
+        return Cell::Tone::bad;
+    case RunMark::ended:
+        break;
+    }
+    return Cell::Tone::dim;
+}
+
 bool is_in(std::string_view text, std::string_view sought)
 {
     const auto small = [](char c) {
@@ -347,7 +412,7 @@ std::vector<std::size_t> listed_runs(const Model& model)
             return groups.at(group_of(runs[one].name)) < groups.at(group_of(runs[other].name));
         });
     }
-    return shown;
+    return with_workers(model, std::move(shown));
 }
 
 std::size_t first_row_shown(const Model& model)

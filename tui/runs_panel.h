@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "report/table.h"
 #include "tui/model.h"
 
 #include <string>
@@ -14,8 +15,8 @@ namespace gpuq::tui {
 /// less -i.
 bool is_in(std::string_view text, std::string_view sought);
 
-/// Indices of the runs that pass the filter, sorted and grouped: to be kept as Model::shown after
-/// each change of either.
+/// Indices of the runs that pass the filter, sorted and grouped, the workers of a sweep behind it
+/// if it is unfolded: to be kept as Model::shown after each change.
 std::vector<std::size_t> listed_runs(const Model& model);
 /// Whether a run passes the filter.
 bool passes(const RunRow& run, const std::string& filter);
@@ -27,6 +28,9 @@ std::string group_of(std::string_view name);
 std::size_t first_row_shown(const Model& model);
 
 void draw_runs(Canvas& canvas, const Rect& panel, const Model& model);
+
+/// The tone of a state in a table.
+report::Cell::Tone tone_of(RunMark mark);
 
 /// The key of the run at a row of the screen; empty: none.
 std::string run_at(const Model& model, const Rect& panel, int row);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/update.h"
 
+#include "tui/board_view.h"
 #include "tui/change.h"
 #include "tui/keys.h"
 #include "tui/layout.h"
@@ -130,7 +131,10 @@ private:
             keys.insert(run.key);
         }
         std::erase_if(m_model.marks, [&](const std::string& key) { return !keys.contains(key); });
-        std::erase_if(m_model.details, [&](const auto& one) { return !keys.contains(one.first); });
+        std::erase_if(m_model.details, [&](const auto& one) {
+            // Those of tries belong to their sweep.
+            return !keys.contains(std::string_view(one.first).substr(0, one.first.find('/')));
+        });
         select_started();
     }
 
@@ -148,7 +152,11 @@ private:
             }
             const RunRow& was = *old->second;
             const std::string name =
-                fmt::format("{} {} ({})", run.plain ? "job" : "run", run.id, run.name);
+                run.sweep ? "sweep " + run.name
+                          : fmt::format("{} {} ({})", run.plain ? "job" : "run", run.id, run.name);
+            if (!run.sweep_key.empty()) {
+                continue; // the sweep is what matters
+            }
             if (was.active && !run.active) {
                 notice(name + ": " + run.state, run.mark);
             } else if (!was.running && run.running) {
@@ -323,25 +331,60 @@ private:
             }
         }
         m_model.list.first_row = first_row_shown(m_model);
+        if (m_model.selected != selected_before) {
+            m_model.board = {};
+        }
+        sort_tries();
+        m_model.board.first_row = first_try_shown(m_model);
         settle_log();
+    }
+
+    /// Only after a change: there may be many.
+    void sort_tries()
+    {
+        const RunRow* const run = selected_run(m_model);
+        const auto sweep = run == nullptr ? nullptr : run->sweep;
+        BoardView& board = m_model.board;
+        if (board.ordered != sweep || sweep == nullptr) {
+            board.order = ordered_tries(m_model);
+            board.ordered = sweep;
+        }
     }
 
     void settle_log()
     {
         const RunRow* const run = shows_log(m_model) ? selected_run(m_model) : nullptr;
+        const TryRow* const entry = run == nullptr ? nullptr : selected_try(m_model);
         if (run == nullptr) {
             if (std::exchange(m_model.log, std::nullopt)) {
                 m_effects.emplace_back(CloseLog{});
             }
-        } else if (!m_model.log || m_model.log->key != run->key) {
-            const bool wrap = !m_model.log || m_model.log->wrap;
-            m_model.log.emplace();
-            m_model.log->key = run->key;
-            m_model.log->id = run->id;
-            m_model.log->name = run->name;
-            m_model.log->wrap = wrap;
-            m_effects.emplace_back(OpenLog{run->key, Stream::out});
+        } else if (entry != nullptr) {
+            OpenedLog log;
+            log.key = key_of_try(m_model, entry->number);
+            log.id = fmt::format("{}/{}", run->id, entry->number);
+            log.title = fmt::format("try {}/{}", run->name, entry->number);
+            log.name = values_text(*run->sweep, *entry);
+            log.is_joint = true;
+            open_log(std::move(log));
+        } else {
+            OpenedLog log;
+            log.key = run->key;
+            log.id = run->id;
+            log.title = "run " + run->id;
+            log.name = run->name;
+            open_log(std::move(log));
         }
+    }
+
+    void open_log(OpenedLog log)
+    {
+        if (m_model.log && m_model.log->key == log.key) {
+            return;
+        }
+        log.wrap = !m_model.log || m_model.log->wrap;
+        m_effects.emplace_back(OpenLog{log.key, Stream::out});
+        m_model.log = std::move(log);
     }
 
     Model& m_model;
@@ -365,29 +408,73 @@ const Detail* selected_detail(const Model& model)
     return found == model.details.end() ? nullptr : &found->second;
 }
 
+const TryRow* selected_try(const Model& model)
+{
+    const RunRow* const run = selected_run(model);
+    const auto& order = model.board.order;
+    const std::size_t place = place_of_try(model);
+    return run == nullptr || !run->sweep || place >= order.size()
+               ? nullptr
+               : &run->sweep->tries[order[place]];
+}
+
+std::string key_of_try(const Model& model, std::size_t number)
+{
+    return fmt::format("{}/{}", model.selected, number);
+}
+
 std::vector<std::string> runs_in_detail(const Model& model)
 {
     std::vector<std::string> keys;
     const RunRow* const run = selected_run(model);
-    if (run == nullptr || model.help || model.comparison || (model.full && model.tab == Tab::log)) {
+    if (run == nullptr || model.help || model.comparison || (model.full && shows_log(model))) {
         return keys;
     }
-    keys.push_back(run->key);
+    if (const TryRow* const entry = selected_try(model); entry != nullptr && shows_board(model)) {
+        keys.push_back(key_of_try(model, entry->number));
+        for (const std::size_t number : tries_shown(model)) {
+            const bool has_log = run->sweep->tries[number - 1].mark != RunMark::waiting;
+            if (number != entry->number && has_log) {
+                keys.push_back(key_of_try(model, number));
+            }
+        }
+    } else if (!run->sweep) {
+        keys.push_back(run->key);
+    }
     const Areas areas = areas_of(model);
     const auto rows = static_cast<std::size_t>(areas.runs.height > 0 ? rows_for_runs(model) : 0);
-    for (std::size_t i = model.list.first_row; i < model.shown.size() && keys.size() <= rows; ++i) {
+    for (std::size_t i = model.list.first_row;
+         i < std::min(model.list.first_row + rows, model.shown.size()); ++i) {
         const RunRow& other = model.picture.runs[model.shown[i]];
-        if (other.key != run->key && !other.plain) {
+        if (other.key != run->key && !other.plain && !other.sweep) {
             keys.push_back(other.key);
         }
     }
     return keys;
 }
 
+namespace {
+
+/// Whether the panel of the run is visible, not covered by a comparison.
+bool shows_run(const Model& model)
+{
+    const Areas areas = areas_of(model);
+    return !model.comparison && (areas.run.height > 0 || (areas.tiny && model.focus == Panel::run));
+}
+
+} // namespace
+
+bool shows_board(const Model& model)
+{
+    const RunRow* const run = selected_run(model);
+    return run != nullptr && run->sweep && !model.board.log && shows_run(model);
+}
+
 bool shows_log(const Model& model)
 {
-    return model.tab == Tab::log && !model.comparison &&
-           (areas_of(model).run.height > 0 || (areas_of(model).tiny && model.focus == Panel::run));
+    const RunRow* const run = selected_run(model);
+    const bool is_wanted = run != nullptr && run->sweep ? model.board.log : model.tab == Tab::log;
+    return is_wanted && shows_run(model);
 }
 
 std::vector<Effect> update(Model& model, Message message)

@@ -3,6 +3,7 @@
 
 #include "report/ending_text.h"
 #include "term/sanitise.h"
+#include "tui/board_view.h"
 #include "tui/change.h"
 #include "tui/comparison_view.h"
 #include "tui/gpu_panel.h"
@@ -125,6 +126,9 @@ private:
             return draw_log(m_canvas, {0, 0, std::max(rows() - 1, 1), columns()}, *m_model.log,
                             m_model.found);
         }
+        if (rows() > 2 && m_model.focus == Panel::run && shows_board(m_model)) {
+            return draw_board(m_canvas, {0, 0, rows() - 1, columns()}, m_model);
+        }
         if (rows() <= 2) {
             return put(0, selected.empty() ? answer : selected);
         }
@@ -166,6 +170,7 @@ private:
         const char* const name = where(m_model) == k_in_gpus         ? "GPUs"
                                  : where(m_model) == k_in_runs       ? "Runs"
                                  : where(m_model) == k_in_log        ? "Log"
+                                 : where(m_model) == k_in_board      ? "Sweep"
                                  : where(m_model) == k_in_curves     ? "Curves"
                                  : where(m_model) == k_in_comparison ? "Compare"
                                                                      : "Run";

@@ -2,16 +2,12 @@
 #include "tui/update.h"
 #include "tui/view.h"
 
+#include "tui/screen_files.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <ctime>
-#include <fstream>
-#include <iterator>
-
-/// Compares every pane at four sizes with the reviewed text in tests/tui/screens. After an intended
-/// change, GPUQ_WRITE_SCREENS=1 rewrites the files: review the difference.
+/// Compares every pane at four sizes with the reviewed text in tests/tui/screens.
 namespace gpuq::tui {
 namespace {
 
@@ -161,19 +157,10 @@ std::string screen_of(const Pane& pane, Resized size)
 
 TEST(Screens, LookAsTheyDid)
 {
-    ::setenv("TZ", "UTC", 1);
-    ::tzset();
+    use_utc();
     for (const Pane& pane : k_panes) {
         for (const Resized& size : k_sizes) {
-            const std::string file = fmt::format("{}/{}-{}x{}.txt", GPUQ_SCREENS_DIR, pane.name,
-                                                 size.columns, size.rows);
-            const std::string shown = screen_of(pane, size);
-            if (std::getenv("GPUQ_WRITE_SCREENS") != nullptr) {
-                std::ofstream(file) << shown;
-            }
-            std::ifstream stream(file);
-            const std::string before{std::istreambuf_iterator<char>(stream), {}};
-            EXPECT_TRUE(shown == before) << file << "\n" << shown;
+            expect_screen(pane.name, size, screen_of(pane, size));
         }
     }
 }
