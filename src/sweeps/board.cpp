@@ -50,6 +50,7 @@ Result<void> Board::refresh()
     // Before the tries: none is added after it.
     if (!m_closed && m_store.size(layout::sweep_closed(m_sweep))) {
         TRY_ASSIGN(m_closed, m_store.read(layout::sweep_closed(m_sweep)));
+        ++m_version;
     }
     TRY(read_tries());
     TRY(read_retries());

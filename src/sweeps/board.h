@@ -59,7 +59,7 @@ public:
     std::string failure() const { return m_closed.value_or(""); }
     /// The number of files in the list of tries.
     int batches() const { return m_batches; }
-    /// Increases whenever refresh() finds a change of the tries.
+    /// Increases whenever refresh() finds a change of the tries, or that the list is closed.
     std::uint64_t version() const { return m_version; }
     /// The runs that have worked on this sweep.
     std::vector<RunKey> workers() const;

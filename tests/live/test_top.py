@@ -15,6 +15,7 @@ from terminals import Tmux, local_flags, COOKED
 from test_lookups import rpcs_of
 
 CLUSTER = dict(nodes=2, gpus=4, model="k80", lines=["KillWait=3", "MinJobAge=60"])
+TRIES = 'for i in 1 2 3; do echo "step $i/3 loss: $(($1 + 4 - i))"; done; [ "$1" != 9 ] || sleep 300'
 COUNTING = ["sh", "-c", "n=0; while :; do n=$((n+1)); echo step $n; sleep 0.1; done"]
 
 
@@ -102,6 +103,37 @@ def test_runs_are_compared_started_again_and_stopped_together(person, tmux):
     tmux.keys("Tab")
     tmux.wait_for(":gpuq stop ")
     tmux.keys("C-c")
+    tmux.wait_for("left with 0")
+
+
+def test_a_sweep_and_its_tries(person, tmux):
+    done = person.gpuq("sweep", "--detach", "--workers", "1", "-t", "10m", "-J", "scan", "--over", "lr=3,1,9", "--", "sh",
+                       "-c", TRIES, "try", "{lr}")
+    assert done.returncode == 0, done.stderr
+    tmux.start(person, "top")
+    tmux.wait_for("2 Runs")
+    tmux.keys("-l", "--", "/scan")  # not the jobs of the tests before, which Slurm still has
+    tmux.keys("Enter", "g")
+    tmux.wait_for("2/3 done, 1")
+    assert not [line for line in tmux.screen() if "scan-w1" in line]
+    tmux.keys("Right")
+    tmux.wait_for("scan-w1")
+    tmux.keys("Left", "Enter")
+    tmux.wait_for("2 of 3 tries done, 1 running")
+    tmux.wait_for("best loss over lr")
+    first = next(line for line in tmux.screen() if "✓" in line)
+    assert first.split()[1:6] == ["✓", "1", "2", "done", "1"]  # rank, try, state, lr
+    tmux.keys("Space", "Space", "c")
+    tmux.wait_for("Compare")
+    tmux.wait_for("scan/2 loss 2")
+    tmux.keys("Escape", "g", "Enter")
+    tmux.wait_for("output of try scan/2 (lr=1)")
+    tmux.wait_for("step 3/3 loss: 2")
+    tmux.keys("Escape", "Escape", "G", "x")
+    tmux.wait_for("stop try scan/3 (lr=9), running?")
+    tmux.keys("y")
+    tmux.wait_for("2 of 3 tries done, 1 stopped")
+    tmux.keys("q")
     tmux.wait_for("left with 0")
 
 

@@ -6,6 +6,7 @@
 #include "cli/base/table_output.h"
 #include "cli/client/plain_log.h"
 #include "cli/commands/completions.h"
+#include "cli/commands/top_sweeps.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/listed_runs.h"
@@ -79,6 +80,7 @@ public:
         , m_clock(services.clock())
         , m_host(services.host())
         , m_want_all(want_all)
+        , m_sweeps(store, want_all)
         , m_recent(store, k_shown)
         , m_recent_of_others(store, k_shown)
         , m_began(services.clock().now())
@@ -123,6 +125,7 @@ public:
         const auto plain =
             plain_statuses(m_store, found.overview.jobs, found.overview.cluster, now);
         found.runs = merged(std::move(found.runs), plain);
+        found.sweeps = m_sweeps.read(found.runs, now);
         add_samples(found);
         add_users(found);
         const std::lock_guard lock(m_mutex);
@@ -130,6 +133,7 @@ public:
         for (const RunStatus& job : plain) {
             m_plain.emplace(run_id(job), job);
         }
+        m_last_sweeps = found.sweeps;
         m_run_ids.clear();
         for (const RunStatus& run : found.runs) {
             m_run_ids.push_back(run_id(run));
@@ -144,6 +148,9 @@ public:
     /// Data of one run that must be read from its files.
     tui::Detail detail(const std::string& text, tui::Depth depth)
     {
+        if (const auto name = parse_try_name(text)) {
+            return detail_of_try(m_store, sweeps(), *name);
+        }
         const auto key = RunKey::parse(text);
         if (!key) {
             return no_detail(text);
@@ -175,11 +182,13 @@ public:
         tui::Comparison refused;
         refused.keys = keys;
         if (keys.size() > Comparison::k_most_runs) {
-            refused.trouble =
-                fmt::format("at most {} runs can be compared", Comparison::k_most_runs);
+            refused.trouble = fmt::format("at most {} can be compared", Comparison::k_most_runs);
             return refused;
         }
         const Time now = m_clock.now();
+        if (!keys.empty() && parse_try_name(keys.front())) {
+            return compare_tries(m_store, sweeps(), keys, now);
+        }
         Overview overview;
         {
             const std::lock_guard lock(m_mutex);
@@ -230,11 +239,14 @@ public:
 
     std::optional<tui::LogBytes> read(const tui::OpenLog& log, bool begin)
     {
-        const auto key = RunKey::parse(log.key);
+        const auto name = parse_try_name(log.key);
+        const auto key = RunKey::parse(name ? name->sweep : log.key);
         if (!key) {
             return read_plain(log, begin);
         }
-        if (begin || !m_tail) {
+        if ((begin || !m_tail) && name) {
+            m_tail.emplace(m_store, layout::try_log(*key, name->number));
+        } else if (begin || !m_tail) {
             m_tail.emplace(m_store, *key, log.stream);
         }
         const auto news = m_tail->next();
@@ -308,6 +320,13 @@ private:
         tui::Detail detail;
         detail.key = key;
         return detail;
+    }
+
+    /// As last read.
+    std::vector<TopSweep> sweeps()
+    {
+        const std::lock_guard lock(m_mutex);
+        return m_last_sweeps;
     }
 
     /// The newest measurements of the user's own GPUs.
@@ -478,6 +497,7 @@ private:
     bool m_want_all;
     std::map<std::string, RunStatus> m_ended;     ///< for the thread of found()
     std::map<std::uint32_t, std::string> m_users; ///< the same
+    TopSweeps m_sweeps;                           ///< the same
     RecentSamples m_recent;           ///< of the selected run; for the thread of detail()
     RecentSamples m_recent_of_others; ///< the same
     Time m_began;
@@ -488,6 +508,7 @@ private:
     std::string m_cluster_name, m_trouble;
     Time m_changed{};
     std::vector<RunKey> m_lost;
+    std::vector<TopSweep> m_last_sweeps;
     std::map<std::string, RunStatus> m_plain;     ///< plain jobs, by the id shown
     std::vector<std::string> m_run_ids, m_queues; ///< runs and queues, for completion
 };

@@ -40,35 +40,6 @@ Result<std::vector<RunKey>> active_workers(Store& store, const RunKey& sweep)
     return workers;
 }
 
-/// A try that its worker has left without an end waits for another one.
-void release_lost(Store& store, std::vector<Try>& tries)
-{
-    for (Try& entry : tries) {
-        if (entry.state == Try::State::running && entry.claimant &&
-            sweeps::is_link_over(store, *entry.claimant)) {
-            entry.state = Try::State::waiting;
-        }
-    }
-}
-
-SweepStatus::State state_of(const SweepStatus& status, bool is_stopped, Time now)
-{
-    if (status.tally.waiting == 0 && status.tally.running == 0 && !status.is_open) {
-        return SweepStatus::State::ended;
-    }
-    const auto is_working = [](const RunStatus& run) { return run.state == RunState::running; };
-    if (std::any_of(status.workers.begin(), status.workers.end(), is_working)) {
-        return SweepStatus::State::running;
-    }
-    if (is_stopped) {
-        return SweepStatus::State::stopped;
-    }
-    if (is_spent(status.tries, status.sweep, now)) {
-        return SweepStatus::State::spent;
-    }
-    return status.workers.empty() ? SweepStatus::State::stalled : SweepStatus::State::waiting;
-}
-
 } // namespace
 
 Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_view text)
@@ -98,6 +69,40 @@ Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_v
     return std::optional(SweepTarget{*std::move(sweep), std::nullopt});
 }
 
+void release_lost(Store& store, std::vector<Try>& tries)
+{
+    for (Try& entry : tries) {
+        if (entry.state == Try::State::running && entry.claimant &&
+            sweeps::is_link_over(store, *entry.claimant)) {
+            entry.state = Try::State::waiting;
+        }
+    }
+}
+
+bool is_recent_sweep(const RunKey& key, Time now)
+{
+    return now - key.made_at() <= k_recent;
+}
+
+SweepStatus::State state_of(const SweepStatus& status, const std::vector<RunStatus>& workers,
+                            bool is_stopped, Time now)
+{
+    if (status.tally.waiting == 0 && status.tally.running == 0 && !status.is_open) {
+        return SweepStatus::State::ended;
+    }
+    const auto is_working = [](const RunStatus& run) { return run.state == RunState::running; };
+    if (std::any_of(workers.begin(), workers.end(), is_working)) {
+        return SweepStatus::State::running;
+    }
+    if (is_stopped) {
+        return SweepStatus::State::stopped;
+    }
+    if (is_spent(status.tries, status.sweep, now)) {
+        return SweepStatus::State::spent;
+    }
+    return workers.empty() ? SweepStatus::State::stalled : SweepStatus::State::waiting;
+}
+
 Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
 {
     const RunKey key = sweep.run.key;
@@ -115,7 +120,7 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
     status.tally = sweeps::tally_of(status.tries);
     status.is_open = status.sweep.propose && !board.is_closed();
     status.proposal_failure = board.failure();
-    status.state = state_of(status, board.is_stopped(), services.clock().now());
+    status.state = state_of(status, status.workers, board.is_stopped(), services.clock().now());
     if (status.state == SweepStatus::State::ended && status.workers.empty()) {
         (void)store.remove(layout::active_sweep(key));
     }
@@ -128,7 +133,7 @@ Result<std::vector<SweepStatus>> listed_sweeps(Services& services, Store& store,
     const Time now = services.clock().now();
     std::vector<SweepStatus> listed;
     for (const RunKey& key : keys) {
-        if (!want_all && now - key.made_at() > k_recent && !store.size(layout::active_sweep(key))) {
+        if (!want_all && !is_recent_sweep(key, now) && !store.size(layout::active_sweep(key))) {
             continue;
         }
         auto sweep = sweeps::read_sweep(store, key);

@@ -22,6 +22,16 @@ struct SweepTarget {
 /// that name. `missing`: the sweep has no such try, or there is no sweep before a `/N`.
 Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_view word);
 
+/// Makes the tries wait that their workers have left without an end.
+void release_lost(Store& store, std::vector<sweeps::Try>& tries);
+
+/// Whether a sweep is listed without --all even if it has ended.
+bool is_recent_sweep(const RunKey& key, Time now);
+
+/// The state that follows from the tries of a sweep and `workers`, those that have not ended.
+SweepStatus::State state_of(const SweepStatus& status, const std::vector<RunStatus>& workers,
+                            bool is_stopped, Time now);
+
 /// Reads the sweep's files and the state of its workers: at most one RPC, none while their
 /// heartbeats are fresh.
 Result<SweepStatus> query_sweep(Services& services, Store& store, sweeps::Sweep sweep);

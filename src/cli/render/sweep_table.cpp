@@ -28,34 +28,6 @@ bool has_succeeded(const Try& entry)
     return entry.end->end == TryEnd::finished && entry.end->status == 0;
 }
 
-Cell state_cell(const Try& entry)
-{
-    using Tone = Cell::Tone;
-    if (entry.state == Try::State::running) {
-        return {"running", Tone::good};
-    }
-    if (entry.state == Try::State::waiting) {
-        return {entry.attempt > 0 ? "to continue" : "waiting", Tone::dim};
-    }
-    switch (entry.end->end) {
-    case TryEnd::finished:
-        return has_succeeded(entry) ? Cell("done", Tone::good) : Cell("failed", Tone::bad);
-    case TryEnd::crashed:
-        return {"crashed", Tone::bad};
-    case TryEnd::stopped:
-        return {"stopped", Tone::dim};
-    case TryEnd::paused:
-        return {"paused", Tone::dim};
-    case TryEnd::not_started:
-        return {"not started", Tone::bad};
-    case TryEnd::lost:
-        return {"lost", Tone::bad};
-    case TryEnd::stopped_early:
-        return {"stopped early", Tone::dim};
-    }
-    return {"ended", Tone::dim};
-}
-
 template <typename Number>
 std::string or_dash(const std::optional<Number>& value)
 {
@@ -91,6 +63,20 @@ std::vector<Cell> row_of(const SweepStatus& status, std::size_t index, Time now)
     row.emplace_back(time ? describe(*time) : "-");
     row.emplace_back(entry.state == Try::State::ended ? std::to_string(entry.end->status) : "-");
     return row;
+}
+
+std::vector<Column> columns_of_tries(const SweepStatus& status)
+{
+    std::vector<Column> columns{{"try", "TRY", Column::Align::right}, {"state", "STATE"}};
+    for (const std::string& name : status.sweep.parameters) {
+        columns.push_back({name, name, Column::Align::left, Column::Shrink::yes});
+    }
+    columns.push_back({"best", "BEST", Column::Align::right});
+    columns.push_back({"last", "LAST", Column::Align::right, Column::Shrink::no, 2});
+    columns.push_back({"step", "STEP", Column::Align::right, Column::Shrink::no, 3});
+    columns.push_back({"time", "TIME", Column::Align::right, Column::Shrink::no, 1});
+    columns.push_back({"exit", "EXIT", Column::Align::right});
+    return columns;
 }
 
 /// Indices of all tries, in the order of tries_table().
@@ -233,17 +219,65 @@ report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now)
     return table;
 }
 
+report::Cell state_cell(const Try& entry)
+{
+    using Tone = Cell::Tone;
+    if (entry.state == Try::State::running) {
+        return {"running", Tone::good};
+    }
+    if (entry.state == Try::State::waiting) {
+        return {entry.attempt > 0 ? "to continue" : "waiting", Tone::dim};
+    }
+    switch (entry.end->end) {
+    case TryEnd::finished:
+        return has_succeeded(entry) ? Cell("done", Tone::good) : Cell("failed", Tone::bad);
+    case TryEnd::crashed:
+        return {"crashed", Tone::bad};
+    case TryEnd::stopped:
+        return {"stopped", Tone::dim};
+    case TryEnd::paused:
+        return {"paused", Tone::dim};
+    case TryEnd::not_started:
+        return {"not started", Tone::bad};
+    case TryEnd::lost:
+        return {"lost", Tone::bad};
+    case TryEnd::stopped_early:
+        return {"stopped early", Tone::dim};
+    }
+    return {"ended", Tone::dim};
+}
+
+report::Table compared_tries_table(const SweepStatus& status,
+                                   const std::vector<std::size_t>& numbers, Time now)
+{
+    report::Table table{columns_of_tries(status), {}};
+    for (const std::size_t number : numbers) {
+        if (number > 0 && number <= status.tries.size()) {
+            table.rows.push_back(row_of(status, number - 1, now));
+        }
+    }
+    std::size_t column = 2; // behind the number and the state
+    for (std::size_t i = 0; i < status.sweep.parameters.size() && table.rows.size() > 1; ++i) {
+        const auto at = static_cast<std::ptrdiff_t>(column);
+        const bool differs =
+            std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+                return row[column].text != table.rows.front()[column].text;
+            });
+        if (differs) {
+            ++column;
+            continue;
+        }
+        table.columns.erase(table.columns.begin() + at);
+        for (auto& row : table.rows) {
+            row.erase(row.begin() + at);
+        }
+    }
+    return table;
+}
+
 report::Table tries_table(const SweepStatus& status, std::size_t most, Time now)
 {
-    report::Table table{{{"try", "TRY", Column::Align::right}, {"state", "STATE"}}, {}};
-    for (const std::string& name : status.sweep.parameters) {
-        table.columns.push_back({name, name, Column::Align::left, Column::Shrink::yes});
-    }
-    table.columns.push_back({"best", "BEST", Column::Align::right});
-    table.columns.push_back({"last", "LAST", Column::Align::right, Column::Shrink::no, 2});
-    table.columns.push_back({"step", "STEP", Column::Align::right, Column::Shrink::no, 3});
-    table.columns.push_back({"time", "TIME", Column::Align::right, Column::Shrink::no, 1});
-    table.columns.push_back({"exit", "EXIT", Column::Align::right});
+    report::Table table{columns_of_tries(status), {}};
     for (const std::size_t index : ordered(status)) {
         if (table.rows.size() == most) {
             break;

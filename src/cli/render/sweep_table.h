@@ -44,6 +44,13 @@ report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now);
 /// lines. Columns: try, state, one for each parameter, best, last, step, time, exit.
 report::Table tries_table(const SweepStatus& status, std::size_t most, Time now);
 
+/// These tries, by their numbers, without the parameters that are the same in all of them.
+report::Table compared_tries_table(const SweepStatus& status,
+                                   const std::vector<std::size_t>& numbers, Time now);
+
+/// `done`, `failed`, `to continue`, with its tone.
+report::Cell state_cell(const sweeps::Try& entry);
+
 /// `6 of 24 tries done, 1 failed, 2 running, 15 left; best loss 0.031 (try 4: lr=3e-4)`.
 std::string sweep_summary(const SweepStatus& status);
 

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <utility>
 
 namespace gpuq::cli {
@@ -444,8 +445,26 @@ tui::Picture top_picture(const TopFound& found, Time now)
     picture.trouble = found.overview.silent.empty() ? found.trouble : found.overview.silent;
     add_gpus(picture, found);
     const report::Table table = run_table(found.runs, now);
+    std::set<std::string> listed;
+    for (const TopSweep& sweep : found.sweeps) {
+        listed.insert(sweep.status->sweep.run.key.text());
+    }
+    auto sweep = found.sweeps.begin();
     for (std::size_t i = 0; i < found.runs.size(); ++i) {
+        // A sweep is older than its workers, so it is listed behind newer runs and they follow it
+        // only on the screen.
+        while (sweep != found.sweeps.end() && !found.runs[i].plain &&
+               sweep->status->sweep.run.key > found.runs[i].key) {
+            picture.runs.push_back(top_sweep_row(*sweep++, now));
+        }
         picture.runs.push_back(row_of(found.runs[i], table, table.rows[i], found, now));
+        if (const auto& run = found.runs[i].run; run && run->request.sweep) {
+            const std::string key = run->request.sweep->sweep.text();
+            picture.runs.back().sweep_key = listed.contains(key) ? key : "";
+        }
+    }
+    for (; sweep != found.sweeps.end(); ++sweep) {
+        picture.runs.push_back(top_sweep_row(*sweep, now));
     }
     return picture;
 }

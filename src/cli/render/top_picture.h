@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/render/top_sweep.h"
 #include "cli/render/training_text.h"
 #include "report/json.h"
 #include "runs/credentials.h"
@@ -26,6 +27,7 @@ struct TopFound {
     std::map<std::uint32_t, std::string> users = {}; ///< names of those who hold GPUs
     /// By the text of a run's key.
     std::map<std::string, std::vector<NodeSample>> newest = {};
+    std::vector<TopSweep> sweeps = {}; ///< newest first
 };
 
 tui::Picture top_picture(const TopFound& found, Time now);

@@ -33,12 +33,18 @@ LogTail::LogTail(Store& store, RunKey key, Stream stream)
 {
 }
 
+LogTail::LogTail(Store& store, std::string path)
+    : m_store(store)
+    , m_path(std::move(path))
+{
+}
+
 Result<std::optional<LogTail::News>> LogTail::next()
 {
     using Why = News::Why;
     News news;
-    news.link = newest_with_log(m_store, m_key, m_stream);
-    const std::string path = layout::log(m_key, news.link, m_stream);
+    news.link = m_key ? newest_with_log(m_store, *m_key, m_stream) : LinkNumber{1};
+    const std::string path = m_key ? layout::log(*m_key, news.link, m_stream) : m_path;
     const auto size = m_store.size(path);
     if (!size && size.error().kind != Error::Kind::missing) {
         return size.error();

@@ -11,14 +11,16 @@
 
 namespace gpuq {
 
-/// The growing end of one stream of a run, for display on a screen. However large the file is and
-/// however fast it grows, one call reads at most k_window bytes. For the complete log in order see
-/// LogReader.
+/// The growing end of one stream of a run, or of another file, for display on a screen. However
+/// large the file is and however fast it grows, one call reads at most k_window bytes. For the
+/// complete log in order see LogReader.
 class LogTail {
 public:
     static constexpr std::uint64_t k_window = 256 << 10;
 
     LogTail(Store& store, RunKey key, Stream stream);
+    /// Of one file in the state directory.
+    LogTail(Store& store, std::string path);
 
     struct News {
         std::string bytes;
@@ -38,8 +40,9 @@ public:
 
 private:
     Store& m_store;
-    RunKey m_key;
-    Stream m_stream;
+    std::optional<RunKey> m_key; ///< unset: m_path
+    std::string m_path;
+    Stream m_stream = Stream::out;
     std::optional<LinkNumber> m_link;
     std::uint64_t m_at = 0;
     std::string m_known; ///< the last bytes before m_at, to detect a replaced file

@@ -113,5 +113,17 @@ TEST_F(Tail, StaysWithTheLinkThatRunsWhileTheNextWaits)
     EXPECT_FALSE(next());
 }
 
+TEST_F(Tail, FollowsAnotherFile)
+{
+    const std::string path = "sweeps/S/tries/1/out.log";
+    LogTail of_try{store, path};
+    EXPECT_EQ((*of_try.next())->bytes, "") << "not there yet";
+    ASSERT_TRUE(store.write(path, "step 1\n"));
+    EXPECT_EQ((*of_try.next())->bytes, "step 1\n");
+    ASSERT_TRUE(store.write(path, "step 1\nstep 2\n"));
+    EXPECT_EQ((*of_try.next())->bytes, "step 2\n");
+    EXPECT_FALSE(*of_try.next());
+}
+
 } // namespace
 } // namespace gpuq
