@@ -56,7 +56,7 @@
 ///     snapshots/trees/ID                 a snapshot: the list of its files; written once (client)
 ///     snapshots/packs/ID                 contents of files of snapshots; written once (client)
 ///     snapshots/latest/ID                the newest snapshot of a directory (client)
-///     snapshots/unused.json              what the next `gpuq clean` may remove of these
+///     snapshots/unused.json              those of them that the next `gpuq clean` may remove
 ///     index/sweeps/KEY                   exists until the sweep is known to have ended (client)
 ///     index/jobs/CLUSTER/JOBID           contains the run's key (submitter)
 ///     cache/queues/CLUSTER               Slurm's queues, valid for one minute (client)

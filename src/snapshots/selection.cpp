@@ -176,14 +176,15 @@ private:
                 m_found.files.push_back({prefix + std::string(line.substr(2)), Origin::untracked});
             } else if (line.starts_with("1 ") || line.starts_with("2 ")) {
                 old_name = line.starts_with("2 ");
-                m_found.dirty.push_back(prefix + std::string(after_words(line, old_name ? 9 : 8)));
+                m_found.dirty.push_back(prefix +
+                                        std::string(without_fields(line, old_name ? 9 : 8)));
             }
         }
     }
 
-    static std::string_view after_words(std::string_view line, int words)
+    static std::string_view without_fields(std::string_view line, int count)
     {
-        for (; words > 0; --words) {
+        for (; count > 0; --count) {
             line = cut(line, ' ').second;
         }
         return line;
@@ -267,9 +268,9 @@ private:
 };
 
 /// The words that are files below the root, by any path.
-void add_named(const std::string& directory, const Strings& words, Candidates& found)
+void add_named(const std::string& directory, const Strings& command, Candidates& found)
 {
-    for (const std::string& word : words) {
+    for (const std::string& word : command) {
         const std::string path =
             std::filesystem::path(word.starts_with('/') ? word : directory + "/" + word)
                 .lexically_normal();
@@ -302,7 +303,7 @@ bool is_code(std::string_view path, std::uint64_t size, bool executable, Origin 
     return is_in(k_settings, ending) && (origin == Origin::tracked || !is_written_often);
 }
 
-Result<Candidates> list_files(const std::string& directory, const Strings& words, bool thorough)
+Result<Candidates> list_files(const std::string& directory, const Strings& command, bool thorough)
 {
     Candidates found;
     found.root = work_tree_of(directory);
@@ -317,7 +318,7 @@ Result<Candidates> list_files(const std::string& directory, const Strings& words
     if (found.files.size() > k_most_files) {
         return too_many(found.root);
     }
-    add_named(directory, words, found);
+    add_named(directory, command, found);
     // A file that is also named counts as named.
     std::sort(found.files.begin(), found.files.end(), [](const auto& a, const auto& b) {
         return std::pair(std::string_view(a.path), -static_cast<int>(a.origin)) <

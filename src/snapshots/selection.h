@@ -18,10 +18,10 @@ enum class Origin {
 };
 
 /// Whether a file belongs to the code of a directory, rather than to its data or output: source
-/// code, programs and libraries, and what configures them. A program may write configuration files
+/// code, programs and libraries, and their configuration. A program may write configuration files
 /// (JSON, YAML, ...) itself, so of these only those that git tracks count; without git, all but
-/// JSON. A word of the command line counts whatever its kind. Files of more than 1 MiB never count,
-/// except executable programs and shared libraries of up to 64 MiB.
+/// JSON. A word of the command line counts even if it is of another kind. Files of more than 1 MiB
+/// never count, except executable programs and shared libraries of up to 64 MiB.
 bool is_code(std::string_view path, std::uint64_t size, bool executable, Origin origin,
              bool with_git);
 
@@ -44,7 +44,7 @@ struct Candidates {
 /// tree that git accepts. `busy` if there are more than 20,000: naming the directory. Without git
 /// and unless `thorough`, `missing` for the home directory and for one with more than 2,000
 /// entries: on a network file system, listing them would take seconds.
-Result<Candidates> list_files(const std::string& directory, const std::vector<std::string>& words,
+Result<Candidates> list_files(const std::string& directory, const std::vector<std::string>& command,
                               bool thorough);
 
 } // namespace gpuq::snapshots

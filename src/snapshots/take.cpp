@@ -228,9 +228,9 @@ Result<std::set<std::string>> remove_those(Store& store, const char* directory,
 } // namespace
 
 Result<Taken> take(Store& store, const std::string& directory,
-                   const std::vector<std::string>& words, bool thorough)
+                   const std::vector<std::string>& command, bool thorough)
 {
-    TRY_ASSIGN(Candidates found, list_files(directory, words, thorough));
+    TRY_ASSIGN(Candidates found, list_files(directory, command, thorough));
     return Taking(store, std::move(found)).run();
 }
 
@@ -244,8 +244,9 @@ Result<std::string> content_of(Store& store, const Entry& entry)
     TRY_ASSIGN(std::string content,
                store.read_at(pack_path(entry.pack), entry.offset, entry.stamp.size));
     if (sha256(content) != entry.hash) {
-        return fail(Error::Kind::io, fmt::format("{}/{} is damaged: {} is not what was stored",
-                                                 store.root(), pack_path(entry.pack), entry.path));
+        return fail(Error::Kind::io,
+                    fmt::format("{}/{} is damaged: {} has another content than was stored",
+                                store.root(), pack_path(entry.pack), entry.path));
     }
     return content;
 }

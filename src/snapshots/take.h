@@ -18,13 +18,13 @@ struct Taken {
     std::uint64_t written = 0; ///< bytes of content that were not stored before
 };
 
-/// Takes a snapshot of the code (selection.h) of `directory`, an absolute path; `words` are those
-/// of the command line. Only files changed since the last snapshot of the same root are read; their
-/// contents go into one new pack. Everything is on disk when this returns; after a failure, nothing
-/// refers to what may have been written. `busy` if there are too many files, or more than 128 MiB
-/// of them; `missing` if not `thorough` (selection.h); `io`.
+/// Takes a snapshot of the code (selection.h) of `directory`, an absolute path; `command` is the
+/// command line of the program. Only files changed since the last snapshot of the same root are
+/// read; their contents go into one new pack. Everything is on disk when this returns; after a
+/// failure, nothing refers to the files that may have been written. `busy` if there are too many
+/// files, or more than 128 MiB of them; `missing` if not `thorough` (selection.h); `io`.
 Result<Taken> take(Store& store, const std::string& directory,
-                   const std::vector<std::string>& words, bool thorough);
+                   const std::vector<std::string>& command, bool thorough);
 
 /// Reads a snapshot. `missing` or `usage` if it is not there or unreadable.
 Result<Manifest> read(Store& store, const std::string& id);

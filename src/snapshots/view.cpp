@@ -280,12 +280,12 @@ void print(const std::string& text)
 
 int execute_now(const std::vector<std::string>& argv)
 {
-    std::vector<char*> words;
+    std::vector<char*> pointers;
     for (const std::string& word : argv) {
-        words.push_back(const_cast<char*>(word.c_str()));
+        pointers.push_back(const_cast<char*>(word.c_str()));
     }
-    words.push_back(nullptr);
-    ::execvp(words[0], words.data());
+    pointers.push_back(nullptr);
+    ::execvp(pointers[0], pointers.data());
     const int error = errno;
     print(fmt::format("{}: {}", sanitised(argv.front()), std::generic_category().message(error)));
     return static_cast<int>(error == ENOENT ? ExitStatus::not_found : ExitStatus::not_executable);

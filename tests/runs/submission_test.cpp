@@ -26,10 +26,20 @@ struct Login {
     std::vector<std::string> notices;
     std::function<void()> while_pausing = [] {};
     bool try_now = true;
+    bool snapshot_at_once = false;
+    bool snapshot_fails = false;
+    std::vector<std::size_t> snapshots_taken; ///< the number of requests to Slurm before each
 
     Result<Submitted> submit()
     {
         Submission submission{run, {}, {"supervisor"}, "#!/bin/sh\n", try_now};
+        submission.take_snapshot = [this]() -> Result<void> {
+            EXPECT_TRUE(store.size(layout::run_json(run.key))) << "the run is on disk";
+            snapshots_taken.push_back(cluster.requests.size());
+            return snapshot_fails ? Result<void>(fail(Error::Kind::io, "disk full"))
+                                  : Result<void>();
+        };
+        submission.snapshot_at_once = snapshot_at_once;
         submission.spec.comment = job_comment(run.key);
         Patience patience;
         patience.notice = [this](const std::string& text) { notices.push_back(text); };
@@ -86,6 +96,39 @@ TEST(Submission, QueuesWhatCanNotStartNow)
     EXPECT_TRUE(submitted->batch);
     EXPECT_EQ(submitted->not_now, "Requested nodes are busy");
     EXPECT_EQ(login.cluster.requests, (std::vector<std::string>{"start_now", "submit"}));
+}
+
+TEST(Submission, TakesASnapshotOnceOfARunThatWaits)
+{
+    using Counts = std::vector<std::size_t>;
+    Login immediate;
+    ASSERT_TRUE(immediate.submit());
+    EXPECT_EQ(immediate.snapshots_taken, Counts{});
+    Login waiting;
+    waiting.cluster.no_gpu_free = true;
+    ASSERT_TRUE(waiting.submit());
+    EXPECT_EQ(waiting.snapshots_taken, Counts{1}) << "after start_now, before submit";
+    Login lost; // started anew as a batch job
+    lost.cluster.lost_answers = 1;
+    ASSERT_TRUE(lost.submit());
+    EXPECT_EQ(lost.snapshots_taken.size(), 1U);
+    Login required;
+    required.snapshot_at_once = true;
+    required.cluster.no_gpu_free = true;
+    ASSERT_TRUE(required.submit());
+    EXPECT_EQ(required.snapshots_taken, Counts{0});
+}
+
+TEST(Submission, ASnapshotThatFailsLeavesNoJob)
+{
+    for (const bool at_once : {true, false}) {
+        Login login;
+        login.snapshot_at_once = at_once;
+        login.snapshot_fails = true;
+        login.cluster.no_gpu_free = true;
+        EXPECT_EQ(login.submit().error().text, "disk full");
+        EXPECT_EQ(login.living_jobs(), 0);
+    }
 }
 
 TEST(Submission, FindsTheQueuedJobWhoseAnswerWasLost)

@@ -23,9 +23,9 @@ std::vector<std::string> paths_of(const Candidates& found)
 }
 
 std::vector<std::string> listed(const std::string& directory,
-                                const std::vector<std::string>& words = {})
+                                const std::vector<std::string>& command = {})
 {
-    const auto found = list_files(directory, words, true);
+    const auto found = list_files(directory, command, true);
     EXPECT_TRUE(found);
     return found ? paths_of(*found) : std::vector<std::string>();
 }

@@ -15,7 +15,7 @@ namespace {
 using snapshots::Entry;
 using snapshots::Manifest;
 
-/// What diff -u prints; the contents reach it as descriptors.
+/// The output of diff -u; the contents reach it as descriptors.
 Result<std::string> unified(const std::string& path, const std::string& before,
                             const std::string& after)
 {

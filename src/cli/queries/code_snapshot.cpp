@@ -10,7 +10,8 @@ namespace gpuq::cli {
 Result<std::string> record_snapshot(Store& store, const SnapshotPlan& plan)
 {
     const auto take = [&]() -> Result<void> {
-        TRY_ASSIGN(const auto taken, snapshots::take(store, plan.directory, plan.program, plan.required));
+        TRY_ASSIGN(const auto taken,
+                   snapshots::take(store, plan.directory, plan.program, plan.required));
         return store.write(plan.reference, to_json(snapshots::Reference{taken.id, plan.required}));
     };
     const auto outcome = take();

@@ -49,7 +49,7 @@ struct Services {
     RemoveTree remove_tree = {};    ///< empty: programs have no TMPDIR of their own
     /// The kernel's counters (memory_events.h). Does not block.
     std::function<MemoryCounts()> memory = memory_counts;
-    /// Removes what the program's snapshot has put into its directories (snapshots/view.h). Called
+    /// Removes the files that were put back for the program (snapshots/view.h). Called
     /// in a child process, when the program has ended.
     std::function<void()> remove_put_back = {};
     /// Removes leftovers of this user's killed processes from this node (posix/leftovers.h).

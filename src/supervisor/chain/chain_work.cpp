@@ -360,8 +360,10 @@ PredecessorCheck check_predecessor(Services& services, const Options& options)
     if (!found.has_own_ending) {
         link_start.previous = found.links.back().ending;
     }
-    link_start.changed =
-        changed_since(found.links.back().started_at.value_or(run->submitted_at), run->request);
+    if (!(*store)->size(layout::snapshot(run->key))) { // else it gets the unchanged files
+        link_start.changed =
+            changed_since(found.links.back().started_at.value_or(run->submitted_at), run->request);
+    }
     predecessor.link_start = std::move(link_start);
     return predecessor;
 }

@@ -16,7 +16,7 @@
 
 namespace gpuq::supervisor {
 
-/// A running try of a worker: its process, and what its log shows.
+/// A running try of a worker: its process, and the content of its log.
 class Slot {
 public:
     /// `pattern`, if any, must outlive the object.
@@ -49,7 +49,7 @@ public:
 
     /// The bytes of earlier attempts, which are not read.
     void start_log_at(std::uint64_t offset) { m_offset = offset; }
-    /// Reads what has been added to the log, a limited part of it at once.
+    /// Reads the new part of the log, a limited part of it at once.
     void read_log(Store& store, const std::string& path);
     /// After the end of the program.
     void read_rest_of_log(Store& store, const std::string& path);

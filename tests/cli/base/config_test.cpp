@@ -66,12 +66,23 @@ TEST(Settings, ChooseATransport)
               "c.yaml:1:12: transport: 'mosh' is not auto, libssh or openssh");
 }
 
+TEST(Settings, HaveASnapshotPolicy)
+{
+    const Texts files = {{k_site_config, "snapshot: never\n"}};
+    EXPECT_EQ(load_settings(from({}, files))->snapshot, SnapshotPolicy::never);
+    EXPECT_EQ(load_settings(from({{"GPUQ_SNAPSHOT", "always"}}, files))->snapshot,
+              SnapshotPolicy::always);
+    EXPECT_EQ(settings_in("snapshot: auto\n", "c.yaml")->snapshot, SnapshotPolicy::automatic);
+    EXPECT_EQ(settings_in("snapshot: yes\n", "c.yaml").error().text,
+              "c.yaml:1:11: snapshot: 'yes' is not auto, always or never");
+}
+
 TEST(Settings, NameTheNearestOneForAMistake)
 {
     EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
               "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
               "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, aklog, "
-              "token_command, host, remote, host_patience, transport");
+              "token_command, host, remote, host_patience, transport, snapshot");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container must be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,

@@ -272,11 +272,19 @@ TEST(RunOptions, ATerminalIsOfOneNode)
 
 TEST(RunOptions, OfAShellAreTheSameButForTheTerminalAndChains)
 {
-    EXPECT_EQ(shell_option_table().size() + 16, run_option_table().size());
+    EXPECT_EQ(shell_option_table().size() + 18, run_option_table().size());
     for (const Option& option : shell_option_table()) {
         EXPECT_NE(option.name, "pty");
         EXPECT_NE(option.name, "checkpoint");
     }
+}
+
+TEST(RunOptions, HaveOneSnapshotPolicy)
+{
+    EXPECT_EQ(read({"train.py"})->snapshot, std::nullopt);
+    EXPECT_EQ(read({"--snapshot", "train.py"})->snapshot, SnapshotPolicy::always);
+    EXPECT_EQ(read({"--no-snapshot", "train.py"})->snapshot, SnapshotPolicy::never);
+    EXPECT_THAT(reason({"--snapshot", "--no-snapshot", "train.py"}), HasSubstr("choose one"));
 }
 
 TEST(RunOptions, OfAChain)
