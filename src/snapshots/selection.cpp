@@ -3,7 +3,7 @@
 
 #include "core/strings.h"
 #include "io/descriptor.h"
-#include "io/subprocess.h"
+#include "snapshots/git.h"
 
 #include <fmt/format.h>
 
@@ -64,26 +64,6 @@ std::string ending_of(std::string_view name)
 bool is_library(std::string_view name)
 {
     return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
-}
-
-/// Runs git without anything that a repository may make it execute, and without its locks.
-/// nullopt: there is no git, or it refuses the directory.
-std::optional<std::string> git(const std::string& directory, const Strings& arguments)
-{
-    Subprocess plan{
-        .argv = {"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", directory}};
-    plan.argv.insert(plan.argv.end(), arguments.begin(), arguments.end());
-    plan.environment.emplace();
-    for (char** variable = environ; *variable != nullptr; ++variable) {
-        if (!std::string_view(*variable).starts_with("GIT_")) {
-            plan.environment->emplace_back(*variable);
-        }
-    }
-    auto finished = run(std::move(plan), {.streams = Capture::Streams::apart});
-    if (!finished || finished->error != 0 || finished->status != 0) {
-        return std::nullopt;
-    }
-    return std::move(finished->out);
 }
 
 /// The nearest directory, from this one up, with a `.git`; empty: none. Spares a start of git.

@@ -278,6 +278,13 @@ void print(const std::string& text)
     (void)write_all(STDERR_FILENO, "gpuq: " + text + "\n");
 }
 
+/// Ranks print the same: one of them is enough.
+bool is_first_rank()
+{
+    const char* rank = std::getenv("SLURM_PROCID");
+    return rank == nullptr || std::string_view(rank) == "0";
+}
+
 int execute_now(const std::vector<std::string>& argv)
 {
     std::vector<char*> pointers;
@@ -305,6 +312,9 @@ bool prepare(Store& store, const Reference& reference)
         return true;
     }
     const auto entered = enter_view(store, *manifest, put_back);
+    if (entered && !is_first_rank()) {
+        return true;
+    }
     if (entered) {
         print(fmt::format("the program gets the files as they were when it was submitted; changed "
                           "since: {}",

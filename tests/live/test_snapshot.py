@@ -96,6 +96,7 @@ def test_a_run_edited_while_it_waits_runs_the_old_files(person, work, release):
     assert (work / "out" / "result").read_text() == "old\n"
     wait_for(lambda: not (work / "lib").exists(), 10, "the removal of what was put back")
     assert ended(person, "without") == 0 and person.gpuq("logs", "without").stdout == "lr=2\n"
+    assert person.gpuq("diff", "--commit", "waits").stdout == ""  # edited after it was submitted
     # Again from the snapshot, and from today's files.
     again = person.gpuq("again", "waits", "-J", "again")
     assert (again.returncode, again.stdout) == (0, "old model1 lr=1 data2\n"), again.stderr
@@ -136,6 +137,7 @@ def test_programs_libraries_and_links(person, work, release):
     source = '#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts("old"); fflush(stdout); return system("sh ./link.sh"); }\n'
     subprocess.run(["gcc", "-x", "c", "-o", work / "main", "-"], input=source, text=True, check=True)
     (work / "script.sh").write_text("echo old script\n")
+    (work / "config.yaml").write_text("lr=3\n")
     (work / "link.sh").symlink_to("script.sh")
     submit(person, work, "binary", "./main")
     (work / "script.sh").write_text("echo new script\n")
@@ -143,6 +145,9 @@ def test_programs_libraries_and_links(person, work, release):
     release()
     assert ended(person, "binary") == 0, person.gpuq("logs", "binary")
     assert person.gpuq("logs", "binary").stdout == "old\nold script\n"
+    diff = person.gpuq("diff", "--commit", "binary").stdout
+    assert "-lr=1\n+lr=3\n" in diff and "+++ b/script.sh" in diff
+    assert shown(person, "binary")["code"]["dirty"] == ["config.yaml"]
 
 
 @pytest.mark.timeout(1200)

@@ -15,11 +15,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace gpuq::cli {
 namespace {
 
 using report::Json;
+
+constexpr std::array k_options = {
+    Option{0, "commit", "", "compare the code with the git commit that it was based on"},
+};
 
 /// A run or sweep, and the snapshot of its code.
 struct Side {
@@ -95,7 +100,9 @@ Result<void> print_changes(const std::vector<FileChange>& changes)
 {
     for (const FileChange& change : changes) {
         if (change.diff.empty()) {
-            TRY(print_line(change.path + ": only its permissions differ"));
+            TRY(print_line(change.path + (change.kind == FileChange::Kind::removed
+                                              ? ": removed"
+                                              : ": only its permissions differ")));
         }
         for (const std::string_view line : fields(change.diff, "\n")) {
             TRY(print_line(line));
@@ -111,14 +118,20 @@ Result<int> diff(Invocation& invocation)
         return fail(Error::Kind::usage, "which runs? gpuq diff RUN compares its code with the "
                                         "current files, gpuq diff RUN RUN two runs");
     }
+    const bool with_commit = invocation.options.has("commit");
+    if (with_commit && names.size() == 2) {
+        return fail(Error::Kind::usage, "--commit: one run at a time");
+    }
     TRY_ASSIGN(Store* const store, invocation.services.store());
     std::vector<Side> sides;
     for (const std::string& name : names) {
         TRY_ASSIGN(Side one, side(invocation.services, *store, name));
         sides.push_back(std::move(one));
     }
-    TRY_ASSIGN(const auto changes,
-               code_diff(*store, sides[0].code, sides.size() == 2 ? &sides[1].code : nullptr));
+    TRY_ASSIGN(const auto changes, with_commit
+                                       ? code_diff_to_commit(*store, sides[0].code)
+                                       : code_diff(*store, sides[0].code,
+                                                   sides.size() == 2 ? &sides[1].code : nullptr));
     if (invocation.globals.json) {
         Json::Elements files;
         for (const FileChange& change : changes) {
@@ -138,8 +151,8 @@ Result<int> diff(Invocation& invocation)
 
 } // namespace
 
-const Verb k_diff_verb{"diff", "gpuq diff RUN [RUN]",
+const Verb k_diff_verb{"diff", "gpuq diff [--commit] RUN [RUN]",
                        "code and settings that differ between two runs, or from the current files",
-                       diff};
+                       diff, k_options};
 
 } // namespace gpuq::cli

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/queries/code_diff.h"
 
+#include "core/strings.h"
 #include "io/descriptor.h"
 #include "io/subprocess.h"
+#include "snapshots/git.h"
 #include "snapshots/regular_file.h"
 #include "snapshots/take.h"
 #include "snapshots/view.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <fcntl.h>
+#include <set>
 
 namespace gpuq::cli {
 namespace {
@@ -92,6 +98,43 @@ Result<std::vector<FileChange>> code_diff(Store& store, const Manifest& before,
     for (const Entry& entry : after->entries) {
         if (snapshots::find(before, entry.path) == nullptr) {
             TRY(add(entry.path, nullptr, &entry));
+        }
+    }
+    return list;
+}
+
+Result<std::vector<FileChange>> code_diff_to_commit(Store& store, const Manifest& code)
+{
+    const auto names =
+        code.commit.empty()
+            ? std::nullopt
+            : snapshots::git(code.root, {"ls-tree", "-r", "-z", "--name-only", code.commit});
+    if (!names) {
+        return fail(Error::Kind::missing,
+                    code.commit.empty()
+                        ? fmt::format("{} had no git commit", code.root)
+                        : fmt::format("{} no longer has commit {}", code.root, code.commit));
+    }
+    const auto listed = fields(*names, std::string_view("\0", 1));
+    const std::set<std::string_view> tracked(listed.begin(), listed.end());
+    std::vector<FileChange> list;
+    for (const Entry& entry : code.entries) {
+        const bool is_new = !tracked.contains(entry.path);
+        if (!is_new && !std::binary_search(code.dirty.begin(), code.dirty.end(), entry.path)) {
+            continue;
+        }
+        const auto old =
+            is_new
+                ? std::nullopt
+                : snapshots::git(code.root, {"cat-file", "blob", code.commit + ":" + entry.path});
+        TRY_ASSIGN(const std::string now, snapshots::content_of(store, entry));
+        TRY_ASSIGN(std::string diff, unified(entry.path, old.value_or(""), now));
+        list.push_back({entry.path, is_new ? FileChange::Kind::added : FileChange::Kind::changed,
+                        std::move(diff)});
+    }
+    for (const std::string& path : code.dirty) {
+        if (tracked.contains(path) && snapshots::find(code, path) == nullptr) {
+            list.push_back({path, FileChange::Kind::removed, ""});
         }
     }
     return list;

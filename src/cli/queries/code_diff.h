@@ -22,4 +22,8 @@ struct FileChange {
 Result<std::vector<FileChange>> code_diff(Store& store, const snapshots::Manifest& before,
                                           const snapshots::Manifest* after);
 
+/// The differences from the git commit that a snapshot is based on to the snapshot. `missing`: it
+/// has none, or the repository no longer has it.
+Result<std::vector<FileChange>> code_diff_to_commit(Store& store, const snapshots::Manifest& code);
+
 } // namespace gpuq::cli
