@@ -110,7 +110,7 @@ TEST(TopSweep, IsListedByItsAgeAndKnowsItsWorkers)
 {
     const auto run = [](Time made, bool is_worker) {
         RunStatus status{RunKey::make(made, {9})};
-        status.run.emplace(status.key);
+        status.run = gpuq::Run{status.key};
         status.run->request.name = is_worker ? "cal-w1" : "other";
         if (is_worker) {
             status.run->request.sweep = SweepWorker{k_key, 1};
