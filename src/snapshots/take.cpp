@@ -196,9 +196,12 @@ std::set<std::string> names_in(const nlohmann::json& document, const char* field
     return names;
 }
 
-std::set<std::string> listed(Store& store, const char* directory)
+Result<std::set<std::string>> listed(Store& store, const char* directory)
 {
     const auto names = store.list(directory);
+    if (!names && names.error().kind != Error::Kind::missing) {
+        return names.error();
+    }
     return names ? std::set<std::string>(names->begin(), names->end()) : std::set<std::string>();
 }
 
@@ -253,8 +256,9 @@ Result<std::string> content_of(Store& store, const Entry& entry)
 
 Result<std::uint64_t> remove_unused(Store& store, const std::vector<std::string>& used, Time now)
 {
-    const std::set<std::string> trees = listed(store, k_trees);
-    const std::set<std::string> packs = listed(store, k_packs);
+    TRY_ASSIGN(const auto trees, listed(store, k_trees));
+    TRY_ASSIGN(const auto packs, listed(store, k_packs));
+    TRY_ASSIGN(const auto roots, listed(store, "snapshots/latest"));
     std::set<std::string> used_trees(used.begin(), used.end());
     std::set<std::string> used_packs;
     const auto use = [&](const Manifest& manifest) {
@@ -262,20 +266,15 @@ Result<std::uint64_t> remove_unused(Store& store, const std::vector<std::string>
             used_packs.insert(entry.pack);
         }
     };
-    for (const std::string& root : listed(store, "snapshots/latest")) {
-        if (const auto manifest = read_manifest(store, "snapshots/latest/" + root)) {
-            used_trees.insert(id_of(*manifest));
-            use(*manifest);
-        }
+    // The packs that an unreadable one needs are unknown, so nothing is removed then.
+    for (const std::string& root : roots) {
+        TRY_ASSIGN(const Manifest manifest, read_manifest(store, "snapshots/latest/" + root));
+        used_trees.insert(id_of(manifest));
+        use(manifest);
     }
     for (const std::string& id : trees) {
-        const auto manifest = read(store, id);
-        if (!manifest && manifest.error().kind == Error::Kind::io) {
-            return manifest.error(); // which packs it needs is unknown
-        }
-        if (manifest) {
-            use(*manifest); // until it is removed itself
-        }
+        TRY_ASSIGN(const Manifest manifest, read(store, id));
+        use(manifest); // until it is removed itself
     }
     const auto text = store.read(k_unused);
     const auto before =

@@ -34,7 +34,8 @@ Result<std::string> content_of(Store& store, const Entry& entry);
 
 /// Removes the snapshots and packs that neither `used` nor the newest snapshot of a root needs, if
 /// they were already unused an hour before: in between, a run that is being submitted may have
-/// begun to use them. Returns the number of bytes removed.
+/// begun to use them. Returns the number of bytes removed. Removes nothing if any of them can't be
+/// read: what it needs is unknown.
 Result<std::uint64_t> remove_unused(Store& store, const std::vector<std::string>& used, Time now);
 
 } // namespace gpuq::snapshots

@@ -3,6 +3,7 @@
 
 #include "core/exit_status.h"
 #include "io/descriptor.h"
+#include "io/subprocess.h"
 #include "snapshots/regular_file.h"
 #include "snapshots/take.h"
 #include "term/sanitise.h"
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <fcntl.h>
 #include <sched.h>
@@ -28,11 +28,8 @@ namespace {
 
 Error failed(std::string_view action)
 {
-    const int error = errno;
-    const bool not_allowed = error == EPERM || error == ENOSPC || error == EACCES ||
-                             error == ENOSYS || error == EINVAL || error == EUSERS;
-    return fail(not_allowed ? Error::Kind::denied : Error::Kind::io,
-                fmt::format("{}: {}", action, std::generic_category().message(error)));
+    return fail(Error::Kind::io,
+                fmt::format("{}: {}", action, std::generic_category().message(errno)));
 }
 
 bool write_to(const char* path, const std::string& text)
@@ -95,6 +92,23 @@ Descriptor open_root(const std::string& root)
     return Descriptor(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
+/// The modification time of a copy. Python takes a compiled file for current if the source has the
+/// time recorded in it, so different contents need different times.
+timespec time_of_copy(const Entry& entry)
+{
+    constexpr int k_digits = 7;
+    constexpr int k_hexadecimal = 16;
+    return {std::stol(entry.hash.substr(0, k_digits), nullptr, k_hexadecimal), 0};
+}
+
+/// Whether a file has the time of a copy. Nothing else sets it.
+bool is_copy(const struct stat& status, const Entry& entry)
+{
+    const timespec time = time_of_copy(entry);
+    return S_ISREG(status.st_mode) && status.st_mtim.tv_sec == time.tv_sec &&
+           status.st_mtim.tv_nsec == time.tv_nsec;
+}
+
 enum class Now { same, changed, missing };
 
 Now compare(int root, const Entry& entry)
@@ -110,19 +124,13 @@ Now compare(int root, const Entry& entry)
     if (stamp_of(status) == entry.stamp) {
         return Now::same;
     }
+    if (is_copy(status, entry)) {
+        return Now::missing; // it is removed when the program ends for which it was put back
+    }
     const auto read = status.st_size == static_cast<off_t>(entry.stamp.size)
                           ? read_regular_file(root, entry.path)
                           : std::nullopt;
     return read && sha256(read->content) == entry.hash ? Now::same : Now::changed;
-}
-
-/// The modification time of a copy. Python takes a compiled file for current if the source has the
-/// time recorded in it, so different contents need different times.
-timespec time_of_copy(const Entry& entry)
-{
-    constexpr int k_digits = 7;
-    constexpr int k_hexadecimal = 16;
-    return {std::stol(entry.hash.substr(0, k_digits), nullptr, k_hexadecimal), 0};
 }
 
 void set_time(int file, const Entry& entry)
@@ -135,7 +143,7 @@ void set_time(int file, const Entry& entry)
 /// mounted elsewhere.
 class Copies {
 public:
-    static Result<Copies> make(Store& store, const Manifest& manifest)
+    static Result<Copies> make_empty()
     {
         const char* parent = std::getenv("TMPDIR");
         std::string directory = fmt::format(
@@ -144,14 +152,19 @@ public:
             return failed(directory);
         }
         Copies copies(directory);
-        constexpr unsigned long k_flags = MS_NOSUID | MS_NODEV;
         if (::mount("gpuq", directory.c_str(), "tmpfs", k_flags, "mode=0700") != 0) {
             return failed("no file system in memory");
         }
+        return copies;
+    }
+
+    static Result<Copies> make(Store& store, const Manifest& manifest)
+    {
+        TRY_ASSIGN(Copies copies, make_empty());
         for (std::size_t i = 0; i != manifest.entries.size(); ++i) {
             TRY(copies.add(store, manifest.entries[i], i));
         }
-        if (::mount(nullptr, directory.c_str(), nullptr, MS_REMOUNT | MS_RDONLY | k_flags,
+        if (::mount(nullptr, copies.m_directory.c_str(), nullptr, MS_REMOUNT | MS_RDONLY | k_flags,
                     nullptr) != 0) {
             return failed("no read-only file system in memory");
         }
@@ -191,8 +204,35 @@ private:
         return {};
     }
 
+    static constexpr unsigned long k_flags = MS_NOSUID | MS_NODEV;
     std::string m_directory;
 };
+
+/// Whether the system allows such a namespace. Tried in another process: there is no way back.
+Result<void> try_namespace()
+{
+    TRY_ASSIGN(Pipe answer, make_pipe());
+    const pid_t child = ::fork();
+    if (child == 0) {
+        { // its destructor removes the directory
+            const auto entered = enter_namespace();
+            const auto copies = entered ? Copies::make_empty() : Result<Copies>(entered.error());
+            if (!copies) {
+                (void)write_all(answer.write.get(), copies.error().text);
+            }
+        }
+        ::_exit(0);
+    }
+    if (child < 0) {
+        return failed("no process");
+    }
+    answer.write.reset();
+    std::string problem(1024, '\0');
+    const ssize_t size = ::read(answer.read.get(), problem.data(), problem.size());
+    (void)wait_for(child);
+    problem.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    return problem.empty() ? Result<void>() : fail(Error::Kind::denied, problem);
+}
 
 /// The directory of a file, created if necessary.
 Descriptor make_parent(int root, const std::string& path)
@@ -210,6 +250,19 @@ Descriptor make_parent(int root, const std::string& path)
     return at;
 }
 
+/// Locks a file that was put back for another program. False: it was removed a moment ago.
+bool share(int parent, const std::string& name)
+{
+    Descriptor file(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW));
+    struct stat status {};
+    if (!file || ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 || ::fstat(file.get(), &status) != 0 ||
+        status.st_nlink == 0) {
+        return false;
+    }
+    (void)file.release();
+    return true;
+}
+
 /// Puts a missing file back. A shared lock, which the program inherits, keeps it from being removed
 /// by others before the program ends.
 Result<void> put_file_back(Store& store, int root, const Entry& entry)
@@ -217,6 +270,9 @@ Result<void> put_file_back(Store& store, int root, const Entry& entry)
     TRY_ASSIGN(const std::string content, content_of(store, entry));
     const Descriptor parent = make_parent(root, entry.path);
     const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
+    if (share(parent.get(), name)) {
+        return {};
+    }
     const std::string temporary = fmt::format(".gpuq-{}-{}", ::getpid(), entry.hash);
     const mode_t mode = entry.executable ? 0755 : 0644;
     Descriptor file(
@@ -226,18 +282,15 @@ Result<void> put_file_back(Store& store, int root, const Entry& entry)
         set_time(file.get(), entry);
         ::flock(file.get(), LOCK_SH | LOCK_NB);
     }
-    // Another program may have put it back a moment ago.
-    const bool made = complete && (::renameat2(parent.get(), temporary.c_str(), parent.get(),
-                                               name.c_str(), RENAME_NOREPLACE) == 0 ||
-                                   errno == EEXIST);
-    if (!made) {
-        const Error error = failed(entry.path + " can't be put back");
-        (void)::unlinkat(parent.get(), temporary.c_str(), 0);
-        return fail(Error::Kind::io, error.text);
+    if (complete && ::renameat2(parent.get(), temporary.c_str(), parent.get(), name.c_str(),
+                                RENAME_NOREPLACE) == 0) {
+        (void)file.release();
+        return {};
     }
+    const Error error = failed(entry.path + " can't be put back");
     (void)::unlinkat(parent.get(), temporary.c_str(), 0);
-    (void)file.release();
-    return {};
+    // Another program may have put it back a moment ago.
+    return share(parent.get(), name) ? Result<void>() : error;
 }
 
 /// A file that was put back, open for writing; none if it is another file, or needed by a program.
@@ -245,9 +298,7 @@ Descriptor unneeded_copy(int root, const Entry& entry)
 {
     const Descriptor path = open_below(root, entry.path, 0);
     struct stat status {};
-    const timespec time = time_of_copy(entry);
-    if (!path || ::fstat(path.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-        status.st_mtim.tv_sec != time.tv_sec || status.st_mtim.tv_nsec != time.tv_nsec) {
+    if (!path || ::fstat(path.get(), &status) != 0 || !is_copy(status, entry)) {
         return {};
     }
     const auto read = read_regular_file(root, entry.path);
@@ -264,7 +315,7 @@ std::string list_of(const Changes& changes)
     for (const auto* list : {&changes.changed, &changes.missing}) {
         for (const std::string& path : *list) {
             if (names.size() != k_most) {
-                names.push_back(sanitised(path));
+                names.push_back(path);
             }
         }
     }
@@ -275,7 +326,7 @@ std::string list_of(const Changes& changes)
 
 void print(const std::string& text)
 {
-    (void)write_all(STDERR_FILENO, "gpuq: " + text + "\n");
+    (void)write_all(STDERR_FILENO, "gpuq: " + sanitised(text) + "\n");
 }
 
 /// Ranks print the same: one of them is enough.
@@ -294,7 +345,7 @@ int execute_now(const std::vector<std::string>& argv)
     pointers.push_back(nullptr);
     ::execvp(pointers[0], pointers.data());
     const int error = errno;
-    print(fmt::format("{}: {}", sanitised(argv.front()), std::generic_category().message(error)));
+    print(fmt::format("{}: {}", argv.front(), std::generic_category().message(error)));
     return static_cast<int>(error == ENOENT ? ExitStatus::not_found : ExitStatus::not_executable);
 }
 
@@ -307,11 +358,13 @@ bool prepare(Store& store, const Reference& reference)
         return !reference.required;
     }
     const Changes changes = changes_since(*manifest);
-    const bool put_back = reference.required || !manifest->commit.empty();
-    if (changes.changed.empty() && (changes.missing.empty() || !put_back)) {
+    const Missing missing = reference.required         ? Missing::required
+                            : manifest->commit.empty() ? Missing::left
+                                                       : Missing::put_back;
+    if (changes.changed.empty() && (changes.missing.empty() || missing == Missing::left)) {
         return true;
     }
-    const auto entered = enter_view(store, *manifest, put_back);
+    const auto entered = enter_view(store, *manifest, missing);
     if (entered && !is_first_rank()) {
         return true;
     }
@@ -343,27 +396,30 @@ Changes changes_since(const Manifest& manifest)
     return changes;
 }
 
-Result<void> enter_view(Store& store, const Manifest& manifest, bool put_back)
+Result<void> enter_view(Store& store, const Manifest& manifest, Missing missing)
 {
-    TRY(enter_namespace());
-    TRY_ASSIGN(const Copies copies, Copies::make(store, manifest));
+    TRY(try_namespace());
     const Descriptor root = open_root(manifest.root);
-    if (put_back) {
-        for (const std::string& path : changes_since(manifest).missing) {
-            TRY(put_file_back(store, root.get(), *find(manifest, path)));
+    for (const std::string& path : changes_since(manifest).missing) {
+        const auto done = missing == Missing::left
+                              ? Result<void>()
+                              : put_file_back(store, root.get(), *find(manifest, path));
+        if (!done && missing == Missing::required) {
+            return done;
         }
     }
+    TRY(enter_namespace());
+    TRY_ASSIGN(const Copies copies, Copies::make(store, manifest));
+    const Descriptor seen = open_root(manifest.root);
     for (std::size_t i = 0; i != manifest.entries.size(); ++i) {
         const std::string& path = manifest.entries[i].path;
-        const Descriptor file = open_below(root.get(), path, 0);
-        if (!file && !put_back && errno == ENOENT) {
-            continue;
-        }
+        const Descriptor file = open_below(seen.get(), path, 0);
         struct stat status {};
-        if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+        if (file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) {
+            TRY(mount_over(copies.path(i), path_of(file)));
+        } else if (missing == Missing::required) {
             return fail(Error::Kind::io, path + " is no longer a regular file");
         }
-        TRY(mount_over(copies.path(i), path_of(file)));
     }
     return {};
 }

@@ -20,18 +20,26 @@ struct Changes {
 /// symbolic link below the root.
 Changes changes_since(const Manifest& manifest);
 
+/// How `enter_view` handles files that are no longer there.
+enum class Missing {
+    left,     ///< not put back
+    put_back, ///< if possible
+    required, ///< or the program must not be started
+};
+
 /// Lets this process, and all that it starts, see the files of the snapshot at their own paths,
 /// read-only, in a mount namespace of its own (mount_namespaces(7)): copies in memory, mounted over
 /// the files. Everything else in their directories is as before, new files too. Without root's
 /// rights it also enters a user namespace, in which set-user-ID programs get no other rights.
 ///
-/// Nothing can be mounted where no file is: with `put_back`, a missing file is put back into its
-/// directory, until `remove_put_back`. A file whose name is now that of something else is an error.
+/// Nothing can be mounted where no file is: a missing file is put back into its directory, until
+/// `remove_put_back`. Where that is impossible, or a symbolic link or directory has its name by
+/// now, the program gets the current state, unless the files are required.
 ///
 /// Call it while single-threaded. After an error the process may be in an incomplete namespace, and
 /// must not start the program from there, unless the error is `denied`: the system allows no
 /// namespaces, and nothing has changed. Otherwise `io`.
-Result<void> enter_view(Store& store, const Manifest& manifest, bool put_back);
+Result<void> enter_view(Store& store, const Manifest& manifest, Missing missing);
 
 /// Removes the files that `enter_view` has put back, except those that the user has changed and
 /// those that another program still needs. Returns their number. Call it when a program has ended.

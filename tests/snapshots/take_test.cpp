@@ -87,6 +87,20 @@ TEST_F(TakeTest, RefusesAManifestThatLeadsOutOfItsRoot)
     EXPECT_EQ(manifest_from_text(to_text(manifest)).value(), manifest);
 }
 
+TEST_F(TakeTest, RemovesNothingIfASnapshotCannotBeRead)
+{
+    using namespace std::chrono_literals;
+    const Time begin{1'000'000'000s};
+    tree.write("a.py", "first");
+    const Taken first = taken();
+    tree.write("a.py", "second");
+    (void)taken();
+    ASSERT_TRUE(store.write(tree_path(first.id), "gpuq snapshot 2\n")); // of a newer gpuq
+    EXPECT_FALSE(remove_unused(store, {first.id}, begin));
+    EXPECT_FALSE(remove_unused(store, {first.id}, begin + 2h));
+    EXPECT_EQ(content(first, "a.py"), "first");
+}
+
 TEST_F(TakeTest, RemovesWhatHasBeenUnusedForAnHour)
 {
     using namespace std::chrono_literals;

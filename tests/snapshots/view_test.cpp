@@ -148,6 +148,37 @@ TEST_F(ViewTest, KeepsAFileThatAnotherProgramNeeds)
     EXPECT_EQ(remove_put_back(manifest), 1U);
 }
 
+TEST_F(ViewTest, AFileThatALinkHasReplacedKeepsNoProgramFromStarting)
+{
+    reference.required = false;
+    tree.remove("train.py");
+    std::filesystem::create_symlink("data/a.csv", tree.path() + "/train.py");
+    tree.write("lib/model.py", "new model\n");
+    EXPECT_THAT(run("cat train.py lib/model.py"), HasSubstr("\n1\nold model\n"));
+}
+
+TEST_F(ViewTest, AFileThatWasPutBackIsKeptForTheNextProgramToo)
+{
+    tree.remove("train.py");
+    ASSERT_EQ(::mkfifo((tree.path() + "/fifo").c_str(), 0600), 0);
+    const auto start = [this](const std::string& command) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            (void)run(command);
+            ::_exit(0);
+        }
+        return child;
+    };
+    (void)run("cat train.py"); // which puts it back
+    EXPECT_THAT(changes_since(manifest).missing, ElementsAre("train.py")) << "only for that";
+    const pid_t next = start("cat fifo");
+    Descriptor hold(::open((tree.path() + "/fifo").c_str(), O_WRONLY));
+    EXPECT_EQ(remove_put_back(manifest), 0U);
+    hold.reset();
+    ::waitpid(next, nullptr, 0);
+    EXPECT_EQ(remove_put_back(manifest), 1U);
+}
+
 TEST_F(ViewTest, DoesNotFollowALinkOutOfTheRoot)
 {
     tree.remove("lib");
