@@ -105,51 +105,49 @@ const char* process_name(supervisor::Task task)
     return "guardian";
 }
 
-/// The snapshot of a run or sweep; nullopt: it has none.
-std::optional<snapshots::Reference> snapshot_at(const std::string& state_dir,
-                                                const std::string& path)
-{
-    const auto store = PosixStore::open(state_dir);
-    const auto text = store ? (*store)->read(path) : Result<std::string>(store.error());
-    const auto reference =
-        text ? snapshots::reference_from_json(*text) : Result<snapshots::Reference>(text.error());
-    return reference ? std::optional(*reference) : std::nullopt;
-}
-
-/// The command line of a program, which gets the files of its snapshot.
+/// The command line of a program, which gets the files of its snapshot if there is one: `path` is
+/// its reference. A reference that can't be read is left to the new process, which reports that.
 std::vector<std::string> argv_in_view(const std::string& state_dir, const std::string& path,
                                       const Request& request)
 {
     std::vector<std::string> argv = program_argv(request);
-    if (const auto reference = snapshot_at(state_dir, path)) {
-        argv.insert(argv.begin(), {"/proc/self/exe", "view", state_dir, reference->id,
-                                   reference->required ? "required" : "preferred", "--"});
+    const auto store = PosixStore::open(state_dir);
+    const auto size = store ? (*store)->size(path) : Result<std::uint64_t>(store.error());
+    if (size || size.error().kind != Error::Kind::missing) {
+        argv.insert(argv.begin(), {"/proc/self/exe", "view", state_dir, path, "--"});
     }
     return argv;
 }
 
+Result<snapshots::Reference> read_reference(Store& store, const std::string& path)
+{
+    TRY_ASSIGN(const std::string text, store.read(path));
+    return snapshots::reference_from_json(text);
+}
+
+/// Without a snapshot nothing was put back.
 void remove_put_back(const std::string& state_dir, const std::string& path)
 {
-    const auto reference = snapshot_at(state_dir, path);
     const auto store = PosixStore::open(state_dir);
-    if (reference && store) {
+    const auto reference =
+        store ? read_reference(**store, path) : Result<snapshots::Reference>(store.error());
+    if (reference) {
         if (const auto manifest = snapshots::read(**store, reference->id)) {
             snapshots::remove_put_back(*manifest);
         }
     }
 }
 
-/// `view STATE_DIR ID required|preferred -- PROGRAM...`
+/// `view STATE_DIR REFERENCE -- PROGRAM...`
 Result<int> become_program_in_view(const std::vector<std::string>& arguments)
 {
-    constexpr std::size_t k_own = 5;
-    if (arguments.size() <= k_own || arguments[k_own - 1] != "--" ||
-        !snapshots::is_id(arguments[2])) {
+    constexpr std::size_t k_own = 4;
+    if (arguments.size() <= k_own || arguments[k_own - 1] != "--") {
         return fail(Error::Kind::usage, "view: unexpected arguments");
     }
     TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
-    return snapshots::execute(*store, {arguments[2], arguments[3] == "required"},
-                              {arguments.begin() + k_own, arguments.end()});
+    TRY_ASSIGN(const auto reference, read_reference(*store, arguments[2]));
+    return snapshots::execute(*store, reference, {arguments.begin() + k_own, arguments.end()});
 }
 
 Result<int> perform(const std::vector<std::string>& arguments)

@@ -85,7 +85,7 @@ public:
         options.pty = options.pty || request.pty;
         repeat_credentials(options);
         if (!options.snapshot && !m_invocation.options.has("current-files")) {
-            options.earlier_snapshot = snapshot_id(m_store, layout::snapshot(m_status.key));
+            TRY(repeat_snapshot(options));
         }
         TRY(check_terminal(options));
         return run_with(m_invocation, std::move(options), request.pty && request.pty->shell);
@@ -132,6 +132,21 @@ private:
             }
         }
         return names;
+    }
+
+    Result<void> repeat_snapshot(RunOptions& options)
+    {
+        const std::string reference = layout::snapshot(m_status.key);
+        const auto code = find_snapshot(m_store, reference);
+        if (!code) {
+            return fail(code.error().kind,
+                        not_again(fmt::format("{}; --current-files runs the files as they are now",
+                                              code.error().text)));
+        }
+        if (*code) {
+            options.earlier_snapshot = snapshot_id(m_store, reference);
+        }
+        return {};
     }
 
     /// A run that had no ticket has no such record.

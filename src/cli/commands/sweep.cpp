@@ -115,8 +115,14 @@ public:
         TRY_ASSIGN(Store* const store, m_services.store());
         TRY(describe(sweep, plan));
         note_unused(plan.request.program, given.names);
-        TRY(record_code(*store, sweep, options));
-        TRY(sweeps::write_sweep(*store, sweep, given.tries));
+        auto written = record_code(*store, sweep, options);
+        if (written) {
+            written = sweeps::write_sweep(*store, sweep, given.tries);
+        }
+        if (!written) {
+            sweeps::forget_sweep(*store, sweep.run.key);
+            return written.error();
+        }
         if (const auto started = start_workers(m_invocation, *store, sweep, options, workers);
             !started) {
             sweeps::forget_sweep(*store, sweep.run.key);
