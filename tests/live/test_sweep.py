@@ -253,7 +253,8 @@ def test_workers_die_while_tries_are_proposed(person, train):
     assert not (person.home / "twice").exists()
     assert state["state"] == "ended" and state["proposals"]["failure"] is None, state
     assert [one["values"]["n"] for one in state["tries"]] == [str(n) for n in range(12)]
-    assert all(one["end"] == "finished" for one in state["tries"]), state
+    # A try that the same accident has hit three times is given up.
+    assert all(one["end"] == "finished" or (one["end"], one["attempts"]) == ("lost", 3) for one in state["tries"]), state
 
 
 def test_a_proposing_program_may_wait_for_all_results(person):
