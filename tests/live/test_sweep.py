@@ -253,7 +253,7 @@ def test_workers_die_while_tries_are_proposed(person, train):
     assert not (person.home / "twice").exists()
     assert state["state"] == "ended" and state["proposals"]["failure"] is None, state
     assert [one["values"]["n"] for one in state["tries"]] == [str(n) for n in range(12)]
-    # A try that the same accident has hit three times is given up.
+    # A try whose workers were killed twice is given up at its third attempt.
     assert all(one["end"] == "finished" or (one["end"], one["attempts"]) == ("lost", 3) for one in state["tries"]), state
 
 
