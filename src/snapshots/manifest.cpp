@@ -16,7 +16,7 @@ namespace gpuq::snapshots {
 namespace {
 
 constexpr std::size_t k_digits = 64;
-constexpr std::string_view k_heading = "gpuq snapshot 1\n";
+constexpr std::string_view k_heading = "gpuq snapshot 2\n";
 
 bool is_inside(std::string_view path)
 {

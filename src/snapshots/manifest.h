@@ -35,10 +35,9 @@ bool is_valid(const Entry& entry);
 
 /// A snapshot: snapshots/trees/ID. Entries are sorted by path.
 struct Manifest {
-    std::string root;               ///< absolute path of the directory
-    std::string commit;             ///< of git, which the files are based on; empty: none
-    std::vector<std::string> dirty; ///< files that differ from the commit
-    std::uint64_t left_out = 0;     ///< files that are data or output, by name or size
+    std::string root;           ///< absolute path of the directory
+    std::string commit;         ///< of git, which the files are based on; empty: none
+    std::uint64_t left_out = 0; ///< files that are data or output, by name or size
     std::vector<Entry> entries = {};
     bool operator==(const Manifest&) const = default;
 };

@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
-#include <future>
 #include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,11 +43,6 @@ template <std::size_t N>
 bool is_in(const std::array<std::string_view, N>& list, std::string_view word)
 {
     return std::find(list.begin(), list.end(), word) != list.end();
-}
-
-std::string_view name_of(std::string_view path)
-{
-    return path.substr(path.rfind('/') + 1);
 }
 
 /// The ending, in lower case.
@@ -110,21 +104,22 @@ public:
     bool add(const std::string& prefix = "", int level = 0)
     {
         const std::string directory = m_found.root + "/" + prefix;
-        auto index = std::async(std::launch::async, [&directory] {
-            return git(directory, {"ls-files", "-z", "--cached", "--stage"});
-        });
-        const auto status = git(directory, {"status", "--porcelain=v2", "--branch", "-z",
-                                            "--untracked-files=all", "--ignore-submodules=all"});
-        const auto tracked = index.get();
-        if (!status || !tracked) {
+        // -t: `H MODE OBJECT STAGE<tab>PATH` for a tracked file, `? PATH` for another one.
+        const auto listed = git(directory, {"ls-files", "-t", "-z", "--cached", "--stage",
+                                            "--others", "--exclude-standard"});
+        if (!listed) {
             return false;
         }
-        add_status(*status, prefix);
         Strings submodules;
-        for (const std::string_view line : fields(*tracked, std::string_view("\0", 1))) {
-            const auto [mode, path] = cut(line, '\t');
+        for (const std::string_view line : fields(*listed, std::string_view("\0", 1))) {
+            const auto [tag, entry] = cut(line, ' ');
+            if (tag == "?") {
+                m_found.files.push_back({prefix + std::string(entry), Origin::untracked});
+                continue;
+            }
+            const auto [facts, path] = cut(entry, '\t');
             constexpr std::string_view k_submodule = "160000 ";
-            if (mode.starts_with(k_submodule)) {
+            if (facts.starts_with(k_submodule)) {
                 submodules.emplace_back(path);
             } else {
                 m_found.files.push_back({prefix + std::string(path), Origin::tracked});
@@ -141,35 +136,6 @@ public:
     }
 
 private:
-    void add_status(const std::string& status, const std::string& prefix)
-    {
-        constexpr std::string_view k_commit = "# branch.oid ";
-        bool old_name = false; // after the new one of a renamed file
-        for (const std::string_view line : fields(status, std::string_view("\0", 1))) {
-            if (std::exchange(old_name, false)) {
-                continue;
-            }
-            if (line.starts_with(k_commit) && prefix.empty()) {
-                const std::string_view commit = line.substr(k_commit.size());
-                m_found.commit = commit.starts_with('(') ? "" : commit; // (initial)
-            } else if (line.starts_with("? ")) {
-                m_found.files.push_back({prefix + std::string(line.substr(2)), Origin::untracked});
-            } else if (line.starts_with("1 ") || line.starts_with("2 ")) {
-                old_name = line.starts_with("2 ");
-                m_found.dirty.push_back(prefix +
-                                        std::string(without_fields(line, old_name ? 9 : 8)));
-            }
-        }
-    }
-
-    static std::string_view without_fields(std::string_view line, int count)
-    {
-        for (; count > 0; --count) {
-            line = cut(line, ' ').second;
-        }
-        return line;
-    }
-
     Candidates& m_found;
 };
 
@@ -265,7 +231,7 @@ void add_named(const std::string& directory, const Strings& command, Candidates&
 bool is_code(std::string_view path, std::uint64_t size, bool executable, Origin origin,
              bool with_git)
 {
-    const std::string_view name = name_of(path);
+    const std::string_view name = path.substr(path.rfind('/') + 1);
     const std::string ending = ending_of(name);
     const bool is_source = is_in(k_sources, ending) || is_in(k_names, name);
     // On some file systems every file is executable, data too.
@@ -288,7 +254,9 @@ Result<Candidates> list_files(const std::string& directory, const Strings& comma
     Candidates found;
     found.root = work_tree_of(directory);
     found.with_git = !found.root.empty() && GitFiles(found).add();
-    if (!found.with_git) {
+    if (found.with_git) {
+        found.commit = current_commit(found.root);
+    } else {
         if (!thorough && is_home(directory)) {
             return not_listed(directory);
         }
@@ -306,7 +274,6 @@ Result<Candidates> list_files(const std::string& directory, const Strings& comma
     });
     const auto same = [](const auto& a, const auto& b) { return a.path == b.path; };
     found.files.erase(std::unique(found.files.begin(), found.files.end(), same), found.files.end());
-    std::sort(found.dirty.begin(), found.dirty.end());
     return found;
 }
 

@@ -33,14 +33,13 @@ struct Candidates {
     };
     std::string root; ///< the top of the git work tree, else the directory itself
     bool with_git = false;
-    std::string commit;             ///< the current one; empty: none
-    std::vector<std::string> dirty; ///< tracked files that differ from the commit
-    std::vector<File> files = {};   ///< sorted by path, each once; may include missing ones
+    std::string commit;           ///< the current one; empty: none
+    std::vector<File> files = {}; ///< sorted by path, each once; may include missing ones
 };
 
 /// Lists the files: with git, the tracked ones and those that are untracked and not ignored, also
 /// in submodules; otherwise all below `directory`, except hidden directories, virtual environments
-/// and caches. `words` are those of the command line. Executes git, if the directory has a work
+/// and caches. `command` is the command line. Executes git, if the directory has a work
 /// tree that git accepts. `busy` if there are more than 20,000: naming the directory. Without git
 /// and unless `thorough`, `missing` for the home directory and for one with more than 2,000
 /// entries: on a network file system, listing them would take seconds.

@@ -2,9 +2,8 @@
 #include "snapshots/take.h"
 
 #include "core/timestamp.h"
-#include "io/descriptor.h"
 #include "runs/records/json_fields.h"
-#include "snapshots/regular_file.h"
+#include "snapshots/files_below.h"
 #include "snapshots/selection.h"
 
 #include <fmt/format.h>
@@ -55,7 +54,7 @@ public:
     Taking(Store& store, Candidates found)
         : m_store(store)
         , m_found(std::move(found))
-        , m_root(::open(m_found.root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))
+        , m_files(m_found.root)
         , m_begin(now())
     {
         auto latest = read_manifest(store, latest_path(m_found.root));
@@ -67,7 +66,6 @@ public:
         }
         m_taken.manifest.root = m_found.root;
         m_taken.manifest.commit = m_found.commit;
-        m_taken.manifest.dirty = std::move(m_found.dirty);
     }
 
     Result<Taken> run()
@@ -91,13 +89,12 @@ private:
 
     Result<void> add(const Candidates::File& file)
     {
-        struct stat status {};
-        if (::fstatat(m_root.get(), file.path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISREG(status.st_mode)) {
+        const auto status = m_files.status(file.path);
+        if (!status || !S_ISREG(status->st_mode)) {
             return {};
         }
-        const auto size = static_cast<std::uint64_t>(status.st_size);
-        const bool executable = (status.st_mode & S_IXUSR) != 0;
+        const auto size = static_cast<std::uint64_t>(status->st_size);
+        const bool executable = (status->st_mode & S_IXUSR) != 0;
         if (!is_code(file.path, size, executable, file.origin, m_found.with_git)) {
             ++m_taken.manifest.left_out;
             return {};
@@ -109,13 +106,13 @@ private:
                                     m_found.root, k_most_bytes >> 20, file.path));
         }
         const Entry* known = find(m_latest, file.path);
-        if (known != nullptr && known->stamp == stamp_of(status)) {
+        if (known != nullptr && known->stamp == stamp_of(*status)) {
             Entry entry = *known;
             entry.executable = executable;
             m_taken.manifest.entries.push_back(std::move(entry));
             return {};
         }
-        if (const auto read = read_regular_file(m_root.get(), file.path)) {
+        if (const auto read = m_files.read(file.path)) {
             store(file.path, read->content, read->status);
         }
         return {};
@@ -173,7 +170,7 @@ private:
 
     Store& m_store;
     Candidates m_found;
-    Descriptor m_root;
+    FilesBelow m_files;
     std::int64_t m_begin;
     Manifest m_latest;
     std::map<std::string, std::pair<std::string, std::uint64_t>, std::less<>>

@@ -4,7 +4,7 @@
 #include "core/exit_status.h"
 #include "io/descriptor.h"
 #include "io/subprocess.h"
-#include "snapshots/regular_file.h"
+#include "snapshots/files_below.h"
 #include "snapshots/take.h"
 #include "term/sanitise.h"
 
@@ -72,26 +72,6 @@ Result<void> mount_over(const std::string& source, const std::string& target)
     return {};
 }
 
-/// A path below the root, without following symbolic links.
-Descriptor open_below(int root, const std::string& path, int flags)
-{
-    Descriptor at(::openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    for (std::size_t begin = 0; at && begin < path.size();) {
-        const std::size_t end = std::min(path.find('/', begin), path.size());
-        const bool is_last = end == path.size();
-        at =
-            Descriptor(::openat(at.get(), path.substr(begin, end - begin).c_str(),
-                                O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_last ? flags : O_DIRECTORY)));
-        begin = end + 1;
-    }
-    return at;
-}
-
-Descriptor open_root(const std::string& root)
-{
-    return Descriptor(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-}
-
 /// The modification time of a copy. Python takes a compiled file for current if the source has the
 /// time recorded in it, so different contents need different times.
 timespec time_of_copy(const Entry& entry)
@@ -111,24 +91,23 @@ bool is_copy(const struct stat& status, const Entry& entry)
 
 enum class Now { same, changed, missing };
 
-Now compare(int root, const Entry& entry)
+Now compare(FilesBelow& files, const Entry& entry)
 {
-    const Descriptor file = open_below(root, entry.path, 0);
-    struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0) {
+    const auto status = files.status(entry.path);
+    if (!status) {
         return errno == ENOENT ? Now::missing : Now::changed;
     }
-    if (!S_ISREG(status.st_mode) || ((status.st_mode & S_IXUSR) != 0) != entry.executable) {
+    if (!S_ISREG(status->st_mode) || ((status->st_mode & S_IXUSR) != 0) != entry.executable) {
         return Now::changed;
     }
-    if (stamp_of(status) == entry.stamp) {
+    if (stamp_of(*status) == entry.stamp) {
         return Now::same;
     }
-    if (is_copy(status, entry)) {
+    if (is_copy(*status, entry)) {
         return Now::missing; // it is removed when the program ends for which it was put back
     }
-    const auto read = status.st_size == static_cast<off_t>(entry.stamp.size)
-                          ? read_regular_file(root, entry.path)
+    const auto read = status->st_size == static_cast<off_t>(entry.stamp.size)
+                          ? files.read(entry.path)
                           : std::nullopt;
     return read && sha256(read->content) == entry.hash ? Now::same : Now::changed;
 }
@@ -269,7 +248,7 @@ Result<void> put_file_back(Store& store, int root, const Entry& entry)
 {
     TRY_ASSIGN(const std::string content, content_of(store, entry));
     const Descriptor parent = make_parent(root, entry.path);
-    const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
+    const std::string name = name_of(entry.path);
     if (share(parent.get(), name)) {
         return {};
     }
@@ -294,15 +273,14 @@ Result<void> put_file_back(Store& store, int root, const Entry& entry)
 }
 
 /// A file that was put back, open for writing; none if it is another file, or needed by a program.
-Descriptor unneeded_copy(int root, const Entry& entry)
+Descriptor unneeded_copy(FilesBelow& files, const Entry& entry)
 {
-    const Descriptor path = open_below(root, entry.path, 0);
-    struct stat status {};
-    if (!path || ::fstat(path.get(), &status) != 0 || !is_copy(status, entry)) {
+    const auto status = files.status(entry.path);
+    if (!status || !is_copy(*status, entry)) {
         return {};
     }
-    const auto read = read_regular_file(root, entry.path);
-    Descriptor file(::openat(root, entry.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    const auto read = files.read(entry.path);
+    Descriptor file = files.open(entry.path, O_RDWR);
     const bool is_free = read && sha256(read->content) == entry.hash && file &&
                          ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
     return is_free ? std::move(file) : Descriptor();
@@ -386,9 +364,9 @@ bool prepare(Store& store, const Reference& reference)
 Changes changes_since(const Manifest& manifest)
 {
     Changes changes;
-    const Descriptor root = open_root(manifest.root);
+    FilesBelow files(manifest.root);
     for (const Entry& entry : manifest.entries) {
-        const Now now = compare(root.get(), entry);
+        const Now now = compare(files, entry);
         if (now != Now::same) {
             (now == Now::missing ? changes.missing : changes.changed).push_back(entry.path);
         }
@@ -399,21 +377,21 @@ Changes changes_since(const Manifest& manifest)
 Result<void> enter_view(Store& store, const Manifest& manifest, Missing missing)
 {
     TRY(try_namespace());
-    const Descriptor root = open_root(manifest.root);
+    const FilesBelow files(manifest.root);
     for (const std::string& path : changes_since(manifest).missing) {
         const auto done = missing == Missing::left
                               ? Result<void>()
-                              : put_file_back(store, root.get(), *find(manifest, path));
+                              : put_file_back(store, files.root(), *find(manifest, path));
         if (!done && missing == Missing::required) {
             return done;
         }
     }
     TRY(enter_namespace());
     TRY_ASSIGN(const Copies copies, Copies::make(store, manifest));
-    const Descriptor seen = open_root(manifest.root);
+    FilesBelow seen(manifest.root);
     for (std::size_t i = 0; i != manifest.entries.size(); ++i) {
         const std::string& path = manifest.entries[i].path;
-        const Descriptor file = open_below(seen.get(), path, 0);
+        const Descriptor file = seen.open(path, O_PATH);
         struct stat status {};
         if (file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) {
             TRY(mount_over(copies.path(i), path_of(file)));
@@ -426,17 +404,18 @@ Result<void> enter_view(Store& store, const Manifest& manifest, Missing missing)
 
 std::size_t remove_put_back(const Manifest& manifest)
 {
-    const Descriptor root = open_root(manifest.root);
+    FilesBelow files(manifest.root);
     std::size_t count = 0;
     for (const Entry& entry : manifest.entries) {
-        if (const Descriptor file = unneeded_copy(root.get(), entry)) {
-            count += ::unlinkat(root.get(), entry.path.c_str(), 0) == 0 ? 1 : 0;
+        if (const Descriptor file = unneeded_copy(files, entry)) {
+            const std::string name = name_of(entry.path);
+            count += ::unlinkat(files.parent_of(entry.path), name.c_str(), 0) == 0 ? 1 : 0;
             // Its directories, if they were put back as well and are empty.
             std::string path = entry.path;
             for (std::size_t slash = path.rfind('/'); slash != std::string::npos;
                  slash = path.rfind('/')) {
                 path.resize(slash);
-                if (::unlinkat(root.get(), path.c_str(), AT_REMOVEDIR) != 0) {
+                if (::unlinkat(files.parent_of(path), name_of(path).c_str(), AT_REMOVEDIR) != 0) {
                     break;
                 }
             }

@@ -96,12 +96,19 @@ def test_a_run_edited_while_it_waits_runs_the_old_files(person, work, release):
     assert (work / "out" / "result").read_text() == "old\n"
     wait_for(lambda: not (work / "lib").exists(), 10, "the removal of what was put back")
     assert ended(person, "without") == 0 and person.gpuq("logs", "without").stdout == "lr=2\n"
-    assert person.gpuq("diff", "--commit", "waits").stdout == ""  # edited after it was submitted
+    same = person.gpuq("diff", "--commit", "waits")
+    assert (same.returncode, same.stdout) == (0, ""), same.stderr  # edited after it was submitted
     # Again from the snapshot, and from today's files.
     again = person.gpuq("again", "waits", "-J", "again")
     assert (again.returncode, again.stdout) == (0, "old model1 lr=1 data2\n"), again.stderr
-    assert person.gpuq("again", "waits", "--current-files").returncode == 1
-    assert person.gpuq("diff", "waits", "again").stdout == ""
+    assert person.gpuq("again", "waits", "--current-files", "-J", "current").returncode == 1
+    same = person.gpuq("diff", "waits", "again")
+    assert (same.returncode, same.stdout) == (0, ""), same.stderr
+    same = person.gpuq("diff", "--json", "waits", "again")
+    assert same.returncode == 0, same.stderr
+    assert json.loads(same.stdout) == {"schema": 1, "runs": ["waits", "again"], "settings": [], "files": []}
+    other = json.loads(person.gpuq("diff", "--json", "waits").stdout)
+    assert other["settings"] is None and {file["change"] for file in other["files"]} == {"changed", "removed"}, other
 
 
 def test_an_immediate_run_takes_none(person, work):

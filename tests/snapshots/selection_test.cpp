@@ -97,7 +97,6 @@ TEST(Selection, WithGitTakesTrackedAndNewFilesOfTheWholeWorkTree)
     ASSERT_TRUE(found);
     EXPECT_EQ(found->root, tree.path());
     EXPECT_EQ(found->commit.size(), 40U);
-    EXPECT_THAT(found->dirty, ElementsAre("train.py"));
     EXPECT_THAT(paths_of(*found),
                 ElementsAre(".gitignore", "ignored.yaml", "new.py", "sub/a b\n.py", "train.py"));
 }
@@ -123,9 +122,44 @@ TEST(Selection, ARepositoryCannotMakeItExecuteAProgram)
 {
     const WorkTree tree;
     tree.git({"init", "-q"});
-    tree.git({"config", "core.fsmonitor", "touch " + tree.path() + "/executed; false"});
-    tree.write("train.py", "");
-    EXPECT_THAT(listed(tree.path()), ElementsAre("train.py"));
+    tree.write("train.py", "1");
+    tree.write(".gitattributes", "*.py filter=evil diff=evil\n");
+    tree.git({"add", "."});
+    tree.git({"commit", "-qm", "x"});
+    const std::string command = "touch " + tree.path() + "/executed.py; false";
+    for (const char* name : {"core.fsmonitor", "filter.evil.clean", "filter.evil.smudge",
+                             "filter.evil.process", "diff.evil.textconv", "diff.external",
+                             "core.sshCommand", "core.pager", "core.alternateRefsCommand"}) {
+        tree.git({"config", name, command});
+    }
+    tree.write("train.py", "2"); // of the same size: git status would have to read it
+    EXPECT_THAT(listed(tree.path()), ElementsAre(".gitattributes", "train.py"));
+}
+
+TEST(Selection, KnowsTheCommitInEveryLayout)
+{
+    const WorkTree tree;
+    const auto commit = [](const std::string& path) {
+        const auto found = list_files(path, {}, true);
+        return found ? found->commit : found.error().text;
+    };
+    tree.git({"init", "-q"});
+    tree.write("train.py", "1");
+    EXPECT_EQ(commit(tree.path()), "") << "no commit yet";
+    tree.git({"add", "."});
+    tree.git({"commit", "-qm", "x"});
+    const std::string first = commit(tree.path());
+    EXPECT_EQ(first.size(), 40U);
+    tree.git({"pack-refs", "--all"});
+    EXPECT_EQ(commit(tree.path()), first);
+    tree.git({"checkout", "-q", "--detach"});
+    tree.git({"commit", "-qm", "y", "--allow-empty"});
+    const std::string second = commit(tree.path());
+    EXPECT_EQ(second.size(), 40U);
+    EXPECT_NE(second, first);
+    const WorkTree other;
+    tree.git({"worktree", "add", "-q", other.path() + "/work", second});
+    EXPECT_EQ(commit(other.path() + "/work"), second);
 }
 
 } // namespace

@@ -65,6 +65,18 @@ TEST_F(TakeTest, NoticesAChangeOfTheSameSizeWithinATick)
     EXPECT_EQ(content(taken(), "a.py"), "2");
 }
 
+TEST_F(TakeTest, DoesNotFollowADirectoryThatHasBecomeALink)
+{
+    tree.git({"init", "-q"});
+    tree.write("lib/a.py", "ours");
+    tree.git({"add", "."});
+    const WorkTree other;
+    other.write("a.py", "theirs");
+    tree.remove("lib");
+    std::filesystem::create_symlink(other.path(), tree.path() + "/lib");
+    EXPECT_EQ(content(taken(), "lib/a.py"), "no such file");
+}
+
 TEST_F(TakeTest, DetectsDamage)
 {
     tree.write("a.py", "1");

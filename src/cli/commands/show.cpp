@@ -14,6 +14,7 @@
 #include "core/layout.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
+#include "snapshots/commit.h"
 #include "snapshots/view.h"
 
 #include <fmt/format.h>
@@ -45,8 +46,22 @@ std::optional<CodeFacts> code_of(Store& store, const RunKey& key)
     const snapshots::Manifest& code = **manifest;
     auto changes = snapshots::changes_since(code);
     changes.changed.insert(changes.changed.end(), changes.missing.begin(), changes.missing.end());
-    return CodeFacts{*id,        code.root,           code.commit,
-                     code.dirty, code.entries.size(), std::move(changes.changed)};
+    std::optional<std::vector<std::string>> dirty;
+    if (const auto from_commit = snapshots::changes_from_commit(store, code)) {
+        dirty.emplace();
+        for (const snapshots::CommitChange& change : *from_commit) {
+            if (change.before) {
+                dirty->push_back(change.path);
+            }
+        }
+    }
+    return CodeFacts{.id = *id,
+                     .root = code.root,
+                     .commit = code.commit,
+                     .dirty = std::move(dirty),
+                     .files = code.entries.size(),
+                     .left_out = code.left_out,
+                     .changed = std::move(changes.changed)};
 }
 
 /// Queries the status first, which may record an end that only Slurm knew.

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/queries/code_diff.h"
 
-#include "core/strings.h"
 #include "io/descriptor.h"
 #include "io/subprocess.h"
-#include "snapshots/git.h"
-#include "snapshots/regular_file.h"
+#include "snapshots/commit.h"
+#include "snapshots/files_below.h"
 #include "snapshots/take.h"
 #include "snapshots/view.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fcntl.h>
-#include <set>
 
 namespace gpuq::cli {
 namespace {
@@ -48,7 +45,7 @@ Result<std::string> content(Store& store, const Entry* entry)
 Result<std::vector<FileChange>> diff_to_now(Store& store, const Manifest& before)
 {
     const snapshots::Changes changes = snapshots::changes_since(before);
-    const Descriptor root(::open(before.root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    snapshots::FilesBelow files(before.root);
     std::vector<FileChange> list;
     for (const Entry& entry : before.entries) {
         const auto is_in = [&](const std::vector<std::string>& paths) {
@@ -59,7 +56,7 @@ Result<std::vector<FileChange>> diff_to_now(Store& store, const Manifest& before
             continue;
         }
         TRY_ASSIGN(const std::string old, snapshots::content_of(store, entry));
-        const auto now = snapshots::read_regular_file(root.get(), entry.path);
+        const auto now = files.read(entry.path);
         TRY_ASSIGN(std::string diff, unified(entry.path, old, now ? now->content : ""));
         list.push_back({entry.path, removed ? FileChange::Kind::removed : FileChange::Kind::changed,
                         std::move(diff)});
@@ -105,37 +102,18 @@ Result<std::vector<FileChange>> code_diff(Store& store, const Manifest& before,
 
 Result<std::vector<FileChange>> code_diff_to_commit(Store& store, const Manifest& code)
 {
-    const auto names =
-        code.commit.empty()
-            ? std::nullopt
-            : snapshots::git(code.root, {"ls-tree", "-r", "-z", "--name-only", code.commit});
-    if (!names) {
-        return fail(Error::Kind::missing,
-                    code.commit.empty()
-                        ? fmt::format("{} had no git commit", code.root)
-                        : fmt::format("{} no longer has commit {}", code.root, code.commit));
-    }
-    const auto listed = fields(*names, std::string_view("\0", 1));
-    const std::set<std::string_view> tracked(listed.begin(), listed.end());
+    TRY_ASSIGN(const auto changes, snapshots::changes_from_commit(store, code));
     std::vector<FileChange> list;
-    for (const Entry& entry : code.entries) {
-        const bool is_new = !tracked.contains(entry.path);
-        if (!is_new && !std::binary_search(code.dirty.begin(), code.dirty.end(), entry.path)) {
-            continue;
-        }
+    for (const snapshots::CommitChange& change : changes) {
         const auto old =
-            is_new
-                ? std::nullopt
-                : snapshots::git(code.root, {"cat-file", "blob", code.commit + ":" + entry.path});
-        TRY_ASSIGN(const std::string now, snapshots::content_of(store, entry));
-        TRY_ASSIGN(std::string diff, unified(entry.path, old.value_or(""), now));
-        list.push_back({entry.path, is_new ? FileChange::Kind::added : FileChange::Kind::changed,
+            change.before ? snapshots::committed_content(code, *change.before) : std::nullopt;
+        TRY_ASSIGN(const std::string now, content(store, change.after));
+        TRY_ASSIGN(std::string diff, unified(change.path, old.value_or(""), now));
+        list.push_back({change.path,
+                        !change.before            ? FileChange::Kind::added
+                        : change.after == nullptr ? FileChange::Kind::removed
+                                                  : FileChange::Kind::changed,
                         std::move(diff)});
-    }
-    for (const std::string& path : code.dirty) {
-        if (tracked.contains(path) && snapshots::find(code, path) == nullptr) {
-            list.push_back({path, FileChange::Kind::removed, ""});
-        }
     }
     return list;
 }

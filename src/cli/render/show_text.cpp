@@ -199,9 +199,15 @@ void add_code(Lines& lines, const std::optional<CodeFacts>& code)
     if (!code->commit.empty()) {
         text +=
             fmt::format(", commit {}{}", code->commit.substr(0, k_digits),
-                        code->dirty.empty() ? "" : " with changes in " + names_text(code->dirty));
+                        !code->dirty           ? " (no longer in the repository)"
+                        : code->dirty->empty() ? ""
+                                               : " with changes in " + names_text(*code->dirty));
     }
     field(lines, "code", text);
+    if (code->left_out > 0) {
+        field(lines, "",
+              fmt::format("not part of it: {} of data or output", counted(code->left_out, "file")));
+    }
     field(lines, "", code->changed.empty() ? "" : "changed since: " + names_text(code->changed));
 }
 
@@ -210,8 +216,9 @@ Json code_json(const std::optional<CodeFacts>& code)
     return code ? Json::object({{"id", code->id},
                                 {"root", code->root},
                                 {"commit", code->commit.empty() ? Json() : Json(code->commit)},
-                                {"dirty", Json::array(code->dirty)},
+                                {"dirty", code->dirty ? Json::array(*code->dirty) : Json()},
                                 {"files", code->files},
+                                {"left_out", code->left_out},
                                 {"changed", Json::array(code->changed)}})
                 : Json();
 }

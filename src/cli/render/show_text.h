@@ -19,9 +19,11 @@ namespace gpuq::cli {
 
 /// The snapshot of a run's code.
 struct CodeFacts {
-    std::string id, root, commit;   ///< commit: empty: none
-    std::vector<std::string> dirty; ///< files that differed from the commit
+    std::string id, root, commit; ///< commit: empty: none
+    /// Files that differed from the commit; nullopt: the repository no longer has it.
+    std::optional<std::vector<std::string>> dirty;
     std::uint64_t files = 0;
+    std::uint64_t left_out = 0;       ///< data or output
     std::vector<std::string> changed; ///< since then, or removed
 };
 
