@@ -132,17 +132,20 @@ Result<int> diff(Invocation& invocation)
                                        ? code_diff_to_commit(*store, sides[0].code)
                                        : code_diff(*store, sides[0].code,
                                                    sides.size() == 2 ? &sides[1].code : nullptr));
+    const auto comparison = settings_of(invocation.services, *store, sides);
     if (invocation.globals.json) {
         Json::Elements files;
         for (const FileChange& change : changes) {
             files.push_back(Json::object(
                 {{"path", change.path}, {"change", word(change.kind)}, {"diff", change.diff}}));
         }
-        TRY(print_text(report::json_document(
-            {{"runs", Json::array(names)}, {"files", Json::array(std::move(files))}})));
+        TRY(print_text(
+            report::json_document({{"runs", Json::array(names)},
+                                   {"settings", comparison ? settings_json(*comparison) : Json()},
+                                   {"files", Json::array(std::move(files))}})));
         return 0;
     }
-    if (const auto comparison = settings_of(invocation.services, *store, sides)) {
+    if (comparison) {
         TRY(print_settings(*comparison, invocation));
     }
     TRY(print_changes(changes));

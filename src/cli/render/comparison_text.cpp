@@ -310,19 +310,25 @@ std::vector<std::string> comparison_notes(const Comparison& comparison)
     return notes;
 }
 
+Json settings_json(const Comparison& comparison)
+{
+    Json::Elements settings;
+    for (const Setting& setting : comparison.settings) {
+        settings.push_back(json_of(setting));
+    }
+    return Json::array(std::move(settings));
+}
+
 Json::Members comparison_document(const WholeComparison& whole, Time now)
 {
     const Comparison& comparison = whole.comparison;
-    Json::Elements runs, settings, metrics, same_file, warnings;
+    Json::Elements runs, metrics, same_file, warnings;
     for (const ComparedRun& run : comparison.runs) {
         const bool from_file = !run.source.empty();
         runs.push_back(Json::object({{"run", run_json(run.status, now)},
                                      {"gpu_hours", run.gpu_hours},
                                      {"has_metrics", run.has_metrics},
                                      {"source", from_file ? Json(run.source) : Json()}}));
-    }
-    for (const Setting& setting : comparison.settings) {
-        settings.push_back(json_of(setting));
     }
     for (const ComparedMetric& metric : comparison.metrics) {
         metrics.push_back(json_of(metric));
@@ -334,7 +340,7 @@ Json::Members comparison_document(const WholeComparison& whole, Time now)
         warnings.push_back(Json::object({{"code", "slurm_unreachable"}, {"text", text}}));
     }
     return {{"runs", Json::array(std::move(runs))},
-            {"settings", Json::array(std::move(settings))},
+            {"settings", settings_json(comparison)},
             {"metrics", Json::array(std::move(metrics))},
             {"metrics_left_out", comparison.metrics_left_out},
             {"metrics_not_common", comparison.metrics_not_common},

@@ -24,6 +24,9 @@ report::Table compared_runs_table(const Comparison& comparison, Time now);
 /// several tables if there are many settings. None if nothing differs.
 std::vector<report::Table> settings_tables(const Comparison& comparison);
 
+/// For --json: the list of the settings that differ.
+report::Json settings_json(const Comparison& comparison);
+
 /// The best and the last value of each metric, with its step, in the same form.
 std::vector<report::Table> metrics_tables(const Comparison& comparison);
 
