@@ -130,6 +130,8 @@ def test_killed_after_any_epoch_it_ends_with_the_same_network(example, undisturb
 
 @pytest.mark.parametrize("call", ["fsync", "rename", "unlink"])
 def test_killed_inside_the_save_it_leaves_no_half_checkpoint(example, undisturbed, tmp_path, call):
+    if example.suffix == "pt" and call != "rename" and not os.environ.get("GPUQ_SOAK"):
+        pytest.skip("a repetition, run by contrib/soak.sh")
     whole = 0
     log = tmp_path / "calls"
     # Some releases of torch also make these calls before the first save: the last one is certainly inside a save.

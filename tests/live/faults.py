@@ -8,6 +8,8 @@ import signal
 import threading
 import time
 
+import pytest
+
 from conftest import command_of, environment_of, is_running, processes, wait_for
 
 # contrib/soak.sh uses full lengths and counts; CI has a time budget.
@@ -16,6 +18,12 @@ SOAK = bool(os.environ.get("GPUQ_SOAK"))
 
 def of_soak(full, short):
     return full if SOAK else short
+
+
+def leave_to_soak(unless):
+    """Skips a slow repetition, unless it is the one that CI runs too."""
+    if not SOAK and not unless:
+        pytest.skip("a repetition, run by contrib/soak.sh")
 
 
 DAEMONS = ("munged", "mariadbd", "slurmdbd", "slurmctld", "slurmscriptd", "slurmd")

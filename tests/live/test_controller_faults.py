@@ -7,7 +7,7 @@ import time
 import pytest
 
 from conftest import is_running, wait_for
-from faults import (Beside, Run, assert_counted, assert_nothing_left, counting, of_soak,
+from faults import (Beside, Run, assert_counted, assert_nothing_left, counting, leave_to_soak, of_soak,
                     read_available)
 
 CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
@@ -76,6 +76,7 @@ def test_an_outage_during_a_batch_run(how, cluster, person):
 
 @pytest.mark.parametrize("age", of_soak(["young", "old", "batch"], ["young", "batch"]))
 def test_the_program_ends_during_an_outage(how, age, cluster, person):
+    leave_to_soak(unless=(how, age) in (("stopped", "batch"), ("ended", "young")))
     words = []
     if age == "batch":
         assert person.gpuq("run", "true").returncode == 0
@@ -135,6 +136,7 @@ def test_submitted_during_an_outage_there_is_exactly_one_job(how, cluster, perso
 
 
 def test_down_for_longer_than_patience(how, cluster, person):
+    leave_to_soak(unless=how == "stopped")
     ran = person.home / "ran"
     program = ["sh", "-c", f"echo $GPUQ_RUN_ID >>{ran}"]
     begin = time.monotonic()

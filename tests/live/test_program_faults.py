@@ -12,7 +12,7 @@ import time
 import pytest
 
 from conftest import GPUQ, command_of, environment_of, is_running, processes, wait_for
-from faults import (Run, assert_counted, assert_nothing_left, counting, kill, of_soak,
+from faults import (Run, assert_counted, assert_nothing_left, counting, kill, leave_to_soak, of_soak,
                     read_available)
 from runs import in_sacct
 
@@ -130,6 +130,7 @@ def test_nul_and_invalid_utf8_pass_unchanged(mode, person):
 
 
 def test_a_gibibyte_is_whole(mode, person):
+    leave_to_soak(unless=mode == "batch")
     blocks = of_soak(1024, 256)
     program = BLOCKS.format(blocks=blocks)
     with open(person.home / "out", "wb") as out:
