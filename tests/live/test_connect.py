@@ -2,6 +2,7 @@
 """`gpuq connect`: ssh, scp and rsync into a run, as root and as an ordinary user."""
 import contextlib
 import hashlib
+import json
 import os
 import pwd
 import random
@@ -237,6 +238,52 @@ def test_several_connect_at_once_also_for_the_first_time(person):
         assert said == [f"{the_run(person).job}\n".encode()] * 6
         assert person.gpuq("stop", "last").returncode == 0
         client.wait(20)
+
+
+def fake_editor(person):
+    """A program `code` in PATH, which writes its arguments to the file `opened`."""
+    bin_dir = person.home / "bin"
+    bin_dir.mkdir()
+    code = give(person, "bin/code", b'#!/bin/sh\nprintf "%s\\n" "$@" >"$(dirname "$0")/../opened"\n')
+    code.chmod(0o755)
+    for path in (bin_dir, person.home):
+        if person.user:
+            os.chown(path, person.user.pw_uid, person.user.pw_gid)
+    person.env["PATH"] = f"{bin_dir}:{person.env['PATH']}"
+    return lambda: (person.home / "opened").read_text().splitlines()
+
+
+def test_code_opens_an_editor_that_reaches_the_run(person):
+    opened = fake_editor(person)
+    config = give(person, "ssh_config", b"Host other\n    Port 9\nHost *\n    User nosuch\n    ProxyCommand false\n")
+    code = ["code", "--ssh-config", config]
+    with a_run(person):
+        job = the_run(person).job
+        refused = person.gpuq(*code, "last")
+        assert refused.returncode == 2 and "add the line 'Include " in refused.stderr, refused.stderr
+        assert "Include" not in config.read_text()
+        done = person.gpuq(*code, "--yes", "last")
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+        assert opened() == ["--remote", f"ssh-remote+gpuq-{job}", str(person.home)]
+        assert run(["ssh", "-F", str(config), f"gpuq-{job}", "echo $SLURM_JOB_ID"], env=person.env, user=person.user).stdout == f"{job}\n"
+        # Again: the file is as it was, and the directory another one.
+        before = config.read_text()
+        assert before.count("Include") == 1 and before.endswith("ProxyCommand false\n"), before
+        assert person.gpuq(*code, job, "/data/my set").returncode == 0
+        assert config.read_text() == before and opened()[2] == "/data/my set"
+        # An editor that is not here: its address is printed.
+        done = person.gpuq(*code, "--editor", "cursor", "last", "/a b", env={"DISPLAY": "", "WAYLAND_DISPLAY": ""})
+        assert (done.returncode, done.stdout) == (0, f"cursor://vscode-remote/ssh-remote+gpuq-{job}/a%20b\n"), done.stderr
+        document = json.loads(person.gpuq("--json", *code, "last").stdout)
+        assert (document["host"], document["editor"]) == (f"gpuq-{job}", "code"), document
+        # Others may write to a file that ssh would obey.
+        files = person.home / "gpuq"
+        assert stat.S_IMODE(files.stat().st_mode) == 0o700
+        files.chmod(0o777)
+        refused = person.gpuq(*code, "last")
+        assert refused.returncode != 0 and str(files) in refused.stderr, refused.stderr
+    ended = person.gpuq(*code, "last")
+    assert ended.returncode == 2 and "has ended" in ended.stderr, ended.stderr
 
 
 def test_a_killed_client_leaves_no_process(person):

@@ -342,6 +342,17 @@ def test_ssh_of_the_laptop_goes_into_a_run_over_a_cut(login):
         child.stdin.write(b"hello\n")
         out, err = child.communicate(timeout=40)
         assert (child.returncode, out) == (5, b"got hello\n"), err
+    # An editor on the laptop.
+    (login.folder / "bin").mkdir()
+    editor = login.folder / "bin" / "code"
+    editor.write_text('#!/bin/sh\necho "$@"\n')
+    editor.chmod(0o755)
+    config = login.folder / "editors_config"
+    done = login.gpuq("code", "--ssh-config", config, "-y", "last", "/data",
+                      env={"PATH": f"{editor.parent}:{login.env['PATH']}"})
+    assert done.returncode == 0 and f"--remote ssh-remote+gpuq-{record.job} /data\n" in done.stderr, done.stderr
+    ssh = ["ssh", "-F", str(config), "-i", str(record.dir / "connect" / "identity"), f"gpuq-{record.job}", "echo $GPUQ_RUN_ID"]
+    assert subprocess.run(ssh, env=login.env, capture_output=True, timeout=40).stdout.decode().strip() == record.key
     assert login.person.gpuq("stop", "last").returncode == 0
     record.wait_for_end()
 

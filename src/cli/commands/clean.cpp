@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
+#include "cli/base/confirm.h"
 #include "cli/base/message.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
@@ -19,7 +20,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <unistd.h>
 
 namespace gpuq::cli {
 namespace {
@@ -186,16 +186,9 @@ private:
         if (m_invocation.options.has("yes")) {
             return true;
         }
-        if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1) {
-            return fail(Error::Kind::usage,
-                        fmt::format("removing {} can't be undone: --yes does it without asking",
-                                    runs_text(doomed)));
-        }
-        const std::string question = fmt::format("gpuq: remove {}? y/n ", runs_text(doomed));
-        write_own(question);
-        std::array<char, 64> answer{};
-        const ssize_t size = ::read(STDIN_FILENO, answer.data(), answer.size());
-        return size > 0 && (answer[0] == 'y' || answer[0] == 'Y');
+        return confirmed(fmt::format("remove {}", runs_text(doomed)),
+                         fmt::format("removing {} can't be undone: --yes does it without asking",
+                                     runs_text(doomed)));
     }
 
     Result<int> remove(const std::vector<Doomed>& doomed)

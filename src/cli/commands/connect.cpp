@@ -2,18 +2,12 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/message.h"
-#include "cli/base/status_sources.h"
-#include "cli/host/ssh_config.h"
+#include "cli/commands/connect_target.h"
 #include "cli/host/tunnel.h"
-#include "cli/queries/plain_target.h"
-#include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
 #include "ports/cluster.h"
 #include "remote/forward.h"
-#include "remote/verb_process.h"
-#include "report/ending_text.h"
 #include "runs/connect_keys.h"
-#include "runs/find.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -34,72 +28,6 @@ constexpr std::array k_options = {
            Option::State::hidden},
     Option{0, "dial", "", "for gpuq serve: connect to HOST:PORT... over the standard streams",
            Option::State::hidden}};
-
-Error has_ended(const RunStatus& run)
-{
-    return fail(Error::Kind::missing,
-                fmt::format("run {} has ended{}", run_title(run),
-                            run.ending && run.run
-                                ? ": it " + ending_text(*run.ending, run.run->request)
-                                : ""));
-}
-
-Result<std::string> config_of(Invocation& invocation, Store& store, const RunStatus& run,
-                              const std::string& word)
-{
-    TRY_ASSIGN(std::string program, invocation.services.program());
-    std::vector<std::string> command{std::move(program)};
-    if (!invocation.globals.cluster.empty()) {
-        command.insert(command.end(), {"--cluster", invocation.globals.cluster});
-    }
-    command.insert(command.end(), {"connect", run.key.text()});
-    return ssh_config({run.key,
-                       run_title(run),
-                       {run_id(run), word},
-                       user_name(),
-                       std::move(command),
-                       store.root()});
-}
-
-/// The client generates the lines for ssh_config itself: it accepts no text from this host.
-Result<int> print_target(const Services& services, const RunStatus& run)
-{
-    JobId job{0};
-    if (run.first_job) {
-        job = *run.first_job;
-    } else if (run.job) {
-        job = run.job->job;
-    }
-    const wire::remote::SshTarget target{run.key.text(), job.value, user_name()};
-    const std::string line = remote::line_of(target);
-    if (!remote::ssh_target_from(std::string_view(line).substr(0, line.size() - 1))) {
-        return fail(Error::Kind::usage, fmt::format("ssh_config can't hold the user name '{}'",
-                                                    sanitised(target.user)));
-    }
-    services.send_to_serve(line);
-    return 0;
-}
-
-Result<void> check_running(const RunStatus& run)
-{
-    switch (run.state) {
-    case RunState::running:
-        return run.job ? Result<void>()
-                       : fail(Error::Kind::busy,
-                              fmt::format("run {} has no job yet: try again", run_title(run)));
-    case RunState::ended:
-        return has_ended(run);
-    case RunState::unknown:
-        return fail(Error::Kind::unreachable, fmt::format("the state of run {} is unknown: {}",
-                                                          run_title(run), run.why_unknown));
-    case RunState::submitting:
-    case RunState::waiting:
-        break;
-    }
-    return fail(Error::Kind::missing, fmt::format("run {} has no node yet: it is waiting; see "
-                                                  "gpuq ls",
-                                                  run_title(run)));
-}
 
 /// Prints messages of the node's sshd, or why there is none.
 void print_lines(std::string_view text)
@@ -174,26 +102,20 @@ Result<int> connect(Invocation& invocation)
                                 word, word));
     }
     TRY_ASSIGN(Store* const store, invocation.services.store());
-    TRY_ASSIGN(const RunKey key,
-               find_supervised(invocation.services, *store, word, "connect",
-                               "srun --overlap --jobid={0} --pty bash opens a shell in it"));
-    const RunStatus run = query_run(status_sources(invocation.services, *store), key);
-    if (run.state == RunState::ended) {
-        forget_connect_keys(*store, key);
-        return has_ended(run);
-    }
+    TRY_ASSIGN(const RunStatus run, find_connectable(invocation, *store, word, "connect"));
     if (!config) {
         TRY(check_running(run));
     }
     if (dial) {
         return forward_to(invocation, *store, run);
     }
-    TRY(prepare_connect(*store, key, [&] { return invocation.services.new_ssh_key(); }));
+    TRY(prepare_connect(*store, run.key, [&] { return invocation.services.new_ssh_key(); }));
     if (invocation.options.has("as-target")) {
         return print_target(invocation.services, run);
     }
     if (config) {
-        TRY_ASSIGN(const std::string text, config_of(invocation, *store, run, word));
+        TRY_ASSIGN(const SshHost host, host_of(invocation, *store, run, {run_id(run), word}));
+        TRY_ASSIGN(const std::string text, ssh_config(host));
         std::fputs(text.c_str(), stdout);
         return 0;
     }

@@ -37,6 +37,7 @@ constexpr std::array k_verbs = {
     &k_keepalive_verb,
     &k_clean_verb,
     &k_connect_verb,
+    &k_code_verb,
     &k_doctor_verb,
     &k_report_verb,
     &k_policy_verb,

@@ -96,6 +96,16 @@ std::optional<HostCall> host_call(const Arguments& arguments,
             call.ssh_config = after->options.has("config");
             call.run = after->operands.size() == 1 ? after->operands.front() : "";
         }
+        if (after && call.verb == "code") {
+            auto editing = editing_from(after->options, after->operands);
+            if (editing) {
+                editing->json = before->options.has("json") || after->options.has("json");
+                call.run = editing->run;
+                call.editing = *std::move(editing);
+            } else {
+                call.refused = editing.error();
+            }
+        }
         if (after && call.verb == "logs" && after->options.has("to")) {
             call.copy_to = *after->options.value("to");
             call.arguments = without({"--to"}, call.arguments, at + 1, call.arguments.size());

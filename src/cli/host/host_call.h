@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/base/verb.h"
+#include "cli/host/editor.h"
 #include "core/result.h"
 
 #include <optional>
@@ -22,7 +23,9 @@ struct HostCall {
     bool detach = false;     ///< for `run --detach`
     bool no_stdin = false;   ///< for `run --no-stdin`
     bool ssh_config = false; ///< for `connect --config`: output for ssh on this machine
-    std::string run;         ///< for `connect`: as given
+    std::optional<Editing> editing;    ///< for `code`: an editor on this machine
+    std::optional<Error> refused;      ///< of this command line, on this machine
+    std::string run;                   ///< for `connect` and `code`: as given
     bool unknown_options = false;      ///< the verb is known to this gpuq, its options are not
     std::vector<std::string> forwards; ///< --forward, as given
     std::string called = "gpuq"; ///< command that runs a verb on the host; has --host if given

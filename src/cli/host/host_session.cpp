@@ -3,9 +3,10 @@
 
 #include "cli/base/message.h"
 #include "cli/base/printable.h"
+#include "cli/base/table_output.h"
 #include "cli/base/signals.h"
 #include "cli/client/log_copy.h"
-#include "cli/host/ssh_config.h"
+#include "cli/host/editor.h"
 #include "cli/queries/site_context.h"
 #include "core/key.h"
 #include "core/quote.h"
@@ -328,10 +329,13 @@ void show_lines_only(const HostCall& call, remote::ClientOptions& options)
 /// Output that a shell or ssh on this machine would execute must not come from the host.
 Result<void> check_obeyed_output(const HostCall& call)
 {
-    if (call.verb == "connect" && call.unknown_options) {
+    if (call.refused) {
+        return *call.refused;
+    }
+    if ((call.verb == "connect" || call.verb == "code") && call.unknown_options) {
         return fail(Error::Kind::usage,
-                    "connect: options unknown to gpuq on this machine; see gpuq "
-                    "help connect");
+                    fmt::format("{0}: options unknown to gpuq on this machine; see gpuq help {0}",
+                                call.verb));
     }
     if (call.ssh_config && call.run.empty()) {
         return fail(Error::Kind::usage, "connect --config takes one run: gpuq ls lists them");
@@ -343,9 +347,9 @@ Result<void> check_obeyed_output(const HostCall& call)
     return {};
 }
 
-/// The lines for ssh on this machine, made of local text and of data that `fault_in` has accepted.
-Result<std::string> ssh_config_here(const HostCall& call, const frames::SshTarget& target,
-                                    Services& services)
+/// The run for ssh on this machine, made of local text and of data that `fault_in` has accepted.
+Result<SshHost> ssh_host_here(const HostCall& call, const frames::SshTarget& target,
+                              Services& services)
 {
     TRY_ASSIGN(const RunKey key, RunKey::parse(target.key));
     TRY_ASSIGN(std::string program, services.program());
@@ -354,12 +358,25 @@ Result<std::string> ssh_config_here(const HostCall& call, const frames::SshTarge
         command.insert(command.end(), {"--cluster", call.cluster});
     }
     command.insert(command.end(), {"connect", key.text()});
-    std::vector<std::string> names;
-    if (target.job != 0) {
-        names.push_back(fmt::format("{}", target.job));
+    const std::string id = target.job != 0 ? fmt::format("{}", target.job) : call.run;
+    return SshHost{key,
+                   id,
+                   call.editing ? editor_names(id, call.run, key)
+                                : std::vector<std::string>{id, call.run},
+                   target.user,
+                   std::move(command),
+                   ""};
+}
+
+/// Uses the data about the run: for the lines that are printed, or for an editor.
+Result<int> use_ssh_host(const HostCall& call, const SshHost& host)
+{
+    if (call.editing) {
+        return open_editor(*call.editing, host);
     }
-    names.push_back(call.run);
-    return ssh_config({key, names.front(), names, target.user, std::move(command), ""});
+    TRY_ASSIGN(const std::string lines, ssh_config(host));
+    TRY(print_text(lines));
+    return 0;
 }
 
 /// Opens the ports before anything starts on the host: a port in use is detected here.
@@ -428,8 +445,14 @@ Result<int> run_on_host(const HostCall& call, Services& services)
     options.start.arguments = call.arguments;
     std::optional<frames::SshTarget> target;
     Descriptor nowhere;
-    if (call.ssh_config) {
+    const bool needs_target = call.ssh_config || call.editing;
+    if (needs_target) {
         options.start.arguments = with_options(call, {"--as-target"});
+        if (call.editing) { // the rest is for this machine
+            options.start.arguments = global_arguments(call);
+            options.start.arguments.insert(options.start.arguments.end(),
+                                           {"code", "--as-target", "--", call.run});
+        }
         options.on_ssh_target = [&target](const auto& each) { target = each; };
         nowhere.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
         options.out = nowhere.get(); // the host's output is not for ssh
@@ -481,14 +504,14 @@ Result<int> run_on_host(const HostCall& call, Services& services)
     if (call.verb == "doctor") {
         ui.print_message(fmt::format("connected to {} by {}", place.host, transport.description()));
     }
-    if (call.ssh_config && status && *status == 0) {
+    if (needs_target && status && *status == 0) {
         if (!target) {
             return fail(Error::Kind::internal,
                         fmt::format("protocol error from gpuq on {}: no description of the run",
                                     place.host));
         }
-        TRY_ASSIGN(const std::string lines, ssh_config_here(call, *target, services));
-        std::fputs(lines.c_str(), stdout);
+        TRY_ASSIGN(const SshHost host, ssh_host_here(call, *target, services));
+        status = use_ssh_host(call, host);
     }
     if (copy && (!status || *status != 0)) {
         copy->forget();

@@ -22,18 +22,6 @@ bool is_host_name(std::string_view word)
     });
 }
 
-std::string names_of(const SshHost& host)
-{
-    std::vector<std::string> names;
-    for (const std::string& word : host.called) {
-        std::string name = "gpuq-" + word;
-        if (is_host_name(word) && std::find(names.begin(), names.end(), name) == names.end()) {
-            names.push_back(std::move(name));
-        }
-    }
-    return fmt::format("{}", fmt::join(names, " "));
-}
-
 /// Escapes tokens such as `%h`, which ssh would expand.
 std::string without_tokens(std::string_view text)
 {
@@ -45,6 +33,18 @@ std::string without_tokens(std::string_view text)
 }
 
 } // namespace
+
+std::vector<std::string> host_names(const SshHost& host)
+{
+    std::vector<std::string> names;
+    for (const std::string& word : host.called) {
+        std::string name = "gpuq-" + word;
+        if (is_host_name(word) && std::find(names.begin(), names.end(), name) == names.end()) {
+            names.push_back(std::move(name));
+        }
+    }
+    return names;
+}
 
 Result<std::string> ssh_config(const SshHost& host)
 {
@@ -67,7 +67,7 @@ Result<std::string> ssh_config(const SshHost& host)
     const std::string head =
         fmt::format("# gpuq: run {}; valid while it runs\nHost {}\n    User {}\n"
                     "    ProxyCommand {}\n    HostKeyAlias {}\n    UpdateHostKeys no\n",
-                    sanitised(host.title), names_of(host), host.user,
+                    sanitised(host.title), fmt::join(host_names(host), " "), host.user,
                     without_tokens(shell_command(host.command)), host_key_alias(host.key));
     if (host.state_dir.empty()) {
         return head + R"(    # Needs a key listed in ~/.ssh/authorized_keys on that host.

@@ -26,4 +26,7 @@ struct SshHost {
 /// command.
 Result<std::string> ssh_config(const SshHost& host);
 
+/// The names of the run in this block.
+std::vector<std::string> host_names(const SshHost& host);
+
 } // namespace gpuq::cli
