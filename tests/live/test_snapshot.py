@@ -136,6 +136,9 @@ def test_every_link_and_try_gets_the_same_files(person, work):
     assert "old 2\n" in person.gpuq("logs", "chain").stdout
     assert "new" not in person.gpuq("logs", "chain").stdout
     assert person.gpuq("wait", "sweep").returncode == 0
+    code = shown(person, "sweep")["code"]
+    assert code["dirty"] is not None and "try.py" in code["changed"], code
+    assert "changed since: " in person.gpuq("show", "sweep").stdout
     assert [person.gpuq("logs", f"sweep/{n}").stdout.splitlines()[-1] for n in (1, 2, 3)] == ["old 1", "old 2", "old 3"]
 
 

@@ -14,8 +14,6 @@
 #include "core/layout.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
-#include "snapshots/commit.h"
-#include "snapshots/view.h"
 
 #include <fmt/format.h>
 
@@ -35,35 +33,6 @@ std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
     return size ? std::optional(*size) : std::nullopt;
 }
 
-std::optional<CodeFacts> code_of(Store& store, const RunKey& key)
-{
-    const std::string reference = layout::snapshot(key);
-    const auto id = snapshot_id(store, reference);
-    const auto manifest = find_snapshot(store, reference);
-    if (!id || !manifest || !*manifest) {
-        return std::nullopt;
-    }
-    const snapshots::Manifest& code = **manifest;
-    auto changes = snapshots::changes_since(code);
-    changes.changed.insert(changes.changed.end(), changes.missing.begin(), changes.missing.end());
-    std::optional<std::vector<std::string>> dirty;
-    if (const auto from_commit = snapshots::changes_from_commit(store, code)) {
-        dirty.emplace();
-        for (const snapshots::CommitChange& change : *from_commit) {
-            if (change.before) {
-                dirty->push_back(change.path);
-            }
-        }
-    }
-    return CodeFacts{.id = *id,
-                     .root = code.root,
-                     .commit = code.commit,
-                     .dirty = std::move(dirty),
-                     .files = code.entries.size(),
-                     .left_out = code.left_out,
-                     .changed = std::move(changes.changed)};
-}
-
 /// Queries the status first, which may record an end that only Slurm knew.
 WholeRun find_out(Services& services, Store& store, const RunKey& key)
 {
@@ -78,7 +47,7 @@ WholeRun find_out(Services& services, Store& store, const RunKey& key)
     whole.credentials = credential_records(store, services.secret_files(), key, whole.status.link,
                                            services.clock().now());
     whole.gpu_time = gpu_time_so_far(store, whole.status, services.clock().now());
-    whole.code = code_of(store, key);
+    whole.code = code_facts(store, layout::snapshot(key));
     whole.training = find_training(services, store, whole.status, Apart::yes);
     if (!statuses.slurm_silent.empty()) {
         whole.warnings.push_back(statuses.slurm_silent);

@@ -5,6 +5,7 @@
 #include "cli/base/message.h"
 #include "cli/base/table_output.h"
 #include "cli/commands/sweep_start.h"
+#include "cli/queries/code_snapshot.h"
 #include "core/layout.h"
 #include "core/quote.h"
 #include "report/ending_text.h"
@@ -123,8 +124,9 @@ Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
     TRY_ASSIGN(const SweepStatus status,
                query_sweep(invocation.services, store, std::move(target.sweep)));
     const Time now = invocation.services.clock().now();
+    const auto code = code_facts(store, layout::sweep_snapshot(status.sweep.run.key));
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(sweep_document(status, target.number, now))));
+        TRY(print_text(report::json_document(sweep_document(status, target.number, code, now))));
         return 0;
     }
     if (!status.slurm_silent.empty()) {
@@ -138,6 +140,9 @@ Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
                                sweep_summary(status))));
     if (!status.proposal_failure.empty()) {
         TRY(print_line(fmt::format("no more proposals: {}", status.proposal_failure)));
+    }
+    for (const std::string& line : code ? code_lines(*code) : std::vector<std::string>()) {
+        TRY(print_line(line));
     }
     TRY(print_table(tries_table(status, k_most_lines, now), invocation.globals,
                     invocation.services));

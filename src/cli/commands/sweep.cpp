@@ -371,9 +371,13 @@ Result<int> export_sweep(Invocation& invocation, Store& store, const Parsed& par
 {
     TRY_ASSIGN(Sweep sweep, named_sweep(store, parsed, "export"));
     TRY_ASSIGN(const SweepStatus status, query_sweep(invocation.services, store, std::move(sweep)));
-    TRY(print_text(invocation.globals.json ? report::json_document(sweep_document(
-                                                 status, {}, invocation.services.clock().now()))
-                                           : sweep_csv(status)));
+    if (!invocation.globals.json) {
+        TRY(print_text(sweep_csv(status)));
+        return 0;
+    }
+    const auto code = code_facts(store, layout::sweep_snapshot(status.sweep.run.key));
+    TRY(print_text(report::json_document(
+        sweep_document(status, {}, code, invocation.services.clock().now()))));
     return 0;
 }
 

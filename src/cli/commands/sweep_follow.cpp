@@ -5,7 +5,9 @@
 #include "cli/base/signals.h"
 #include "cli/base/table_output.h"
 #include "cli/commands/sweep_start.h"
+#include "cli/queries/code_snapshot.h"
 #include "cli/queries/sweep_query.h"
+#include "core/layout.h"
 #include "core/quote.h"
 #include "sweeps/arguments.h"
 #include "sweeps/changes.h"
@@ -106,8 +108,9 @@ private:
     void show(const SweepStatus& status)
     {
         if (m_invocation.globals.json) {
+            const auto code = code_facts(m_store, layout::sweep_snapshot(status.sweep.run.key));
             (void)print_text(
-                report::json_document(sweep_document(status, {}, m_services.clock().now())));
+                report::json_document(sweep_document(status, {}, code, m_services.clock().now())));
             return;
         }
         (void)print_table(tries_table(status, k_shown_at_end, m_services.clock().now()),

@@ -3,7 +3,9 @@
 
 #include "core/key.h"
 #include "core/layout.h"
+#include "snapshots/commit.h"
 #include "snapshots/take.h"
+#include "snapshots/view.h"
 
 namespace gpuq::cli {
 
@@ -49,6 +51,34 @@ std::optional<std::string> snapshot_id(Store& store, const std::string& referenc
     const auto found =
         text ? snapshots::reference_from_json(*text) : Result<snapshots::Reference>(text.error());
     return found ? std::optional(found->id) : std::nullopt;
+}
+
+std::optional<CodeFacts> code_facts(Store& store, const std::string& reference)
+{
+    const auto id = snapshot_id(store, reference);
+    const auto manifest = find_snapshot(store, reference);
+    if (!id || !manifest || !*manifest) {
+        return std::nullopt;
+    }
+    const snapshots::Manifest& code = **manifest;
+    auto changes = snapshots::changes_since(code);
+    changes.changed.insert(changes.changed.end(), changes.missing.begin(), changes.missing.end());
+    std::optional<std::vector<std::string>> dirty;
+    if (const auto from_commit = snapshots::changes_from_commit(store, code)) {
+        dirty.emplace();
+        for (const snapshots::CommitChange& change : *from_commit) {
+            if (change.before) {
+                dirty->push_back(change.path);
+            }
+        }
+    }
+    return CodeFacts{.id = *id,
+                     .root = code.root,
+                     .commit = code.commit,
+                     .dirty = std::move(dirty),
+                     .files = code.entries.size(),
+                     .left_out = code.left_out,
+                     .changed = std::move(changes.changed)};
 }
 
 Result<std::vector<std::string>> used_snapshots(Store& store)

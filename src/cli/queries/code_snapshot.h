@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/render/code_text.h"
 #include "ports/store.h"
 #include "snapshots/manifest.h"
 
@@ -28,6 +29,10 @@ Result<std::optional<snapshots::Manifest>> find_snapshot(Store& store,
 
 /// The identity of the snapshot; nullopt: none, or unreadable.
 std::optional<std::string> snapshot_id(Store& store, const std::string& reference);
+
+/// What `gpuq show` reports about the snapshot: compares it with the current files, and executes
+/// git for the files that differ from its commit. nullopt: none, or unreadable.
+std::optional<CodeFacts> code_facts(Store& store, const std::string& reference);
 
 /// The snapshots of all runs and sweeps.
 Result<std::vector<std::string>> used_snapshots(Store& store);

@@ -179,48 +179,15 @@ void add_request(Lines& lines, const RunStatus& status, Time now)
                       run.host, run.version));
 }
 
-/// The first names, and the number of others.
-std::string names_text(const std::vector<std::string>& names)
-{
-    constexpr std::size_t k_most = 3;
-    const std::size_t shown = std::min(names.size(), k_most);
-    return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + shown, ", "),
-                       names.size() > k_most ? fmt::format(" and {} more", names.size() - k_most)
-                                             : "");
-}
-
 void add_code(Lines& lines, const std::optional<CodeFacts>& code)
 {
     if (!code) {
         return;
     }
-    constexpr std::size_t k_digits = 10;
-    std::string text = fmt::format("snapshot of {}", counted(code->files, "file"));
-    if (!code->commit.empty()) {
-        text +=
-            fmt::format(", commit {}{}", code->commit.substr(0, k_digits),
-                        !code->dirty           ? " (no longer in the repository)"
-                        : code->dirty->empty() ? ""
-                                               : " with changes in " + names_text(*code->dirty));
+    std::string_view name = "code";
+    for (const std::string& line : code_lines(*code)) {
+        field(lines, std::exchange(name, ""), line);
     }
-    field(lines, "code", text);
-    if (code->left_out > 0) {
-        field(lines, "",
-              fmt::format("not part of it: {} of data or output", counted(code->left_out, "file")));
-    }
-    field(lines, "", code->changed.empty() ? "" : "changed since: " + names_text(code->changed));
-}
-
-Json code_json(const std::optional<CodeFacts>& code)
-{
-    return code ? Json::object({{"id", code->id},
-                                {"root", code->root},
-                                {"commit", code->commit.empty() ? Json() : Json(code->commit)},
-                                {"dirty", code->dirty ? Json::array(*code->dirty) : Json()},
-                                {"files", code->files},
-                                {"left_out", code->left_out},
-                                {"changed", Json::array(code->changed)}})
-                : Json();
 }
 
 void add_life(Lines& lines, const RunStatus& status, Time now)

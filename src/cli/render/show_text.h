@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/render/code_text.h"
 #include "cli/render/training_text.h"
 #include "report/json.h"
 #include "runs/credentials.h"
@@ -16,16 +17,6 @@
 
 /// Text and JSON of one run in full. Pure.
 namespace gpuq::cli {
-
-/// The snapshot of a run's code.
-struct CodeFacts {
-    std::string id, root, commit; ///< commit: empty: none
-    /// Files that differed from the commit; nullopt: the repository no longer has it.
-    std::optional<std::vector<std::string>> dirty;
-    std::uint64_t files = 0;
-    std::uint64_t left_out = 0;       ///< data or output
-    std::vector<std::string> changed; ///< since then, or removed
-};
 
 /// The result of `gpuq show`.
 struct WholeRun {

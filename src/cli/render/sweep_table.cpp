@@ -365,9 +365,11 @@ void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>&
 }
 
 report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number,
-                                     Time now)
+                                     const std::optional<CodeFacts>& code, Time now)
 {
-    return {{"sweep", sweep_json(status, WithTries::yes, now)}, {"try", number}};
+    return {{"sweep", sweep_json(status, WithTries::yes, now)},
+            {"try", number},
+            {"code", code_json(code)}};
 }
 
 std::string sweep_csv(const SweepStatus& status)

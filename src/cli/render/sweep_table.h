@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/render/code_text.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "runs/status.h"
@@ -67,7 +68,7 @@ void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>&
 
 /// The document of `gpuq show` for a sweep, or for one of its tries.
 report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number,
-                                     Time now);
+                                     const std::optional<CodeFacts>& code, Time now);
 
 /// The settings and results as CSV, a line per try.
 std::string sweep_csv(const SweepStatus& status);
