@@ -83,7 +83,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     add_sweeps(list, {sweep}, Time());
     EXPECT_EQ(documented_in("gpuq ls"), members_of(list, {"runs", "sweeps", "warnings"}));
     EXPECT_EQ(documented_in("gpuq show of a sweep"),
-              members_of(sweep_document(sweep, 1, CodeFacts{}, Time()), {"values"}));
+              members_of(sweep_document(sweep, 1, CodeFacts{}, Time()), {"values", "code"}));
     Names run;
     collect(run_json(some_status(), Time()), {}, run);
     EXPECT_EQ(documented_in("A run"), run);

@@ -141,8 +141,8 @@ Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
     if (!status.proposal_failure.empty()) {
         TRY(print_line(fmt::format("no more proposals: {}", status.proposal_failure)));
     }
-    for (const std::string& line : code ? code_lines(*code) : std::vector<std::string>()) {
-        TRY(print_line(line));
+    if (code) {
+        TRY(print_line(fmt::format("code: {}", fmt::join(code_lines(*code), "; "))));
     }
     TRY(print_table(tries_table(status, k_most_lines, now), invocation.globals,
                     invocation.services));

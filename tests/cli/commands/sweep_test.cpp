@@ -214,6 +214,7 @@ TEST_F(SweepTest, IsShownWithTheBestTriesFirst)
     EXPECT_EQ(done.out,
               "sweep cal (waiting): 2 of 4 tries done, 1 failed, 1 left; best loss 0.25 (try 2: "
               "lr=1 n=4)\n"
+              "code: snapshot of 1 file\n"
               "TRY  STATE    lr  n  BEST  LAST  STEP  TIME  EXIT\n"
               "  2  done     1   4  0.25     -     -   5 s     0\n"
               "  1  done     1   3   0.5     -     -   5 s     0\n"
