@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/result.h"
+
+#include <string>
+
+namespace gpuq::remote {
+
+/// Serves streams (Dial, StreamBytes, ...) to a server of this process's user that listens on a
+/// local socket with a path, such as Jupyter. Each Dial opens a connection to it, regardless of its
+/// number.
+
+/// Listens on the abstract name `name` for clients with a LastingLink, until its parent process
+/// ends. Connections to the server survive those of the client, whose return is awaited. A client
+/// gets its first answer once the server listens. `busy` or `denied` if the name is taken; `io`.
+Result<int> run_gate(const std::string& name, const std::string& server);
+
+/// Copies bytes between `in`, `out` and the gate of that name, until one of them ends. `missing` if
+/// no gate listens there, `denied` if another user does.
+Result<void> copy_to_gate(const std::string& name, int in, int out);
+
+} // namespace gpuq::remote
