@@ -2,6 +2,8 @@
 #include "remote/forward.h"
 
 #include "core/number.h"
+#include "core/user_name.h"
+#include "io/socket_owner.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -12,6 +14,7 @@
 #include <netinet/in.h>
 #include <optional>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace gpuq::remote {
 namespace {
@@ -82,6 +85,19 @@ Descriptor listener(int family, std::uint16_t port)
     return made;
 }
 
+/// ` by user USER` for a port on which another user listens; empty if that is not known.
+std::string owner_of(int family, std::uint16_t port)
+{
+    const Address address = loopback(family, port);
+    const Descriptor visitor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!visitor || ::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&address.storage),
+                              address.size) != 0) {
+        return "";
+    }
+    const auto user = user_of_server(visitor.get());
+    return user && *user != ::geteuid() ? " by user " + user_name(*user) : "";
+}
+
 } // namespace
 
 bool is_destination(std::string_view text)
@@ -103,9 +119,8 @@ Result<Forward> forward_from(std::string_view text)
     if (!port || !is_destination(forward.to)) {
         return fail(
             Error::Kind::usage,
-            fmt::format(
-                "--forward: '{}': expected PORT, PORT:PORT or PORT:HOST:PORT, the local port first",
-                sanitised(text)));
+            fmt::format("'{}': expected PORT, PORT:PORT or PORT:HOST:PORT, the local port first",
+                        sanitised(text)));
     }
     return forward;
 }
@@ -118,14 +133,12 @@ Result<std::vector<Descriptor>> listen_here(std::uint16_t port)
         if (one) {
             listeners.push_back(std::move(one));
         } else if (errno == EADDRINUSE) {
-            return fail(
-                Error::Kind::usage,
-                fmt::format(
-                    "--forward: local port {0} is in use: choose another with --forward OTHER:{0}",
-                    port));
+            return fail(Error::Kind::usage,
+                        fmt::format("local port {0} is in use{1}: choose another", port,
+                                    owner_of(family, port)));
         } else if (family == AF_INET) { // ::1 may be unavailable
             return fail(Error::Kind::io,
-                        fmt::format("--forward: local port {}: {}", port, std::strerror(errno)));
+                        fmt::format("local port {}: {}", port, std::strerror(errno)));
         }
     }
     return listeners;

@@ -3,14 +3,16 @@
 import contextlib
 import hashlib
 import http.client
+import os
 import random
 import signal
 import socket
+import subprocess
 import threading
 
 import pytest
 
-from clusters import processes, short_folder, wait_for
+from clusters import account, as_kwargs, processes, short_folder, wait_for
 from kdc import free_port
 from logins import login_host
 from runs import nothing_left, the_run, words_of
@@ -148,3 +150,44 @@ def test_an_end_in_one_direction_is_passed_on(login):
         assert wait_for(once, 40, "an answer") == data[::-1]
         assert login.person.gpuq("stop", "last").returncode == 0
         child.wait(30)
+
+
+def cut_steps():
+    for pid in wait_for(ways_in, 20, "a way in"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_from_the_login_host_itself(login):
+    """`gpuq forward` without --host: only for its own user, again after a cut, until the run ends."""
+    person = login.person
+    site = person.home / "site"
+    site.mkdir()
+    (site / "index.html").write_bytes(b"<h1>board</h1>\n")
+    here, there = free_port(), free_port()
+    server = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(site), str(there)]
+    assert person.gpuq("run", "--detach", "--", *server).returncode == 0
+    wait_for(lambda: is_taken(there), 30, "the server")
+    for command in (person.start, login.begin):
+        with command("forward", "last", f"{here}:{there}", f"{free_port()}:1") as child:
+            assert wait_for(lambda: fetch(here, "/"), 30, "the page") == b"<h1>board</h1>\n"
+            cut_steps()
+            assert wait_for(lambda: fetch(here, "/"), 30, "the page") == b"<h1>board</h1>\n"
+            if command == person.start and os.geteuid() == 0:
+                code = f"import urllib.request\nurllib.request.urlopen('http://localhost:{here}/', timeout=10)"
+                done = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, check=False,
+                                      **as_kwargs(account("gpuq-ben")))
+                assert done.returncode != 0 and "urlopen" in done.stderr
+            child.send_signal(signal.SIGINT)
+            assert child.wait(20) == 130
+            text = child.stderr.read().decode()
+            assert f"forwarding localhost:{here} to localhost:{there}" in text
+            if command == person.start and os.geteuid() == 0:
+                assert "refused a connection from user gpuq-ben" in text
+            assert not is_taken(here)
+    with person.start("forward", "last", f"{here}:{there}") as child:
+        assert wait_for(lambda: fetch(here, "/"), 30, "the page")
+        assert person.gpuq("stop", "last").returncode == 0
+        assert child.wait(20) == 0
+    done = person.gpuq("forward", "last", there)
+    assert done.returncode != 0 and "has ended" in done.stderr

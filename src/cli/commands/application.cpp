@@ -6,6 +6,7 @@
 #include "cli/commands/read_only.h"
 #include "cli/commands/verbs.h"
 #include "cli/host/host_session.h"
+#include "cli/host/local_ports.h"
 #include "cli/queries/tickets.h"
 #include "log/log.h"
 #include "remote/verb_process.h"
@@ -131,15 +132,18 @@ Result<int> run(const Arguments& arguments, Services& services)
     }
     const std::string& name = parsed.operands.front();
     const Verb* verb = find_verb(every_verb(), name);
-    const Arguments rest(parsed.operands.begin() + 1, parsed.operands.end());
+    Arguments rest(parsed.operands.begin() + 1, parsed.operands.end());
     if (verb != nullptr && is_read_only(services)) {
         TRY(check_read_only(*verb, rest));
     }
     if (const auto call = services.is_served()
                               ? std::nullopt
-                              : host_call(arguments, host_of_settings(services), every_verb())) {
+                              : host_call(arguments, host_of_settings(services), every_verb());
+        call && !(listens_here(call->verb) && !call->carries)) {
         start_log(services, call->verbose);
         return run_on_host(*call, services);
+    } else if (call) {
+        rest.insert(rest.begin(), "--host=" + call->place);
     }
     Globals globals;
     TRY(take_globals(parsed.options, globals));

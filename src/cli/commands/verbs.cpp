@@ -38,6 +38,7 @@ constexpr std::array k_verbs = {
     &k_clean_verb,
     &k_connect_verb,
     &k_code_verb,
+    &k_forward_verb,
     &k_doctor_verb,
     &k_report_verb,
     &k_policy_verb,

@@ -91,6 +91,7 @@ std::optional<HostCall> host_call(const Arguments& arguments,
         call.follow = after && call.verb == "logs" && after->options.has("follow");
         call.detach = after && after->options.has("detach");
         call.no_stdin = after && after->options.has("no-stdin");
+        call.carries = after && after->options.has("carry");
         call.unknown_options = !after;
         if (after && call.verb == "connect") {
             call.ssh_config = after->options.has("config");
@@ -178,15 +179,16 @@ bool prints_lines(std::string_view verb)
 
 bool reads_input(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 9> k_keywords = {
-        "run", "again", "shell", "attach", "resume", "rehearse", "connect", "clean", "policy"};
+    static constexpr std::array<std::string_view, 10> k_keywords = {
+        "run",      "again",   "shell", "attach", "resume",
+        "rehearse", "connect", "clean", "policy", "notebook"};
     return is_one_of(verb, k_keywords);
 }
 
 bool takes_paths(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 4> k_keywords = {"run", "sweep", "rehearse",
-                                                                   "policy"};
+    static constexpr std::array<std::string_view, 5> k_keywords = {"run", "sweep", "rehearse",
+                                                                   "policy", "notebook"};
     return is_one_of(verb, k_keywords);
 }
 

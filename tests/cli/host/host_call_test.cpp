@@ -139,5 +139,11 @@ TEST(HostCall, WhatIsUnknownHereMayBeKnownThere)
               (Arguments{"ls", "--newer-option"}));
 }
 
+TEST(HostCall, TheProcessThatCarriesANotebookGoesThere)
+{
+    EXPECT_FALSE(call({"--host", "login1", "notebook", "--lab"})->carries);
+    EXPECT_TRUE(call({"--host", "login1", "notebook", "--carry", "--lab"})->carries);
+}
+
 } // namespace
 } // namespace gpuq::cli

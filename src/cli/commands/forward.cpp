@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/base/message.h"
+#include "cli/host/local_ports.h"
+#include "cli/host/port_forwarder.h"
+#include "remote/forward.h"
+#include "wire/remote_frame.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpuq::cli {
+namespace {
+
+/// Opens all ports: one in use is detected before anything starts.
+Result<ForwarderOptions> open_ports(const std::vector<std::string>& specifications,
+                                    std::vector<std::string>& destinations,
+                                    std::vector<std::string>& texts)
+{
+    if (specifications.size() > wire::remote::k_most_forwards) {
+        return fail(Error::Kind::usage, fmt::format("forward: at most {} ports at once",
+                                                    wire::remote::k_most_forwards));
+    }
+    ForwarderOptions options;
+    for (const std::string& text : specifications) {
+        TRY_ASSIGN(remote::Forward forward, remote::forward_from(text));
+        TRY_ASSIGN(auto listeners, remote::listen_here(forward.port));
+        options.listeners.push_back(std::move(listeners));
+        texts.push_back(fmt::format("localhost:{} to {}", forward.port, forward.to));
+        destinations.push_back(std::move(forward.to));
+    }
+    return options;
+}
+
+Result<int> forward(Invocation& invocation)
+{
+    if (invocation.arguments.size() < 2) {
+        return fail(Error::Kind::usage, "forward: missing run or port: gpuq forward RUN PORT");
+    }
+    Signals signals;
+    const std::string run = invocation.arguments.front();
+    std::vector<std::string> command, texts, destinations;
+    TRY_ASSIGN(ForwarderOptions options,
+               open_ports({invocation.arguments.begin() + 1, invocation.arguments.end()},
+                          destinations, texts));
+    TRY_ASSIGN(command, gpuq_there(invocation));
+    command.insert(command.end(), {"connect", "--dial", "--", run});
+    command.insert(command.end(), destinations.begin(), destinations.end());
+    options.command = [&](bool) { return command; };
+    options.print_message = [](std::string_view text) { print_message(text); };
+    const bool quiet = invocation.globals.quiet;
+    options.connected = [&] {
+        if (!quiet) {
+            print_message(
+                fmt::format("forwarding {} of {}; Ctrl-C ends it", fmt::join(texts, ", "), run));
+        }
+    };
+    return forward_ports(std::move(options), signals);
+}
+
+} // namespace
+
+const Verb k_forward_verb{"forward", "gpuq forward RUN [LOCAL:]PORT...",
+                          "forward ports of this machine to the node of a run", forward};
+
+} // namespace gpuq::cli
