@@ -8,7 +8,9 @@
 #include "posix/store.h"
 #include "posix/tree.h"
 #include "remote/dialer.h"
+#include "remote/gate.h"
 #include "runs/environment.h"
+#include "runs/notebook.h"
 #include "slurm/cluster.h"
 #include "snapshots/take.h"
 #include "snapshots/view.h"
@@ -33,14 +35,16 @@
 #include <exception>
 #include <fstream>
 #include <sstream>
+#include <thread>
 #include <unistd.h>
 
 // gpuq-supervisor is the executable of all gpuq processes inside a job: `run` (guardian and
 // supervisor); `relay`, `guard`, `connect` and `forward`, in steps started by clients; `notice`, in
 // a step on the other nodes of the job; `keep` and `sample`, children of the supervisor; `ranks`,
 // which becomes srun; `helper`, for a request of the supervisor that may block; `member`, the
-// parent of each rank's program; `work`, the program of a run that works on a sweep; and `view`,
-// which becomes a program that gets the files of a snapshot.
+// parent of each rank's program; `work`, the program of a run that works on a sweep; `gate`, a
+// child of a notebook's Jupyter that connects it with clients; and `view`, which becomes a program
+// that gets the files of a snapshot.
 namespace {
 
 using namespace gpuq;
@@ -150,6 +154,35 @@ Result<int> become_program_in_view(const std::vector<std::string>& arguments)
     return snapshots::execute(*store, reference, {arguments.begin() + k_own, arguments.end()});
 }
 
+/// The name of the gate to the notebook of this link (remote/gate.h); nullopt: not known yet.
+std::optional<std::string> gate_of_notebook(const supervisor::Options& options)
+{
+    const auto run = supervisor::RunDirectory::open(options.state_dir, options.key);
+    const auto directory = run ? run->connect() : Result<Descriptor>(run.error());
+    const auto text = directory ? supervisor::read_file(directory->get(), k_notebook_place)
+                                : Result<std::string>(directory.error());
+    return text ? notebook_gate_in(*text, options.link) : std::nullopt;
+}
+
+/// Connects the standard streams with the run's notebook, once there is one. This process ends with
+/// its client and with the job.
+void forward_to_notebook(const supervisor::Options& options, int output)
+{
+    constexpr std::chrono::milliseconds k_pause{20};
+    while (true) {
+        const auto gate = gate_of_notebook(options);
+        const auto copied = gate ? remote::copy_to_gate(*gate, STDIN_FILENO, output)
+                                 : fail(Error::Kind::missing, "no gate");
+        if (copied || copied.error().kind != Error::Kind::missing) {
+            if (!copied) {
+                std::fprintf(stderr, "gpuq: %s\n", copied.error().text.c_str());
+            }
+            return;
+        }
+        std::this_thread::sleep_for(k_pause);
+    }
+}
+
 Result<int> perform(const std::vector<std::string>& arguments)
 {
     // Started by another gpuq-supervisor process, with descriptors passed in addition to the
@@ -190,6 +223,9 @@ Result<int> perform(const std::vector<std::string>& arguments)
     }
     if (!arguments.empty() && arguments[0] == "view") {
         return become_program_in_view(arguments);
+    }
+    if (arguments.size() == 3 && arguments[0] == "gate") {
+        return remote::run_gate(arguments[1], arguments[2]);
     }
     if (!arguments.empty() && arguments[0] == "member") {
         return supervisor::become_member(
@@ -243,6 +279,9 @@ Result<int> perform(const std::vector<std::string>& arguments)
         return supervisor::serve_ssh(line.options);
     case supervisor::Task::forward:
         return supervisor::serve_child([&](int output) {
+            if (line.destinations.front() == k_notebook_destination) {
+                return forward_to_notebook(line.options, output);
+            }
             remote::run_dialer(
                 {Descriptor(STDIN_FILENO), Descriptor(output), line.destinations, line.options.node,
                  [&](const std::string& text) { supervisor::report(line.options, text); }});

@@ -22,6 +22,7 @@ using testing::HasSubstr;
 const std::string k_general = GPUQ_MAN_DIR "/gpuq.1";
 const std::string k_run = GPUQ_MAN_DIR "/gpuq-run.1";
 const std::string k_shell = GPUQ_MAN_DIR "/gpuq-shell.1";
+const std::string k_notebook = GPUQ_MAN_DIR "/gpuq-notebook.1";
 const std::string k_rehearse = GPUQ_MAN_DIR "/gpuq-rehearse.1";
 const std::string k_sweep = GPUQ_MAN_DIR "/gpuq-sweep.1";
 const std::string k_again = GPUQ_MAN_DIR "/gpuq-again.1";
@@ -83,6 +84,7 @@ TEST(ManPages, HaveEveryOption)
         // The pages of rehearse and again refer to gpuq-run(1) for the options they share.
         const std::string page = verb->name == "run"        ? run
                                  : verb->name == "shell"    ? text_of(k_shell)
+                                 : verb->name == "notebook" ? text_of(k_notebook)
                                  : verb->name == "rehearse" ? text_of(k_rehearse) + run
                                  : verb->name == "again"    ? text_of(k_again) + run
                                  : verb->name == "sweep"    ? text_of(k_sweep) + run
@@ -127,8 +129,8 @@ TEST(ManPages, HaveNoOptionThatDoesNotExist)
             }
         }
     }
-    for (const std::string& page :
-         {text_of(k_general), text_of(k_run), text_of(k_shell), text_of(k_cluster)}) {
+    for (const std::string& page : {text_of(k_general), text_of(k_run), text_of(k_shell),
+                                    text_of(k_notebook), text_of(k_cluster)}) {
         const auto names = options_in(page);
         EXPECT_GT(names.size(), 5U);
         for (const std::string& name : names) {

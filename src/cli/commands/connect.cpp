@@ -8,6 +8,7 @@
 #include "ports/cluster.h"
 #include "remote/forward.h"
 #include "runs/connect_keys.h"
+#include "runs/notebook.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -74,7 +75,8 @@ Result<int> forward_to(Invocation& invocation, Store& store, const RunStatus& ru
 {
     std::vector<std::string> arguments{"forward"};
     for (std::size_t i = 1; i < invocation.arguments.size(); ++i) {
-        if (!remote::is_destination(invocation.arguments[i])) {
+        const bool is_notebook = invocation.arguments[i] == k_notebook_destination;
+        if (!is_notebook && !remote::is_destination(invocation.arguments[i])) {
             return fail(Error::Kind::usage,
                         fmt::format("'{}' is not HOST:PORT", sanitised(invocation.arguments[i])));
         }

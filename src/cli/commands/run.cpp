@@ -290,6 +290,9 @@ private:
             TRY_ASSIGN(const std::string supervisor, m_services.supervisor());
             work_on(*m_options.worker, supervisor, run.request);
         }
+        if (m_options.prepare) {
+            TRY(m_options.prepare(run));
+        }
         return run;
     }
 

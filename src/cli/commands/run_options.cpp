@@ -480,6 +480,31 @@ std::span<const Option> shell_option_table()
     return k_shell_table;
 }
 
+std::span<const Option> notebook_option_table()
+{
+    static const std::vector<Option> k_notebook_table = [] {
+        std::vector<Option> table(shell_option_table().begin(), shell_option_table().end());
+        std::erase_if(table, [](const Option& row) {
+            return row.name == "nodes" || row.name == "dry-run" || row.name == "slurm" ||
+                   row.name == "max-wait" || row.name == "array" || row.name == "detach";
+        });
+        table.insert(
+            table.begin(),
+            {{0, "lab", "", "JupyterLab instead of the page of jupyter notebook"},
+             {0, "classic", "", "the page of Notebook 6, also with Notebook 7"},
+             {0, "idle", "TIME", "end it when it is unused for this long; default: 30m; never"},
+             {0, "port", "PORT", "local port; default: the first free one from 8888 on"},
+             {0, "browser", "", "open the page in a browser ($BROWSER or xdg-open)"},
+             {0, "new", "", "start another one for the same directory"}});
+        table.push_back(
+            {0, "carry", "", "for gpuq notebook: carry its connections", Option::State::hidden});
+        table.push_back({0, "only", "KEY", "for gpuq notebook: a run to which it returns",
+                         Option::State::hidden});
+        return table;
+    }();
+    return k_notebook_table;
+}
+
 std::span<const Option> rehearse_option_table()
 {
     static const std::vector<Option> k_rehearse_table = [] {

@@ -4,9 +4,11 @@
 #include "cli/base/config.h"
 #include "cli/base/options.h"
 #include "core/result.h"
+#include "core/run.h"
 #include "runs/run_parameters.h"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +20,8 @@ namespace gpuq::cli {
 std::span<const Option> run_option_table();
 /// The options of `gpuq shell`: those of `gpuq run` that apply to an interactive shell.
 std::span<const Option> shell_option_table();
+/// The options of `gpuq notebook`: those of `gpuq shell`, and its own.
+std::span<const Option> notebook_option_table();
 /// The options of `gpuq rehearse`: those that describe the run, and the time to spend.
 std::span<const Option> rehearse_option_table();
 /// The options of `gpuq again`: those of `gpuq run`, and `--program`.
@@ -43,6 +47,9 @@ struct RunOptions {
     std::vector<std::string> recorded_env;
     /// Set: the run works on a sweep instead of running the program itself.
     std::optional<SweepWorker> worker;
+    /// Called with the run before it is submitted, when it has its key: may change the program, and
+    /// writes files that it needs.
+    std::function<Result<void>(Run&)> prepare = {};
 };
 
 /// Converts the options and operands of `gpuq run` to their types. `usage` names the option, the

@@ -17,6 +17,7 @@ constexpr std::array k_verbs = {
     &k_again_verb,
     &k_sweep_verb,
     &k_shell_verb,
+    &k_notebook_verb,
     &k_attach_verb,
     &k_logs_verb,
     &k_ls_verb,
@@ -50,7 +51,7 @@ constexpr std::array k_verbs = {
 };
 constexpr std::size_t k_hidden = 1;
 
-constexpr std::array<std::string_view, 3> k_reserved_verbs = {"notebook", "reserve", "data"};
+constexpr std::array<std::string_view, 2> k_reserved_verbs = {"reserve", "data"};
 
 } // namespace
 

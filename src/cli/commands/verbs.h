@@ -26,6 +26,7 @@ extern const Verb k_run_verb;
 extern const Verb k_again_verb;
 extern const Verb k_sweep_verb;
 extern const Verb k_shell_verb;
+extern const Verb k_notebook_verb;
 extern const Verb k_attach_verb;
 extern const Verb k_logs_verb;
 extern const Verb k_ls_verb;

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/notebook_carry.h"
+
+#include "cli/base/message.h"
+#include "cli/base/signals.h"
+#include "cli/base/status_sources.h"
+#include "cli/client/waiting.h"
+#include "cli/commands/run.h"
+#include "cli/host/notebook_carrier.h"
+#include "cli/queries/site_context.h"
+#include "cli/render/run_table.h"
+#include "core/layout.h"
+#include "core/walltime.h"
+#include "report/ending_text.h"
+#include "runs/evidence.h"
+#include "runs/notebook.h"
+#include "runs/query_status.h"
+#include "term/sanitise.h"
+#include "wire/remote_frame.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace gpuq::cli {
+namespace {
+
+constexpr std::chrono::seconds k_idle = std::chrono::minutes{30};
+constexpr std::chrono::seconds k_shortest_idle{2};
+/// Between checks of a run whose records do not show its end.
+constexpr std::chrono::seconds k_query_period{15};
+
+Result<std::chrono::seconds> idle_of(const Options& options)
+{
+    const std::string text = options.value("idle").value_or("");
+    if (text.empty() || text == "never") {
+        return text.empty() ? k_idle : std::chrono::seconds{0};
+    }
+    const auto idle = parse_duration(text);
+    if (!idle || *idle < k_shortest_idle) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--idle: {}", idle ? "too short" : idle.error().text));
+    }
+    return *idle;
+}
+
+NotebookPage page_of(const Options& options)
+{
+    if (options.has("lab")) {
+        return NotebookPage::lab;
+    }
+    return options.has("classic") ? NotebookPage::classic : NotebookPage::usual;
+}
+
+/// `count` random hexadecimal digits.
+std::string random_digits(Services& services, std::size_t count)
+{
+    std::string digits;
+    while (digits.size() < count) {
+        for (const unsigned char byte : services.random()) {
+            digits += fmt::format("{:02x}", byte);
+        }
+    }
+    return digits.substr(0, count);
+}
+
+class NotebookCarry {
+public:
+    NotebookCarry(Invocation& invocation, Store& store)
+        : m_invocation(invocation)
+        , m_services(invocation.services)
+        , m_store(store)
+        , m_sources(status_sources(invocation.services, store))
+    {
+    }
+
+    Result<int> run()
+    {
+        if (::isatty(STDIN_FILENO) == 1) {
+            return fail(Error::Kind::usage, "--carry is for gpuq notebook only");
+        }
+        TRY_ASSIGN(const std::optional<int> left, find_or_start());
+        if (left) {
+            return *left;
+        }
+        TRY_ASSIGN(const Waited waited, wait());
+        if (waited.leave) {
+            return *waited.leave;
+        }
+        ::signal(SIGINT, SIG_IGN); // it is for the process that started this one
+        return carry();
+    }
+
+private:
+    /// A status to leave with, if none has started.
+    Result<std::optional<int>> find_or_start()
+    {
+        const Options& options = m_invocation.options;
+        if (const auto only = options.value("only")) {
+            TRY_ASSIGN(const RunKey key, RunKey::parse(*only));
+            TRY(take_run(key));
+            return std::optional<int>{};
+        }
+        TRY_ASSIGN(const std::string directory, find_directory());
+        TRY_ASSIGN(const NotebooksOf found, find_notebooks(m_store, directory));
+        if (found.active && !options.has("new")) {
+            const RunStatus status = query_run(m_sources, *found.active);
+            if (status.state != RunState::ended) {
+                TRY(take_run(*found.active));
+                note(fmt::format("the notebook of {} is run {}; --new starts another one",
+                                 directory, m_job.value));
+                return std::optional<int>{};
+            }
+        }
+        TRY_ASSIGN(const auto left, start(directory));
+        const auto& ended = found.active ? found.active : found.ended;
+        if (!left && ended) {
+            print_lost(*ended);
+        }
+        return left;
+    }
+
+    /// Absolute, without symbolic links, so that the same directory has one name.
+    Result<std::string> find_directory()
+    {
+        TRY_ASSIGN(const SiteContext here, site_context(m_services));
+        const auto& given = m_invocation.arguments;
+        std::error_code error;
+        const std::filesystem::path path =
+            std::filesystem::canonical(given.empty() ? here.work_dir : given.front(), error);
+        if (!error && !std::filesystem::is_directory(path, error) && !error) {
+            error = std::make_error_code(std::errc::not_a_directory);
+        }
+        if (error) {
+            return fail(Error::Kind::usage,
+                        fmt::format("{}: {}", sanitised(given.empty() ? "." : given.front()),
+                                    error.message()));
+        }
+        return path.string();
+    }
+
+    Result<void> take_run(const RunKey& key)
+    {
+        TRY_ASSIGN(m_run, read_run(m_store, key));
+        const RunStatus status = query_run(m_sources, key);
+        if (status.state == RunState::ended) {
+            return has_ended(status);
+        }
+        if (!status.job) {
+            return fail(Error::Kind::unreachable,
+                        fmt::format("the state of run {} is unknown: {}", run_title(status),
+                                    status.why_unknown));
+        }
+        m_job = status.first_job.value_or(status.job->job);
+        TRY_ASSIGN(m_token, m_store.read(layout::connect_file(key, k_notebook_token)));
+        return {};
+    }
+
+    static Error has_ended(const RunStatus& status)
+    {
+        return fail(Error::Kind::missing, fmt::format("run {} has ended", run_title(status)));
+    }
+
+    Result<std::optional<int>> start(const std::string& directory)
+    {
+        const NotebookPage page = page_of(m_invocation.options);
+        TRY_ASSIGN(const std::chrono::seconds idle, idle_of(m_invocation.options));
+        TRY_ASSIGN(const std::string supervisor, m_services.supervisor());
+        const Notebook notebook{directory, page, idle, supervisor};
+        const std::string program = page == NotebookPage::lab ? "jupyter-lab" : "jupyter-notebook";
+        TRY_ASSIGN(RunOptions options, run_options(m_invocation.options, {program}));
+        if (!options.parameters.name) {
+            options.parameters.name = "notebook";
+        }
+        options.snapshot = SnapshotPolicy::never; // its files are edited
+        options.prepare = [&](Run& run) -> Result<void> {
+            run.request.program = notebook_program(m_store.root(), run.key, page);
+            m_token = random_digits(m_services, k_notebook_token_digits);
+            return write_notebook(m_store, run.key, notebook, m_token);
+        };
+        auto started = start_detached(m_invocation, std::move(options));
+        if (!started) {
+            return started.error().kind == Error::Kind::not_found
+                       ? fail(Error::Kind::not_found, no_jupyter(program))
+                       : started.error();
+        }
+        if (started->status != 0 || !started->run) {
+            return std::optional(started->status);
+        }
+        m_run = std::move(started->run);
+        m_job = started->job;
+        return std::optional<int>{};
+    }
+
+    static std::string no_jupyter(const std::string& program)
+    {
+        return fmt::format(
+            "{}: not found: choose an environment that has Jupyter with --conda, --venv, --module "
+            "or --container, or install it: `pip install {}` in a virtual environment, or Debian's "
+            "package jupyter-notebook",
+            program, program == "jupyter-lab" ? "jupyterlab" : "notebook");
+    }
+
+    /// The kernels of the notebook that has ended.
+    void print_lost(const RunKey& key) const
+    {
+        const auto text = m_store.read(kernels_json(key));
+        const auto kernels = text ? kernels_from_json(*text) : std::vector<NotebookKernel>();
+        if (kernels.empty()) {
+            return;
+        }
+        std::vector<std::string> names;
+        for (const NotebookKernel& each : kernels) {
+            names.push_back(fmt::format("{} ({})", each.path, each.name));
+        }
+        note(fmt::format("kernels that ended with the last notebook, with their variables: {}",
+                         fmt::join(names, ", ")));
+    }
+
+    Result<Waited> wait()
+    {
+        const RunStatus status = query_run(m_sources, m_run->key, SlurmQuery::never);
+        if (status.state == RunState::running) {
+            return Waited{};
+        }
+        Signals signals;
+        WaitingOptions waiting;
+        waiting.terminal = ::isatty(STDERR_FILENO) == 1;
+        waiting.quiet = m_invocation.globals.quiet;
+        return wait_for_start(m_services, signals, *m_run, m_job, waiting);
+    }
+
+    Result<int> carry()
+    {
+        const auto record = read_notebook(m_store, m_run->key);
+        TRY_ASSIGN(std::string program, m_services.program());
+        CarrierOptions options;
+        options.session = random_digits(m_services, wire::remote::k_session_digits);
+        options.command = {std::move(program)};
+        if (!m_invocation.globals.cluster.empty()) {
+            options.command.insert(options.command.end(),
+                                   {"--cluster", m_invocation.globals.cluster});
+        }
+        options.command.insert(options.command.end(), {"connect", "--dial", "--", m_run->key.text(),
+                                                       k_notebook_destination});
+        options.connected = [&] {
+            m_has_connected = true;
+            const auto page = record ? record->page : NotebookPage::usual;
+            return line_of(NotebookAddress{m_run->key.text(), m_job.value, m_token,
+                                           std::string(path_of(page))});
+        };
+        options.ended = [this] { return status_at_end(); };
+        return carry_notebook(std::move(options));
+    }
+
+    /// The exit status, once the run has ended.
+    std::optional<int> status_at_end()
+    {
+        auto ending = read_ending(m_store, m_run->key);
+        const auto now = std::chrono::steady_clock::now();
+        std::string last_lines;
+        if (!ending && now - m_queried_at < k_query_period) {
+            return std::nullopt;
+        }
+        m_queried_at = now;
+        const RunStatus status = query_run(m_sources, m_run->key);
+        if (status.state != RunState::ended) {
+            return std::nullopt;
+        }
+        ending = status.ending;
+        if (!m_has_connected) {
+            return never_listened(ending, status.last_lines);
+        }
+        note(fmt::format("the notebook has ended{}",
+                         ending ? ": it " + ending_text(*ending, m_run->request) : ""));
+        return 0;
+    }
+
+    int never_listened(const std::optional<Ending>& ending, const std::string& last_lines) const
+    {
+        const int status =
+            ending && ending->status != 0 ? ending->status : static_cast<int>(ExitStatus::internal);
+        if (status == static_cast<int>(ExitStatus::not_found)) {
+            print_message(no_jupyter(m_run->request.program.front()));
+            return status;
+        }
+        print_message(
+            fmt::format("Jupyter has ended before it listened{}; its output: gpuq logs {}",
+                        ending ? ": it " + ending_text(*ending, m_run->request) : "", m_job.value));
+        if (!last_lines.empty()) {
+            print_message(last_lines);
+        }
+        return status;
+    }
+
+    void note(const std::string& text) const
+    {
+        if (!m_invocation.globals.quiet) {
+            print_message(text);
+        }
+    }
+
+    Invocation& m_invocation;
+    Services& m_services;
+    Store& m_store;
+    StatusSources m_sources;
+    std::optional<Run> m_run;
+    JobId m_job;
+    std::string m_token;
+    bool m_has_connected = false;
+    std::chrono::steady_clock::time_point m_queried_at = std::chrono::steady_clock::now();
+};
+
+} // namespace
+
+Result<int> carry_notebook_of(Invocation& invocation)
+{
+    TRY_ASSIGN(Store* const store, invocation.services.store());
+    return NotebookCarry(invocation, *store).run();
+}
+
+} // namespace gpuq::cli

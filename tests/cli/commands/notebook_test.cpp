@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/run_options.h"
+#include "cli/commands/verbs.h"
+#include "cli/host/local_ports.h"
+
+#include "cli/fake_services.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+namespace gpuq::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(NotebookVerb, RejectsWhatItCanNotDoBeforeItStarts)
+{
+    const std::vector<std::pair<std::vector<std::string>, std::string>> k_wrong = {
+        {{"a", "b"}, "one directory at most"},
+        {{"--lab", "--classic"}, "--lab: --classic is given as well"},
+        {{"--port", "0"}, "--port: '0' is not a number from 1 to 65535"},
+        {{"--port", "65536"}, "--port: '65536'"},
+    };
+    for (const auto& [arguments, text] : k_wrong) {
+        FakeServices services;
+        const Use result = use(k_notebook_verb, services, arguments);
+        EXPECT_EQ(result.status, 2);
+        EXPECT_THAT(result.err, HasSubstr(text));
+        EXPECT_EQ(services.slurm_opened, 0);
+        EXPECT_TRUE(services.memory.files.empty());
+    }
+}
+
+TEST(ForwardVerb, RejectsWhatItCanNotDoBeforeItStarts)
+{
+    const std::vector<std::pair<std::vector<std::string>, std::string>> k_wrong = {
+        {{}, "missing run or port"},
+        {{"last"}, "missing run or port"},
+        {{"last", "0"}, "'0': expected PORT"},
+        {{"last", "80:-x:80"}, "expected PORT"},
+    };
+    for (const auto& [arguments, text] : k_wrong) {
+        FakeServices services;
+        const Use result = use(k_forward_verb, services, arguments);
+        EXPECT_EQ(result.status, 2);
+        EXPECT_THAT(result.err, HasSubstr(text));
+    }
+}
+
+TEST(LocalPorts, TheOptionsGivenArePassedOnAsTheyWere)
+{
+    const auto table = notebook_option_table();
+    const auto parsed =
+        parse_options(table, Order::mixed, {"-t2h", "--env", "A=b c", "--env=B", "--lab", "dir"});
+    ASSERT_TRUE(parsed);
+    const auto arguments = arguments_of(parsed->options, table);
+    EXPECT_THAT(arguments,
+                testing::UnorderedElementsAre("--time=2h", "--env=A=b c", "--env=B", "--lab"));
+    const auto again = parse_options(table, Order::mixed, arguments);
+    ASSERT_TRUE(again);
+    EXPECT_THAT(again->options.values("env"), ElementsAre("A=b c", "B"));
+}
+
+TEST(LocalPorts, APortInUseIsSkippedUnlessItIsChosen)
+{
+    const auto first = listen_for_page(std::nullopt);
+    ASSERT_TRUE(first);
+    const auto second = listen_for_page(std::nullopt);
+    ASSERT_TRUE(second);
+    EXPECT_GT(second->port, first->port);
+    const auto none = listen_for_page(first->port);
+    ASSERT_FALSE(none);
+    EXPECT_THAT(none.error().text, HasSubstr("is in use"));
+}
+
+TEST(LocalPorts, OnlyTheseVerbsListenHere)
+{
+    EXPECT_TRUE(listens_here("notebook"));
+    EXPECT_TRUE(listens_here("forward"));
+    EXPECT_FALSE(listens_here("run"));
+}
+
+} // namespace
+} // namespace gpuq::cli

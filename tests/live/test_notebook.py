@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`gpuq notebook`: Jupyter in a run, behind a connection that is cut."""
+import datetime
+import importlib.util
+import json
+import os
+import pathlib
+import socket
+import subprocess
+
+import pytest
+
+import browsers
+from clusters import account, as_kwargs, processes, short_folder, wait_for
+from faults import SOAK
+from kdc import free_port
+from logins import login_host
+from notebooks import Client, cut, ends_within, notebook
+from runs import nothing_left, records, the_run, words_of
+
+CLUSTER = dict(nodes=1, gpus=2, lines=["KillWait=5"])
+CUTS = 200 if SOAK else 5
+
+pytestmark = [pytest.mark.skipif(not os.path.exists("/usr/bin/jupyter-notebook"), reason="no package jupyter-notebook"),
+              pytest.mark.skipif(not importlib.util.find_spec("websocket"), reason="no package python3-websocket")]
+
+
+@pytest.fixture
+def user(person):
+    # Jupyter of Debian, whatever this machine's user has in PATH.
+    person.env["PATH"] = "/usr/bin:/bin"
+    (person.home / "work").mkdir()
+    yield person
+    person.gpuq("stop", "notebook")
+    nothing_left(person)
+
+
+def counting(numbers, pause):
+    return f"import time\nfor number in range({numbers}):\n    print(number, flush=True)\n    time.sleep({pause})\n"
+
+
+def read_with_cuts(client, make_cut, cuts=CUTS):
+    """A kernel prints all the time: no number is lost or doubled."""
+    client.execute(counting(cuts * 100, 0.005))
+    text = ""
+    for done in range(1, cuts + 1):
+        while f"{done * 90}\n" not in text[-20000:]:
+            text += client.output()
+        make_cut()
+    last = cuts * 100 - 1
+    while not text.endswith(f"{last}\n"):
+        text += client.output()
+    assert text.split() == [str(number) for number in range(last + 1)]
+
+
+def test_output_survives_cuts(user):
+    with notebook(user.start, "work") as page:
+        client = Client(page, page.new_kernel())
+        read_with_cuts(client, cut)
+        assert client.connections == 1  # a page does not notice them
+
+
+def test_over_ssh_too(user):
+    with short_folder() as folder, login_host(user, folder) as login:
+        login.there["PATH"] = "/usr/bin:/bin"
+        with notebook(login.begin, str(user.home / "work")) as page:
+            client = Client(page, page.new_kernel())
+            ways = [login.cut, cut]
+            read_with_cuts(client, lambda: ways.append(ways.pop(0)) or ways[-1](), max(2, CUTS // 10))
+            assert client.connections == 1
+        assert "gpuq --host login stop" in "".join(page.lines)
+        wait_for(lambda: not login.sessions(), 20, "no session left")
+
+
+def listening_inodes():
+    """The inodes of all TCP sockets that listen."""
+    found = set()
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in pathlib.Path(name).read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A":
+                found.add(words[9])
+    return found
+
+
+def sockets_of(pid):
+    found = set()
+    for each in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            name = os.readlink(each)
+        except OSError:
+            continue
+        if name.startswith("socket:["):
+            found.add(name[8:-1])
+    return found
+
+
+def texts_of(process):
+    """Command lines of all processes; what other users can read of them."""
+    return "\n".join(" ".join(words_of(pid)) for pid in processes(lambda pid: pid != process))
+
+
+def test_only_its_user_gets_in(user):
+    with notebook(user.start, "work") as page:
+        page.new_kernel()
+        run = the_run(user)
+        assert page.request("/api/kernels", token=False)[0] == 403
+        assert page.request("/tree")[0] == 200
+        # No port is open on the node: neither of Jupyter nor of a kernel.
+        jupyter = processes(lambda pid: "jupyter-notebook" in " ".join(words_of(pid)) or "ipykernel" in " ".join(words_of(pid)))
+        assert len(jupyter) >= 2
+        listening = listening_inodes()
+        assert {pid: sockets_of(pid) & listening for pid in jupyter} == {pid: set() for pid in jupyter}
+        # Jupyter's own log must not have the address of the first request.
+        assert page.request(f"/?token={page.token}", token=False)[0] == 200
+        assert page.token not in texts_of(page.process.pid)
+        for name in ("run.json", "notebook.json", "link-1/out.log", "link-1/err.log", "link-1/journal.jsonl"):
+            assert page.token not in (run.dir / name).read_text(), name
+        assert page.token not in "".join(page.lines)
+        for path in (run.dir / "connect").iterdir():
+            assert path.stat().st_mode & 0o77 == 0
+        if os.geteuid() == 0:
+            other = account("gpuq-ben")
+            code = f"import urllib.request\nurllib.request.urlopen('http://localhost:{page.port}/tree?token={page.token}', timeout=10)"
+            done = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, check=False, **as_kwargs(other))
+            assert done.returncode != 0 and ("reset" in done.stderr.lower() or "closed" in done.stderr.lower()), done.stderr
+            wait_for(lambda: "refused a connection from user gpuq-ben" in "".join(page.lines), 5, "a message")
+
+
+def test_it_is_found_again(user):
+    """Ctrl-C detaches; the same directory has the same notebook; after its end, the kernels that were lost are named."""
+    with notebook(user.start, "work") as page:
+        kernel = page.new_kernel("sub/b.ipynb")
+        first = the_run(user)
+        wait_for(lambda: (first.dir / "kernels.json").exists(), 10, "a record of the kernel")
+    assert page.process.returncode == 130
+    assert "the notebook continues" in "".join(page.lines)
+    job = str(first.job)
+    with notebook(user.start, "work") as page:
+        assert [each["id"] for each in page.api("kernels")] == [kernel]
+        assert len(user.run_dirs()) == 1
+        assert user.gpuq("stop", job).returncode == 0
+        assert ends_within(5, page) and page.process.returncode == 0
+    assert "the notebook has ended: it was stopped" in "".join(page.lines)
+    with notebook(user.start, "work") as page:
+        assert len(user.run_dirs()) == 2
+        assert "kernels that ended with the last notebook, with their variables: sub/b.ipynb (python3)" in "".join(page.lines)
+        # The button Quit.
+        page.api("shutdown", "POST")
+        assert ends_within(5, page)
+        wait_for(lambda: records(user)[-1].ended, 5, "the end of the run")
+    wait_for(lambda: not list(user.state.glob("gpuq/runs/*/connect/*")), 10, "no token left")
+
+
+def test_a_killed_client_loses_nothing(user):
+    with notebook(user.start, "work") as page:
+        client = Client(page, page.new_kernel())
+        client.execute("import time\nprint('begun', flush=True)\ntime.sleep(2)\n" + counting(100, 0.001))
+        assert client.output() == "begun\n"
+        page.process.kill()
+        page.process.wait()
+    with notebook(user.start, "work") as again:
+        client.page = again
+        assert client.output_until("99\n").split() == [str(number) for number in range(100)]
+
+
+def test_an_unused_one_ends(user):
+    """A kernel that waits in a cell is at work; once it is idle and no page is open, the notebook is ended."""
+    with notebook(user.start, "--idle=2s", "work") as page:
+        client = Client(page, page.new_kernel())
+        client.execute("import time\ntime.sleep(5)\nprint('done', flush=True)")
+        wait_for(lambda: page.api("kernels")[0]["execution_state"] == "busy", 10, "a busy kernel")
+        client.socket.close()
+        run = the_run(user)
+    log = run.dir / "link-1" / "err.log"
+    wait_for(lambda: run.ended, 30, lambda: log.read_text())
+    text = log.read_text()
+    assert "no busy kernel and no connection for 2 s: it ends in 0 s" in text
+    assert "it ends, with 1 idle kernel" in text
+    started = run.event("program_started")
+    ended = run.event("ended")
+    assert (datetime.datetime.fromisoformat(ended["at"]) - datetime.datetime.fromisoformat(started["at"])).total_seconds() > 7
+
+
+def test_what_can_not_be(user):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        done = user.gpuq("notebook", "--port", other.getsockname()[1])
+    assert done.returncode == 2 and "is in use: choose another" in done.stderr
+    done = user.gpuq("notebook", "nowhere")
+    assert done.returncode == 2 and "nowhere: No such file" in done.stderr
+    done = user.gpuq("notebook", "--lab", "work")
+    assert done.returncode == 127 and "pip install jupyterlab" in done.stderr, done.stderr
+    assert "jupyter" not in user.gpuq("ls", "--no-header").stdout
+
+
+def use_of_a_notebook():
+    """The class that decides whether a notebook is used, from the text that Jupyter gets."""
+    text = (pathlib.Path(__file__).parents[2] / "src" / "runs" / "notebook_config.py.inc").read_text()
+    names = {}
+    exec("CPU_SHARE = 0.05\n" + text[text.index("class Use:"):text.index("def time_text")], names)  # noqa: S102
+    return names["Use"]
+
+
+IDLE = [{"connections": 0, "execution_state": "idle"}]
+
+
+@pytest.mark.parametrize("kernels, activity, cpu, program", [
+    ([{"connections": 1, "execution_state": "idle"}], "t", 0, False),
+    ([{"connections": 0, "execution_state": "busy"}], "t", 0, False),
+    ([{"connections": 0, "execution_state": "starting"}], "t", 0, False),
+    ([{}], "t", 0, False),
+    (None, "t", 0, False),
+    (IDLE, None, 0, False),
+    (IDLE, "u", 0, False),
+    (IDLE, "t", 10, False),
+    (IDLE, "t", 0, True),
+])
+def test_what_counts_as_a_use(kernels, activity, cpu, program):
+    """Anything that works, or is not known, begins the idle time anew."""
+    use = use_of_a_notebook()(100, 0)
+    use.look(0, IDLE, "t", 0, False)
+    assert [use.look(now, IDLE, "t", 0, False) for now in (50, 79, 80, 81)] == [None, None, "warn", None]
+    assert use.look(99, kernels, activity, cpu, program) is None
+    after = [use.look(now, IDLE, activity or "t", cpu, False) for now in (100, 150, 170, 250, 270, 300)]
+    assert after[:3] == [None, None, None] and after[-1] == "end"
+    assert use_of_a_notebook()(100, 0).look(100, IDLE, None, 0, False) is None
+
+
+@pytest.mark.skipif(not (browsers.DRIVER and browsers.CHROMIUM), reason="no packages chromium and chromium-driver")
+def test_in_a_browser(user):
+    """The page shows what a cell prints across a cut and across a killed client, and is never loaded again."""
+    source = counting(400, 0.01)
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    (user.home / "work" / "a.ipynb").write_text(json.dumps(
+        {"cells": [cell], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 4}))
+    port = f"--port={free_port()}"
+    with browsers.browser() as browser:
+        def output():
+            return browser.run("return Array.from(document.querySelectorAll('.output_stdout pre')).map(e => e.textContent).join('')")
+        with notebook(user.start, "work", port=port) as page:
+            browser.open(f"http://localhost:{page.port}/notebooks/a.ipynb?token={page.token}")
+            wait_for(lambda: browser.run("return !!(window.Jupyter && Jupyter.notebook && Jupyter.notebook.kernel && "
+                                         "Jupyter.notebook.kernel.is_connected() && Jupyter.notebook.kernel.info_reply.banner)"),
+                     60, "a kernel on the page")
+            browser.run("window.marker = 'the first one'; Jupyter.notebook.execute_cells([0])")
+            wait_for(lambda: "50\n" in output(), 20, output)
+            cut()
+            wait_for(lambda: "150\n" in output(), 20, output)
+            page.process.kill()
+            page.process.wait()
+        with notebook(user.start, "work", port=port) as page:
+            wait_for(lambda: "399\n" in output(), 40, output)
+        assert browser.run("return window.marker") == "the first one"
+        # A killed client may lose what was under way at that moment, nothing else.
+        numbers = [int(number) for number in output().split()]
+        assert numbers == sorted(set(numbers)) and len(numbers) > 390, set(range(400)) - set(numbers)
