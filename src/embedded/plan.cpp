@@ -120,6 +120,9 @@ Result<NodesOfPolicy> nodes_of_policy(const std::string& text)
         nodes.cpus_per_gpu = std::max(nodes.cpus_per_gpu, cpus);
         nodes.memory_per_gpu = std::max(nodes.memory_per_gpu, memory);
     }
+    if (reading.policy.queues.empty()) {
+        return refused("the policy has no queues: it describes a Slurm that exists");
+    }
     if (reading.policy.pools.front().nodes.value == std::vector<std::string>{"ALL"}) {
         return nodes;
     }
@@ -152,7 +155,7 @@ void use_pools(ClusterSpec& spec, const NodesOfPolicy& nodes,
         }
         for (const std::string& name : pool.nodes.value) {
             spec.named.push_back(
-                {name, gpus, pool.threads_per_core ? pool.threads_per_core->value : 1});
+                {name, gpus, pool.threads_per_core ? pool.threads_per_core->value : 1, ""});
         }
     }
     spec.nodes = static_cast<int>(spec.named.size());
@@ -199,8 +202,9 @@ std::string describe(const ClusterSpec& spec)
         for (const NamedNode& node : spec.named) {
             all += node.gpus.size();
         }
-        return fmt::format("{} of its policy with {} (simulated)",
-                           counted(spec.named.size(), "node"), counted(all, "GPU"));
+        return fmt::format("{} of its {} with {} (simulated)", counted(spec.named.size(), "node"),
+                           spec.policy || spec.conf_lines.empty() ? "policy" : "slurm.conf",
+                           counted(all, "GPU"));
     }
     const std::size_t gpus = spec.gpus.size();
     std::string text = spec.nodes == 1 ? "1 node" : fmt::format("{} nodes", spec.nodes);

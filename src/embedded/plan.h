@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/result.h"
+#include "embedded/site_conf.h"
 #include "embedded/spec.h"
 #include "policy/policy.h"
 
@@ -22,6 +23,8 @@ struct Wishes {
     std::optional<Confinement> confinement;
     std::vector<std::string> extra_lines; ///< lines for slurm.conf; they replace the previous ones
     std::optional<std::string> policy;    ///< text of a policy without errors
+    std::optional<SiteConf> conf;         ///< nodes, partitions and settings of a site
+    std::string script;                   ///< the job_submit.lua that belongs to them
 
     bool operator==(const Wishes&) const = default;
 };

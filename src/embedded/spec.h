@@ -15,11 +15,12 @@ struct GpuDevice {
     bool operator==(const GpuDevice&) const = default;
 };
 
-/// A node of a policy, with its own name, GPUs and threads per core.
+/// A node of a policy or of a site's slurm.conf.
 struct NamedNode {
     std::string name;
     std::vector<GpuDevice> gpus;
     int threads_per_core = 1;
+    std::string attributes{}; ///< from slurm.conf: CPUs, RealMemory, Feature, Weight ...
     bool operator==(const NamedNode&) const = default;
 };
 
@@ -46,6 +47,8 @@ struct ClusterSpec {
     std::string user = "root";              ///< SlurmUser
     std::vector<std::string> extra_lines{}; ///< appended to slurm.conf unchanged
     std::vector<NamedNode> named{};         ///< the nodes, if they differ
+    std::vector<std::string> conf_lines{};  ///< of the site's slurm.conf, with its partitions
+    std::vector<std::string> conf_qos{};    ///< named in them
     bool policy = false;                    ///< partitions and limits are those of a policy
     bool accounting = true;                 ///< slurm.conf uses slurmdbd
 
@@ -57,6 +60,10 @@ struct ClusterSpec {
     int threads_of(int index) const
     {
         return named.empty() ? 1 : named.at(static_cast<std::size_t>(index)).threads_per_core;
+    }
+    std::string attributes_of(int index) const
+    {
+        return named.empty() ? "" : named.at(static_cast<std::size_t>(index)).attributes;
     }
     const std::vector<GpuDevice>& gpus_of(int index) const
     {

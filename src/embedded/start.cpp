@@ -122,6 +122,9 @@ Result<void> set_up_policy(const Start& start, const policy::Policy& policy)
 Result<void> start_controller_under_policy(Start& start)
 {
     const Places& places = start.places;
+    for (const std::string& qos : start.state.spec.conf_qos) {
+        TRY(account(start, {"add", "qos", qos})); // slurmctld exits if a partition has another
+    }
     if (!start.state.spec.policy || content_of(places.policy_conf()) != k_no_policy_yet) {
         return start_controller(start);
     }
@@ -138,6 +141,15 @@ bool has_reported(const NodeStatus& node)
            !node.state.starts_with("down");
 }
 
+/// sinfo does not print the nodes of a site that are in no partition: these have started if their
+/// daemons accept connections.
+bool has_hidden_nodes(const Start& start, const std::vector<NodeStatus>& nodes)
+{
+    const auto& ports = start.state.ports.nodes;
+    return !start.state.spec.conf_lines.empty() && !nodes.empty() &&
+           std::all_of(ports.begin(), ports.end(), answers);
+}
+
 Result<void> launch_nodes(Start& start)
 {
     const int count = start.state.spec.nodes;
@@ -148,7 +160,8 @@ Result<void> launch_nodes(Start& start)
     }
     return wait_until(start, "slurmd-" + start.state.spec.node(0), [&] {
         const std::vector<NodeStatus> nodes = node_states(start.places);
-        return std::ssize(nodes) == count && std::all_of(nodes.begin(), nodes.end(), has_reported);
+        const bool complete = std::ssize(nodes) == count || has_hidden_nodes(start, nodes);
+        return complete && std::all_of(nodes.begin(), nodes.end(), has_reported);
     });
 }
 
@@ -244,6 +257,11 @@ Result<void> start_accounting_or_do_without(Start& start)
     if (has_controller) { // it is configured with slurmdbd and keeps the records until slurmdbd is
                           // back
         return {};
+    }
+    if (!state.spec.conf_qos.empty()) {
+        return fail(error.kind, fmt::format("partitions of slurm.conf have a QOS, which needs "
+                                            "accounting; it does not start: {}",
+                                            error.text));
     }
     if (state.spec.policy) {
         return fail(

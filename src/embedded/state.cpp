@@ -41,7 +41,7 @@ bool read_gpu(std::string_view value, State& state)
 
 bool read_node(std::string_view value, State& state)
 {
-    state.spec.named.push_back({std::string(value), {}, 1});
+    state.spec.named.push_back({std::string(value), {}, 1, ""});
     return !value.empty();
 }
 
@@ -64,6 +64,15 @@ bool read_node_threads(std::string_view value, State& state)
         return false;
     }
     state.spec.named.back().threads_per_core = static_cast<int>(*threads);
+    return true;
+}
+
+bool read_node_attributes(std::string_view value, State& state)
+{
+    if (state.spec.named.empty()) {
+        return false;
+    }
+    state.spec.named.back().attributes = value;
     return true;
 }
 
@@ -125,6 +134,11 @@ const Key k_keys[] = {
     {"node", read_node},
     {"node-gpu", read_node_gpu},
     {"node-threads", read_node_threads},
+    {"node-attributes", read_node_attributes},
+    {"conf-line",
+     [](auto value, auto& state) { return k_text(value, state.spec.conf_lines.emplace_back()); }},
+    {"conf-qos",
+     [](auto value, auto& state) { return k_text(value, state.spec.conf_qos.emplace_back()); }},
     {"policy", [](auto value, auto& state) { return read_flag(value, state.spec.policy); }},
     {"accounting", [](auto value, auto& state) { return read_flag(value, state.spec.accounting); }},
     {"accounting-failure",
@@ -192,6 +206,15 @@ std::string to_text(const State& state)
             add("node-gpu", gpu_text(gpu));
         }
         add("node-threads", node.threads_per_core);
+        if (!node.attributes.empty()) {
+            add("node-attributes", node.attributes);
+        }
+    }
+    for (const std::string& line : spec.conf_lines) {
+        add("conf-line", line);
+    }
+    for (const std::string& qos : spec.conf_qos) {
+        add("conf-qos", qos);
     }
     if (spec.policy) {
         add("policy", flag(true));

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 std::vector<NodeStatus> node_states(const Places& places)
 {
     std::vector<NodeStatus> nodes;
-    const auto answer = run_tool(places, {"sinfo", "-h", "-N", "-o", "%N %T"}, seconds(5));
+    const auto answer = run_tool(places, {"sinfo", "-a", "-h", "-N", "-o", "%N %T"}, seconds(5));
     std::istringstream lines(answer && answer->status == 0 ? answer->output : "");
     NodeStatus node;
     while (lines >> node.name >> node.state) {

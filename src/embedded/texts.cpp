@@ -56,11 +56,14 @@ std::string node_lines(const ClusterSpec& spec, const Ports& ports)
     std::string text;
     for (int index = 0; index < spec.nodes; ++index) {
         const std::string gres = gres_of(spec.gpus_of(index));
+        const std::string attributes =
+            spec.attributes_of(index).empty()
+                ? fmt::format("{} RealMemory={}", cpu_arguments(spec, index), spec.memory_mib)
+                : spec.attributes_of(index);
         text += fmt::format("NodeName={} NodeHostname=localhost NodeAddr=127.0.0.1 Port={} "
-                            "{} RealMemory={}{}{} State=UNKNOWN\n",
+                            "{}{}{} State=UNKNOWN\n",
                             spec.node(index), ports.nodes.at(static_cast<std::size_t>(index)),
-                            cpu_arguments(spec, index), spec.memory_mib,
-                            gres.empty() ? "" : " Gres=", gres);
+                            attributes, gres.empty() ? "" : " Gres=", gres);
     }
     return text;
 }
@@ -178,7 +181,9 @@ std::string slurm_conf(const ClusterSpec& spec, const Ports& ports, const Places
         fmt::arg("log", places.log_dir()),
         fmt::arg("accounting", spec.accounting ? accounting_lines(spec, ports, places) : ""));
     text += tracking(spec.confinement) + node_lines(spec, ports);
-    text += spec.policy ? policy_lines(spec, places) : partition_lines(spec);
+    text += spec.policy               ? policy_lines(spec, places)
+            : spec.conf_lines.empty() ? partition_lines(spec)
+                                      : fmt::format("{}\n", fmt::join(spec.conf_lines, "\n"));
     for (const std::string& line : spec.extra_lines) {
         text += line + "\n";
     }

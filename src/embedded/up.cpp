@@ -93,6 +93,13 @@ Result<void> keep_policy(const Places& places, const Wishes& wishes)
     return write_file(places.policy_yaml(), *wishes.policy, 0644);
 }
 
+/// slurmctld does not start without a script that JobSubmitPlugins names.
+Result<void> keep_script(const Places& places, const Wishes& wishes)
+{
+    return wishes.script.empty() ? Result<void>()
+                                 : write_file(places.job_submit_lua(), wishes.script, 0644);
+}
+
 /// The largest number of GPUs per node.
 int most_gpus(const NodesOfPolicy& nodes)
 {
@@ -124,6 +131,15 @@ Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const Sta
         all.gpus = nodes.pools.empty() ? all.gpus : most_gpus(nodes);
         all.model = nodes.pools.empty() ? all.model : std::nullopt;
     }
+    const bool has_conf = wishes.conf || (former && !former->spec.conf_lines.empty());
+    if (has_conf && (ruled || wishes.gpus || wishes.nodes || wishes.model)) {
+        return fail(Error::Kind::usage, "--slurm-conf-file defines partitions, nodes and GPUs: "
+                                        "leave out --policy, --gpus, --model and --nodes");
+    }
+    if (wishes.conf) {
+        all.gpus = most_gpus(*wishes.conf);
+        all.model = std::nullopt;
+    }
     std::vector<GpuDevice> stand_ins;
     if (all.gpus) {
         TRY_ASSIGN(stand_ins, stand_in_gpus(*all.gpus, all.model.value_or(""), places.devices()));
@@ -132,6 +148,14 @@ Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const Sta
     spec.policy = ruled;
     if (!nodes.pools.empty()) {
         use_pools(spec, nodes, stand_ins);
+    }
+    if (wishes.conf) {
+        use_conf(spec, *wishes.conf, stand_ins);
+    } else if (has_conf) {
+        spec.named = former->spec.named;
+        spec.nodes = former->spec.nodes;
+        spec.conf_lines = former->spec.conf_lines;
+        spec.conf_qos = former->spec.conf_qos;
     }
     if (former && former->spec.name != spec.name) {
         return fail(Error::Kind::usage,
@@ -152,6 +176,9 @@ std::ptrdiff_t count_living(const State& state)
 /// True if no options are given, or only those of the running cluster.
 bool asks_for(const Wishes& wishes, const ClusterSpec& spec, const Places& places)
 {
+    if (wishes.conf) {
+        return spec.conf_lines == wishes.conf->lines;
+    }
     if (wishes.policy) {
         return spec.policy && content_of(places.policy_yaml()) == *wishes.policy;
     }
@@ -267,6 +294,7 @@ Result<UpReport> start_anew(Start& start, const Wishes& wishes, const State* for
     TRY_ASSIGN(start.state.spec, decide(start.places, wishes, former));
     TRY(check_room(start.places.dir));
     TRY(keep_policy(start.places, wishes));
+    TRY(keep_script(start.places, wishes));
     if (former) {
         TRY(clean_up_after(*former, start.places));
         start.state.ports = former->ports;
@@ -303,6 +331,7 @@ Result<UpReport> start_by_systemd(const Places& places, const Wishes& wishes, co
     TRY_ASSIGN(state.spec, decide(places, wishes, former));
     TRY(check_room(places.dir));
     TRY(keep_policy(places, wishes));
+    TRY(keep_script(places, wishes));
     state.up = false;
     TRY(write_state(places, state));
     lock.reset();

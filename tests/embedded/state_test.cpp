@@ -18,7 +18,10 @@ State some_state()
     state.spec.cgroup_plugin = "cgroup/v1";
     state.spec.slurm_release = "24.11";
     state.spec.extra_lines = {"KillWait=5", "MaxJobCount=20000"};
-    state.spec.named = {{"gpu01", {{"k80", "/dev/tty0"}, {"", "/dev/tty1"}}}, {"cpu01", {}}};
+    state.spec.named = {{"gpu01", {{"k80", "/dev/tty0"}, {"", "/dev/tty1"}}},
+                        {"cpu01", {}, 1, "CPUs=4 Feature=a b"}};
+    state.spec.conf_lines = {"PartitionName=a Nodes=ALL", "NodeSet=x Feature=y"};
+    state.spec.conf_qos = {"long", "a b"};
     state.spec.policy = true;
     state.spec.accounting = false;
     state.accounting_failure = "slurmdbd failed: no plugin";
@@ -51,8 +54,9 @@ TEST(State, NamesTheLineItDoesNotUnderstand)
          {"", "gpuq-cluster 2\n", "nonsense", "gpuq-cluster 1\nnodes two\n",
           "gpuq-cluster 1\nnodes 2x\n", "gpuq-cluster 1\nnosuch 1\n", "gpuq-cluster 1\nup maybe\n",
           "gpuq-cluster 1\ndaemon munged\n", "gpuq-cluster 1\ndaemon munged 1 x\n",
-          "gpuq-cluster 1\nnode-gpu /dev/tty0\n", "gpuq-cluster 1\npolicy maybe\n",
-          "gpuq-cluster 1\ngpu \n", "gpuq-cluster 1\nnodes 99999999999\n"}) {
+          "gpuq-cluster 1\nnode-gpu /dev/tty0\n", "gpuq-cluster 1\nnode-attributes CPUs=1\n",
+          "gpuq-cluster 1\npolicy maybe\n", "gpuq-cluster 1\ngpu \n",
+          "gpuq-cluster 1\nnodes 99999999999\n"}) {
         EXPECT_FALSE(parse_state(text)) << text;
     }
     EXPECT_EQ(parse_state("gpuq-cluster 1\nnodes two\n").error().text, "invalid line 2");

@@ -172,6 +172,19 @@ TEST(SlurmConf, UnderAPolicyHasWhatThatRequiresAndIncludesTheRest)
     EXPECT_THAT(text, Not(HasSubstr("PartitionName")));
 }
 
+TEST(SlurmConf, OfASiteHasItsPartitionsAndItsNodes)
+{
+    ClusterSpec spec = two_nodes();
+    spec.named = {{"g1", {{"k80", "/dev/tty0"}}, 1, "CPUs=64 RealMemory=5 Feature=fast"}};
+    spec.nodes = 1;
+    spec.conf_lines = {"PartitionName=own Nodes=g1", "KillWait=7"};
+    const std::string text = slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere);
+    EXPECT_THAT(text, HasSubstr(" CPUs=64 RealMemory=5 Feature=fast Gres=gpu:k80:1 State="));
+    EXPECT_THAT(text, HasSubstr("\nPartitionName=own Nodes=g1\nKillWait=7\n"));
+    EXPECT_THAT(text, Not(HasSubstr("PartitionName=gpu")));
+    EXPECT_THAT(text, Not(HasSubstr("DefMemPerCPU")));
+}
+
 TEST(DatabaseSql, CreatesTheDatabaseOfSlurmdbd)
 {
     EXPECT_EQ(database_sql(), "CREATE DATABASE slurm_acct;\n");

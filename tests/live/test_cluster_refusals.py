@@ -44,6 +44,24 @@ def test_bad_options_are_refused_before_anything_starts(folder, words, sentence)
     assert not folder.daemons()
 
 
+SITES_CONF = "NodeName=a[1-2] Gres=gpu:k80:1\nPartitionName=p Nodes=ALL\n"
+
+
+@pytest.mark.parametrize("conf, words, sentence", [
+    (SITES_CONF, ["--gpus", "1"], "leave out --policy, --gpus"),
+    ("PartitionName=p\n", [], "no NodeName"),
+    ("include nodes.conf\n" + SITES_CONF, [], "included file"),
+    ("JobSubmitPlugins=lua\n" + SITES_CONF, [], "job_submit.lua"),
+])
+def test_a_slurm_conf_that_can_not_be_reproduced_is_refused(folder, tmp_path, conf, words, sentence):
+    file = tmp_path / "site.conf"
+    file.write_text(conf)
+    done = folder.cluster("up", "--slurm-conf-file", str(file), *words, check=False)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert not folder.daemons()
+
+
 def test_no_gpus_here(folder):
     if os.path.exists("/dev/nvidia0"):
         pytest.skip("this machine has GPUs")

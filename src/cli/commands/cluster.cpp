@@ -9,6 +9,7 @@
 #include "core/timestamp.h"
 #include "embedded/cluster.h"
 #include "embedded/places.h"
+#include "embedded/site_conf.h"
 #include "log/audit.h"
 #include "log/log.h"
 #include "ports/accounting.h"
@@ -42,6 +43,8 @@ constexpr std::array k_options = {
     Option{0, "node-name", "NAME", "up: prefix of the node names; default: n"},
     Option{0, "cgroups", "WHEN", "up: confine jobs: auto, on or off"},
     Option{0, "policy", "FILE", "up: take partitions, limits and nodes from this policy"},
+    Option{0, "slurm-conf-file", "FILE",
+           "up: take partitions, nodes and settings from this slurm.conf"},
     Option{0, "slurm-conf", "LINE", "up: append this line to slurm.conf; may be repeated"},
     Option{0, "purge", "", "down: also remove its accounting and state"},
 };
@@ -106,6 +109,28 @@ void print_note(const Globals& globals, const std::string& sentence)
     }
 }
 
+constexpr std::size_t k_most_bytes_of_conf = 1024 * 1024;
+
+/// The site's slurm.conf, and the job_submit.lua next to it if it names one.
+Result<void> use_conf_file(Services& services, const std::string& path, Wishes& asked)
+{
+    TRY_ASSIGN(TextFile file, services.text_file(path, k_most_bytes_of_conf));
+    if (file.distrust) {
+        return *std::move(file.distrust);
+    }
+    TRY_ASSIGN(asked.conf, embedded::site_conf_in(file.text, path));
+    if (asked.conf->has_script) {
+        const std::string script =
+            (std::filesystem::path(path).parent_path() / "job_submit.lua").string();
+        TRY_ASSIGN(TextFile lua, services.text_file(script, k_most_bytes_of_conf));
+        if (lua.distrust) {
+            return *std::move(lua.distrust);
+        }
+        asked.script = std::move(lua.text);
+    }
+    return {};
+}
+
 /// Records what an operator has changed, beside slurm.conf; nothing in a directory that holds no
 /// cluster.
 void record(const std::string& dir, const std::string& text)
@@ -135,6 +160,9 @@ Result<int> up(Invocation& invocation, const std::string& dir)
         TRY_ASSIGN(LoadedPolicy loaded, load_obeyed_policy(invocation.services, *path));
         has_courses = !loaded.reading.policy.courses.empty();
         asked.policy = std::move(loaded.text);
+    }
+    if (const auto path = invocation.options.value("slurm-conf-file")) {
+        TRY(use_conf_file(invocation.services, *path, asked));
     }
     const auto done = embedded::up(dir, asked);
     if (!done) {
