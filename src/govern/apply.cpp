@@ -172,19 +172,22 @@ private:
     Result<void> put_script()
     {
         m_report_step("script: " + m_admin.path(k_script));
+        if (m_candidate.has_queues && !m_candidate.site_script.empty()) {
+            TRY(put_text(k_site_script, m_candidate.site_script)); // before it is replaced
+        }
         TRY(put_text(k_script, m_candidate.script));
         TRY_ASSIGN(auto loaded, m_admin.loaded_script());
-        if (loaded != m_candidate.version) {
+        if (loaded.value_or("") != m_candidate.version) {
             // The text is unchanged but not loaded: it was changed and changed back by hand.
             TRY(m_admin.write(k_script, m_candidate.script));
             TRY_ASSIGN(loaded, m_admin.loaded_script());
         }
-        if (loaded != m_candidate.version) {
+        if (loaded.value_or("") != m_candidate.version) {
             return fail(Error::Kind::denied,
-                        fmt::format("slurmctld has not loaded version {} of {} (it has {}): see "
-                                    "its log",
-                                    m_candidate.version, m_admin.path(k_script),
-                                    loaded.value_or("none of gpuq's")));
+                        fmt::format("slurmctld has not loaded {} of {} (it has {}): see its log",
+                                    m_candidate.has_queues ? "version " + m_candidate.version
+                                                           : "the site's text",
+                                    m_admin.path(k_script), loaded.value_or("none of gpuq's")));
         }
         return {};
     }
@@ -322,6 +325,10 @@ Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate
     if (another || scene.touched.contains(k_applied)) {
         TRY(admin.write(k_applied, kept(candidate)));
     }
+    const bool needs_copy = candidate.has_queues && !candidate.site_script.empty();
+    if (!scene.texts.site_script.empty() && !needs_copy) {
+        TRY(admin.erase(k_site_script)); // job_submit.lua is the site's again
+    }
     TRY(admin.erase(k_journal));
     TRY(admin.erase(k_include_before));
     return admin.erase(k_script_before);
@@ -408,7 +415,7 @@ void record(Admin& admin, const std::vector<Change>& changes, const Result<void>
 Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& asked,
                              const std::string& now, const StepReport& report_step)
 {
-    const Candidate candidate = placed_next_to(scene.actual, asked);
+    const Candidate candidate = fitted(scene, asked);
     TRY_ASSIGN(const Plan plan, plan_of(admin, scene, candidate));
     if (!plan.obstacles.empty()) {
         return fail(Error::Kind::denied,

@@ -16,6 +16,7 @@ namespace gpuq::govern {
 constexpr const char* k_directory = "gpuq"; ///< the policy's directory
 constexpr const char* k_include = "policy.conf";
 constexpr const char* k_script = "job_submit.lua";
+constexpr const char* k_site_script = "site.lua";   ///< called by the script
 constexpr const char* k_applied = "applied.yaml";   ///< the policy in force
 constexpr const char* k_previous = "previous.yaml"; ///< the policy before it
 constexpr const char* k_journal = "journal";        ///< exists while a policy is being applied
@@ -25,6 +26,9 @@ constexpr const char* k_script_before = "job_submit.lua.before";
 /// The changes that a policy requires, and the obstacles to making them.
 struct Plan {
     std::vector<Change> changes;
+    /// The site's own objects that differ from the file, which gpuq does not change: `was` is the
+    /// value in Slurm, `becomes` the one in the file.
+    std::vector<Change> site;
     std::vector<std::string> obstacles;
     std::vector<std::string> notes;         ///< information for users that requires no change
     std::vector<std::string> leaving;       ///< unwanted partitions that may still have jobs
@@ -59,6 +63,9 @@ using StepReport = std::function<void(const std::string&)>;
 /// The changes are derived from the actual state, so that applying again continues after a crash at
 /// any point, and does nothing if nothing is left to do. If a step fails, the previous state is
 /// restored. `denied` with all obstacles if there are any.
+///
+/// The site's own job_submit.lua is kept in k_site_script and called by the policy's script; a
+/// policy without queues puts it back.
 Result<Applied> apply(Admin& admin, const Candidate& candidate, const std::string& now,
                       const StepReport& report_step);
 

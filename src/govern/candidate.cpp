@@ -135,12 +135,14 @@ Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                                                     "lists all errors",
                                                     to_line(*error, file)));
     }
-    Candidate candidate{text,
-                        file,
-                        policy::objects_of(reading.policy),
-                        policy::job_submit_lua(reading.policy),
-                        policy::lua_version(reading.policy),
-                        now};
+    Candidate candidate{
+        text, file, policy::objects_of(reading.policy), "", "", now, reading.policy.site,
+        "",   "",   !reading.policy.queues.empty()};
+    if (candidate.has_queues) {
+        candidate.script = policy::job_submit_lua(reading.policy);
+        candidate.generated = candidate.script;
+        candidate.version = policy::lua_version(reading.policy);
+    }
     std::erase_if(candidate.objects, [&](SlurmObject& object) {
         return object.kind == Kind::reservation && !place_in_time(object, now);
     });

@@ -3,8 +3,10 @@
 
 #include "core/result.h"
 #include "core/slurm_object.h"
+#include "policy/policy.h"
 #include "ports/admin.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,11 @@ struct Candidate {
     std::string script;  ///< job_submit.lua
     std::string version; ///< of the script
     std::string now;     ///< the time for which courses are placed
+    std::optional<policy::Site> site;
+    std::string generated;   ///< the script without the site's
+    std::string site_script; ///< which `script` calls, or which it is; see fitted() in scene.h
+    /// False for a policy that only describes the site's objects: its script is the site's own.
+    bool has_queues = false;
 };
 
 /// `usage` with the first error if the text is not a valid policy; `file` is used in messages. The

@@ -112,6 +112,9 @@ std::string include_of(const std::vector<SlurmObject>& objects, const std::strin
                        const Leaving& leaving)
 {
     std::string text = policy::slurm_conf_of(objects);
+    if (lines_of(text).empty() && lines_of(before).empty()) {
+        return before; // nothing to define: not even the file need exist
+    }
     for (const ConfLine& line : lines_of(before)) {
         const auto found = leaving.find(line.value);
         if (line.key == "partitionname" && found != leaving.end()) {

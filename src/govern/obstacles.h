@@ -15,6 +15,8 @@ namespace gpuq::govern {
 struct Texts {
     std::string include; ///< empty: none yet
     std::string script;
+    std::string site_script;      ///< kept by the last `apply`
+    bool script_is_public = true; ///< readable by all users
     std::string include_path;
     std::string slurm_conf_path;
     std::string script_path;
@@ -27,8 +29,8 @@ struct Texts {
 /// own configuration, which gpuq does not change: requirements that slurm.conf does not meet, the
 /// missing line that includes gpuq's file, accounts and users unknown to accounting, missing nodes,
 /// partitions and settings of the policy that slurm.conf defines itself, partitions of the site
-/// that lead to the policy's nodes, a job_submit.lua that is not gpuq's. Nodes with more threads
-/// per core than the policy assumes are an obstacle, too.
+/// that lead to the policy's nodes. Nodes with more threads per core than the policy assumes are an
+/// obstacle, too. A policy without queues has none.
 std::vector<std::string> obstacles(const std::vector<SlurmObject>& desired,
                                    const SlurmState& actual, const Texts& texts);
 
@@ -49,6 +51,9 @@ std::vector<std::string> missing_settings(const std::vector<SlurmObject>& desire
 
 /// The first line of a site's job_submit.lua that a policy may replace.
 constexpr std::string_view k_yields = "-- gpuq may replace this";
+
+/// The beginning of a script that `gpuq policy apply` has written.
+constexpr std::string_view k_generated = "-- Made by `gpuq policy apply`";
 
 /// True for a script that `gpuq policy apply` has written or may replace, and for an empty one.
 bool is_ours(std::string_view script);

@@ -424,12 +424,12 @@ bool rules_all_gpus(const std::vector<SlurmObject>& desired, const SlurmState& a
             ruled.merge(as_nodes(object.fields.at("Nodes"), actual.nodes));
         }
     }
-    return std::all_of(actual.gpu_nodes.begin(), actual.gpu_nodes.end(),
+    return !desired.empty() &&
+           std::all_of(actual.gpu_nodes.begin(), actual.gpu_nodes.end(),
                        [&](const std::string& node) { return ruled.contains(node); });
 }
 
-std::vector<Change> changes(const std::vector<SlurmObject>& desired, const SlurmState& actual,
-                            const std::vector<SlurmObject>& owned)
+std::vector<Change> changes_to(const std::vector<SlurmObject>& desired, const SlurmState& actual)
 {
     std::vector<Change> list;
     for (const SlurmObject& object : desired) {
@@ -437,6 +437,13 @@ std::vector<Change> changes(const std::vector<SlurmObject>& desired, const Slurm
             add_change(object, actual, list);
         }
     }
+    return list;
+}
+
+std::vector<Change> changes(const std::vector<SlurmObject>& desired, const SlurmState& actual,
+                            const std::vector<SlurmObject>& owned)
+{
+    std::vector<Change> list = changes_to(desired, actual);
     add_removals(desired, actual, owned, list);
     add_limits(desired, actual, list);
     std::stable_sort(list.begin(), list.end(), [](const Change& one, const Change& other) {

@@ -46,6 +46,9 @@ struct Change {
 std::vector<Change> changes(const std::vector<SlurmObject>& desired, const SlurmState& actual,
                             const std::vector<SlurmObject>& owned);
 
+/// Only the changes to the objects in `desired`: the rest is left alone.
+std::vector<Change> changes_to(const std::vector<SlurmObject>& desired, const SlurmState& actual);
+
 /// GPU limits that are set on accounts and users, rather than on a QOS; no policy wants any.
 /// GrpTRESMins, which limits accumulated use, does not count: it is a budget.
 std::vector<SlurmObject> gpu_limits(const SlurmState& actual);

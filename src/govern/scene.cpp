@@ -3,7 +3,9 @@
 
 #include "govern/conf.h"
 #include "govern/generated.h"
+#include "govern/site.h"
 #include "govern/values.h"
+#include "policy/lua.h"
 
 #include <fmt/format.h>
 
@@ -123,9 +125,12 @@ Result<Texts> read_texts(Admin& admin)
     TRY_ASSIGN(const std::string slurm_conf, text_of(admin, "slurm.conf"));
     TRY_ASSIGN(texts.include, text_of(admin, k_include));
     TRY_ASSIGN(texts.script, text_of(admin, k_script));
+    TRY_ASSIGN(texts.site_script, text_of(admin, k_site_script));
     texts.slurm_conf_path = admin.path("slurm.conf");
     texts.include_path = admin.path(k_include);
     texts.script_path = admin.path(k_script);
+    TRY_ASSIGN(const auto rights, admin.rights(k_script));
+    texts.script_is_public = !rights || (rights->mode & 0004U) != 0;
     texts.site[texts.slurm_conf_path] = slurm_conf;
     TRY(read_included(admin, cluster_in(slurm_conf), texts));
     return texts;
@@ -143,9 +148,9 @@ std::string slurm_user(const SlurmState& actual)
 Result<void> check_rights(Admin& admin, Scene& scene)
 {
     const std::string user = slurm_user(scene.actual);
-    for (const auto& [name, mode] :
-         {std::pair(k_directory, 0755U), std::pair(k_include, 0644U), std::pair(k_script, 0644U),
-          std::pair(k_applied, 0644U), std::pair(k_previous, 0644U)}) {
+    for (const auto& [name, mode] : {std::pair(k_directory, 0755U), std::pair(k_include, 0644U),
+                                     std::pair(k_script, 0644U), std::pair(k_site_script, 0644U),
+                                     std::pair(k_applied, 0644U), std::pair(k_previous, 0644U)}) {
         TRY_ASSIGN(const auto rights, admin.rights(name));
         const bool foreign = rights && rights->owner != "root" && rights->owner != user;
         if (rights && (foreign || (rights->mode & 0022U) != 0)) {
@@ -259,13 +264,40 @@ std::set<std::string> unwanted_partitions(const Scene& scene, const Candidate& c
     return names;
 }
 
+Candidate fitted(const Scene& scene, const Candidate& asked)
+{
+    Candidate candidate = placed_next_to(scene.actual, asked);
+    candidate.site_script = script_of_site(scene.texts);
+    add_shares_of_site(scene, candidate);
+    if (!candidate.has_queues) {
+        const bool ends = scene.texts.script.starts_with(k_generated);
+        candidate.script = candidate.site_script.empty() && ends ? std::string(k_no_rules)
+                           : ends                                ? candidate.site_script
+                                                                 : scene.texts.script;
+    } else if (!candidate.site_script.empty()) {
+        policy::CombinedScript both =
+            policy::with_site_script(candidate.generated, candidate.site_script);
+        candidate.script = std::move(both.text);
+        candidate.version = std::move(both.version);
+        for (SlurmObject& object : candidate.objects) {
+            if (object.kind == Kind::script) {
+                object.fields["version"] = candidate.version;
+            }
+        }
+    }
+    return candidate;
+}
+
 Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& asked)
 {
-    const Candidate candidate = placed_next_to(scene.actual, asked);
+    const Candidate candidate = fitted(scene, asked);
     Plan plan;
+    plan.site = site_differences(scene, candidate);
     plan.changes = changes(candidate.objects, scene.actual, scene.owned);
-    plan.obstacles = obstacles(candidate.objects, scene.actual, scene.texts);
-    plan.notes = notes(candidate.objects, scene.actual, scene.texts);
+    const auto& ruled = candidate.has_queues ? candidate.objects : std::vector<SlurmObject>{};
+    plan.obstacles = obstacles(ruled, scene.actual, scene.texts);
+    require_site_script(scene, candidate, plan.obstacles);
+    plan.notes = notes(ruled, scene.actual, scene.texts);
     if (!plan.changes.empty()) {
         add_hardware_notes(candidate.objects, scene.actual, plan.notes);
     }

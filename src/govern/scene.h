@@ -33,6 +33,10 @@ struct Scene {
 
 Result<Scene> read_scene(Admin& admin, const std::string& now);
 
+/// Adapts the candidate to the existing state: reservations as in placed_next_to(), and a script
+/// that calls the site's own, or that is the site's own if the policy has no queues.
+Candidate fitted(const Scene& scene, const Candidate& candidate);
+
 /// The changes from the scene to the candidate. Queries the jobs of partitions to be removed.
 Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& candidate);
 

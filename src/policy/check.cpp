@@ -55,6 +55,10 @@ public:
 
     std::vector<Finding> run()
     {
+        if (m_policy.site && m_queues.empty()) {
+            check_no_rules();
+            return std::move(m_findings);
+        }
         if (m_pools.empty() || m_queues.empty()) {
             error(0, "missing", "a policy needs at least one pool and one queue");
             return std::move(m_findings);
@@ -65,6 +69,7 @@ public:
             check_queue(queue);
         }
         check_partitions();
+        check_site();
         check_shadows();
         check_rest();
         return std::move(m_findings);
@@ -90,6 +95,42 @@ private:
         if (std::find(known.begin(), known.end(), name) == known.end()) {
             error(place, "unknown-name",
                   fmt::format("there is no {} '{}'{}", what, name, did_you_mean(name, known)));
+        }
+    }
+
+    /// A policy that only describes the site's own objects can have none of the rules of queues.
+    void check_no_rules()
+    {
+        const auto need_queues = [&](bool any, std::string_view what) {
+            if (any) {
+                error(m_policy.site->line, "missing", fmt::format("{} need a queue", what));
+            }
+        };
+        need_queues(m_policy.default_queue.has_value() || !m_policy.fair_share.shares.empty() ||
+                        m_policy.fair_share.half_life.line > 0,
+                    "default_queue and fair_share");
+        need_queues(!m_policy.courses.empty(), "courses");
+        need_queues(!m_policy.tests.empty(), "tests");
+    }
+
+    /// A partition is either the site's or one of a queue.
+    void check_site()
+    {
+        std::map<std::string, const Queue*> of;
+        for (const Queue& queue : m_policy.queues) {
+            for (const QueuePartition& queue_partition : partitions_of(m_policy, queue)) {
+                of.emplace(queue_partition.partition, &queue);
+            }
+        }
+        for (const SlurmObject& object :
+             m_policy.site ? m_policy.site->objects : std::vector<SlurmObject>{}) {
+            const auto found =
+                object.kind == SlurmObject::Kind::partition ? of.find(object.name) : of.end();
+            if (found != of.end()) {
+                error(object.line, "twice",
+                      fmt::format("partition {} belongs to queue {} (line {}): remove it from site",
+                                  object.name, found->second->name, found->second->line));
+            }
         }
     }
 

@@ -17,6 +17,19 @@ constexpr std::string_view k_engine =
 #include "policy/job_submit.lua.inc"
     ;
 
+constexpr std::string_view k_version = "local P = { version = \"";
+
+/// A text as it is, between brackets that do not occur in it; Lua skips the first line break, and
+/// reads each CR LF as LF.
+std::string long_literal(const std::string& text)
+{
+    std::string level;
+    while (text.find("]" + level + "]") != std::string::npos || text.ends_with("]" + level)) {
+        level += '=';
+    }
+    return fmt::format("[{0}[\n{1}]{0}]", level, text);
+}
+
 /// `{ ["a"] = true, ["b"] = true }`
 std::string set_of(const std::vector<std::string>& names)
 {
@@ -149,18 +162,33 @@ std::string lua_literal(const std::string& text)
     return literal + "\"";
 }
 
+std::string script_version(const std::string& text)
+{
+    return fmt::format("{:016x}", fnv1a(text));
+}
+
+CombinedScript with_site_script(const std::string& script, const std::string& site)
+{
+    const std::size_t version = script.find(k_version) + k_version.size();
+    const std::size_t next = script.find('\n', version) + 1;
+    CombinedScript combined{script, script_version(script + site)};
+    combined.text.insert(next, fmt::format("P.site = {}\n", long_literal(site)));
+    combined.text.replace(version, combined.version.size(), combined.version);
+    return combined;
+}
+
 std::string job_submit_lua(const Policy& policy)
 {
     const std::string text = body(policy);
     return fmt::format("-- Made by `gpuq policy apply`; a change by hand is found by `gpuq policy "
-                       "drift`.\nlocal P = {{ version = \"{:016x}\" }}\n",
-                       fnv1a(text)) +
+                       "drift`.\n{}{}\" }}\n",
+                       k_version, script_version(text)) +
            text;
 }
 
 std::string lua_version(const Policy& policy)
 {
-    return fmt::format("{:016x}", fnv1a(body(policy)));
+    return script_version(body(policy));
 }
 
 } // namespace gpuq::policy

@@ -269,6 +269,9 @@ std::string conf_field(const std::string& name, const std::string& value)
 
 std::vector<Object> objects_of(const Policy& policy)
 {
+    if (policy.queues.empty()) {
+        return {}; // all of Slurm is the site's own
+    }
     std::vector<Object> objects;
     add_settings(policy, objects);
     add_requirements(policy, objects);

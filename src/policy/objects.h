@@ -26,6 +26,8 @@ using gpuq::word;
 /// - The users of a queue are those who have its QOS: Slurm enforces this independently of the
 ///   script.
 /// - Fair share counts GPU-hours: TRESBillingWeights contains only GPUs.
+///
+/// A policy without queues requires none, not even a script.
 std::vector<Object> objects_of(const Policy& policy);
 
 /// The text that slurm.conf includes: settings and partitions.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/slurm_object.h"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -196,6 +199,17 @@ struct Course {
     bool operator==(const Course&) const = default;
 };
 
+/// Objects in Slurm that the site manages itself: they are compared, and never changed. Names and
+/// values are Slurm's, as described in core/slurm_object.h.
+struct Site {
+    /// Settings, partitions, QOS, access, shares, limits, reservations, and the site's own script
+    /// with the version that script_version() (lua.h) has for its text.
+    std::vector<SlurmObject> objects;
+    std::set<SlurmObject::Kind> kinds; ///< listed completely: any other object is a difference
+    int line = 0;
+    bool operator==(const Site&) const = default;
+};
+
 /// One of the file's own tests: the expected result for a job.
 struct Case {
     std::string name;
@@ -225,6 +239,7 @@ struct Policy {
     Maybe<std::string> default_queue; ///< for jobs that request neither GPUs nor a queue
     FairShare fair_share;
     std::vector<Course> courses;
+    std::optional<Site> site; ///< a policy that has it may have no queues
     std::vector<Case> tests;
     bool operator==(const Policy&) const = default;
 

@@ -39,6 +39,8 @@ struct SlurmState {
     std::vector<AssociationLimit> limits; ///< as reported by accounting
     std::vector<std::string> accounts;    ///< known to accounting for this cluster
     std::vector<std::string> users;
+    /// What Slurm shows beyond the above, for users: `partition gpu: MaxCPUsPerSocket=8`.
+    std::vector<std::string> others;
 };
 
 /// A running job shows only the partition it runs in. It keeps the list of partitions it was

@@ -30,6 +30,9 @@ using PoolNodes = std::map<std::string, std::vector<int>>;
 
 Result<PoolNodes> add_nodes(const Policy& policy, Machine& machine)
 {
+    if (policy.queues.empty()) {
+        return fail(Error::Kind::usage, "the policy has no queues to be simulated");
+    }
     PoolNodes nodes;
     for (const policy::Pool& pool : policy.pools) {
         if (pool.gpus.value.empty() || pool.nodes.value == std::vector<std::string>{"ALL"}) {

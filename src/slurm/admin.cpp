@@ -75,11 +75,15 @@ Result<std::vector<SlurmObject>> all_qos()
     return slurm::qos_in(printed);
 }
 
+Result<std::string> shown_associations()
+{
+    return query({"sacctmgr", "-nP", "show", "assoc", "withrawqoslevel", "woplimits", "wopinfo",
+                  slurm::association_format(), "cluster=" + slurm::cluster_name()});
+}
+
 Result<std::vector<QosAssociation>> all_associations()
 {
-    TRY_ASSIGN(const std::string printed,
-               query({"sacctmgr", "-nP", "show", "assoc", "withrawqoslevel", "woplimits", "wopinfo",
-                      slurm::association_format(), "cluster=" + slurm::cluster_name()}));
+    TRY_ASSIGN(const std::string printed, shown_associations());
     return slurm::associations_in(printed);
 }
 
@@ -404,10 +408,11 @@ Result<SlurmState> SlurmAdmin::state()
     TRY(slurm::needs_accounting()); // sacctmgr's own message is a page long
     SlurmState state;
     TRY_ASSIGN(const std::string config, query({"scontrol", "show", "config"}));
-    TRY_ASSIGN(const std::string partitions, query({"scontrol", "-o", "show", "partition"}));
+    TRY_ASSIGN(const std::string partitions, query({"scontrol", "-a", "-o", "show", "partition"}));
     TRY_ASSIGN(const std::string nodes, query({"scontrol", "-o", "show", "node"}));
     TRY_ASSIGN(auto qos, all_qos());
-    TRY_ASSIGN(const auto associations, all_associations());
+    TRY_ASSIGN(const std::string shown, shown_associations());
+    const auto associations = slurm::associations_in(shown);
     TRY_ASSIGN(auto reservations, all_reservations());
     state.nodes = slurm::nodes_in(nodes);
     state.gpu_nodes = slurm::gpu_nodes_in(nodes);
@@ -418,6 +423,11 @@ Result<SlurmState> SlurmAdmin::state()
         state.objects.insert(state.objects.end(), part.begin(), part.end());
     }
     state.limits = slurm::limits_in(associations);
+    for (const auto& part :
+         {slurm::other_partition_fields_in(partitions), slurm::other_associations_in(shown),
+          slurm::other_node_fields_in(nodes)}) {
+        state.others.insert(state.others.end(), part.begin(), part.end());
+    }
     std::set<std::string> accounts;
     std::set<std::string> users;
     for (const QosAssociation& one : associations) {

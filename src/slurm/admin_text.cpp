@@ -239,6 +239,20 @@ constexpr std::array<std::string_view, 12> k_association_limits = {
     "GrpTRES", "GrpTRESMins",    "GrpTRESRunMins", "GrpJobs", "GrpSubmit", "GrpWall",
     "MaxTRES", "MaxTRESPerNode", "MaxTRESMins",    "MaxJobs", "MaxSubmit", "MaxWall"};
 constexpr std::size_t k_first_limit = 5;
+constexpr std::size_t k_first_other = k_first_limit + k_association_limits.size();
+constexpr std::array<std::string_view, 4> k_other_association_fields = {
+    "DefaultQOS", "Priority", "GrpJobsAccrue", "MaxJobsAccrue"};
+
+/// Fields of a partition that follow from others, or are the state of the moment.
+constexpr std::array<std::string_view, 6> k_derived = {"PartitionName", "JobDefaults", "TotalCPUs",
+                                                       "TotalNodes",    "TRES",        "NodeSets"};
+
+bool is_default(std::string_view value)
+{
+    constexpr std::array<std::string_view, 8> k_defaults = {"",          "NO",  "NONE", "(null)",
+                                                            "UNLIMITED", "N/A", "0",    "INFINITE"};
+    return std::find(k_defaults.begin(), k_defaults.end(), value) != k_defaults.end();
+}
 
 struct Holders {
     std::set<std::string> accounts;
@@ -250,6 +264,15 @@ std::string user_name(const QosAssociation& association)
 {
     return association.user.empty() ? association.account
                                     : association.user + "@" + association.account;
+}
+
+std::string few_of(const std::vector<std::string>& names)
+{
+    constexpr std::ptrdiff_t k_named = 4;
+    const auto more = std::ssize(names) - k_named;
+    return more <= 0 ? fmt::format("{}", fmt::join(names, ","))
+                     : fmt::format("{} and {} more",
+                                   fmt::join(names.begin(), names.begin() + k_named, ","), more);
 }
 
 /// The value in the notation of Slurm 22.05, which slurm.conf accepts in all releases; 24.11 prints
@@ -455,7 +478,8 @@ std::vector<QosAssociation> associations_in(std::string_view printed)
     for (const std::string_view line : split(printed, "\n")) {
         const auto cells = split(line, "|");
         // An association for one partition does not apply to the others.
-        if (cells.size() != k_first_limit + k_association_limits.size() || !cells[2].empty()) {
+        if (cells.size() != k_first_other + k_other_association_fields.size() ||
+            !cells[2].empty()) {
             continue;
         }
         QosAssociation one{std::string(cells[0]),
@@ -475,8 +499,84 @@ std::vector<QosAssociation> associations_in(std::string_view printed)
 
 std::string association_format()
 {
-    return fmt::format("format=account,user,partition,share,qos,{}",
-                       fmt::join(k_association_limits, ","));
+    return fmt::format("format=account,user,partition,share,qos,{},{}",
+                       fmt::join(k_association_limits, ","),
+                       fmt::join(k_other_association_fields, ","));
+}
+
+std::vector<std::string> other_associations_in(std::string_view printed)
+{
+    std::vector<std::string> texts;
+    for (const std::string_view line : split(printed, "\n")) {
+        const auto cells = split(line, "|");
+        if (cells.size() != k_first_other + k_other_association_fields.size()) {
+            if (!line.empty()) {
+                texts.push_back(fmt::format("association {}", line));
+            }
+            continue;
+        }
+        const bool of_user = !cells[1].empty();
+        std::string who = of_user ? fmt::format("association {}@{}", cells[1], cells[0])
+                                  : fmt::format("account {}", cells[0]);
+        const auto add = [&](std::string_view field, std::string_view value) {
+            if (!value.empty()) {
+                texts.push_back(fmt::format("{}: {}={}", who, field, value));
+            }
+        };
+        if (!cells[2].empty()) {
+            who += fmt::format(" in partition {}", cells[2]);
+            add("Share", cells[3]);
+            add("QOS", cells[4]);
+            for (std::size_t i = 0; i < k_association_limits.size(); ++i) {
+                add(k_association_limits[i], cells[k_first_limit + i]);
+            }
+        }
+        for (std::size_t i = 0; i < k_other_association_fields.size(); ++i) {
+            add(k_other_association_fields[i], cells[k_first_other + i]);
+        }
+    }
+    return texts;
+}
+
+std::vector<std::string> other_partition_fields_in(std::string_view printed)
+{
+    std::vector<std::string> texts;
+    for (const std::string_view line : split(printed, "\n")) {
+        const Fields fields = fields_in(line);
+        const auto name = fields.find("PartitionName");
+        for (const auto& [field, value] : name != fields.end() ? fields : Fields{}) {
+            const bool known =
+                std::any_of(k_partition_fields.begin(), k_partition_fields.end(),
+                            [&](const PartitionField& one) { return one.shown == field; }) ||
+                std::find(k_derived.begin(), k_derived.end(), field) != k_derived.end();
+            if (!known && !is_default(value)) {
+                texts.push_back(fmt::format("partition {}: {}={}", name->second, field, value));
+            }
+        }
+    }
+    return texts;
+}
+
+std::vector<std::string> other_node_fields_in(std::string_view printed)
+{
+    std::map<std::string, std::vector<std::string>> nodes_with;
+    for (const std::string_view line : split(printed, "\n")) {
+        const Fields fields = fields_in(line);
+        const auto name = fields.find("NodeName");
+        for (const auto& [field, unset] :
+             {std::pair("AvailableFeatures", "(null)"), std::pair("Weight", "1"),
+              std::pair("MCS_label", "N/A"), std::pair("Owner", "N/A")}) {
+            const auto value = fields.find(field);
+            if (name != fields.end() && value != fields.end() && value->second != unset) {
+                nodes_with[fmt::format("{}={}", field, value->second)].push_back(name->second);
+            }
+        }
+    }
+    std::vector<std::string> texts;
+    for (const auto& [field, nodes] : nodes_with) {
+        texts.push_back(fmt::format("node {}: {}", few_of(nodes), field));
+    }
+    return texts;
 }
 
 std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associations)

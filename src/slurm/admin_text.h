@@ -65,7 +65,7 @@ struct QosAssociation {
     std::string qos;                 ///< `+a,-b`, or a list without signs
     std::vector<std::string> limits; ///< not inherited: `MaxJobs=7`
 };
-/// `format=account,user,partition,share,qos,` and the limits
+/// `format=account,user,partition,share,qos,`, the limits, and fields of other_associations_in()
 std::string association_format();
 std::vector<QosAssociation> associations_in(std::string_view printed);
 
@@ -75,6 +75,11 @@ std::vector<QosAssociation> associations_in(std::string_view printed);
 std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associations);
 /// Shares of accounts, and of the users in them as `user@account`.
 std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associations);
+/// Associations for one partition, and fields that no object above has, as texts for users.
+std::vector<std::string> other_associations_in(std::string_view printed);
+/// Fields of partitions and nodes that no object above has, if they differ from Slurm's defaults.
+std::vector<std::string> other_partition_fields_in(std::string_view printed);
+std::vector<std::string> other_node_fields_in(std::string_view printed);
 std::vector<AssociationLimit> limits_in(const std::vector<QosAssociation>& associations);
 /// The arguments after `set` that change the GPU limits of one account or user to `desired`.
 std::vector<std::string> gpu_limit_arguments(const std::vector<AssociationLimit>& actual,

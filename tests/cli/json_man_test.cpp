@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/json_page.h"
 #include "cli/policy_ops/apply.h"
+#include "cli/policy_ops/import.h"
 #include "cli/render/comparison_text.h"
 #include "cli/render/credentials_text.h"
 #include "cli/render/free_table.h"
@@ -164,6 +165,7 @@ TEST(JsonMan, TellsWhatPolicyHas)
     govern::Plan plan;
     plan.changes.push_back({});
     plan.changes[0].fields.push_back({});
+    EXPECT_EQ(documented_in("gpuq policy import"), members_of(import_document({})));
     PlanSimulation planned{"t", {}, "p", {Simulated{}}, {RefusedRun{}}};
     planned.all[0].broken.emplace_back();
     EXPECT_EQ(documented_in("gpuq policy plan"),

@@ -22,6 +22,7 @@ WHOLE = {
                      "idle": {"after": "30m"},
                      "limits": {"user": {}, "account": {}, "all": {}, "job": {}}}},
     "fair_share": {},
+    "site": {},
     "courses": {"c": {"nodes": "n1", "start": "2026-11-03T13:00", "duration": "1h", "users": "a"}},
     "tests": [{"job": {}, "expect": {"queue": "q"}}],
 }

@@ -277,6 +277,105 @@ TEST(GeneratedLua, TellsItsVersionToTheProbe)
     EXPECT_NE(lua_version(policy), lua_version(shipped("teaching.yaml")));
 }
 
+/// The script of a policy that calls the site's own.
+std::unique_ptr<SubmitScript> with_site(const std::string& submit, const std::string& modify = "")
+{
+    const std::string site = "function slurm_job_submit(job, partitions, uid) " + submit +
+                             " return slurm.SUCCESS end\n"
+                             "function slurm_job_modify(job, record, partitions, uid) " +
+                             modify + " return slurm.SUCCESS end\nreturn slurm.SUCCESS\n";
+    return *lua::load_submit_script(
+        with_site_script(job_submit_lua(shipped("criann.yaml")), site).text);
+}
+
+const ScriptFields k_two_hours{
+    {"user_name", "ada"}, {"time_limit", 120U}, {"tres_per_node", "gres:gpu:1"}};
+
+TEST(SiteScript, RefusesBeforeThePolicy)
+{
+    const auto script = with_site("if job.user_name == 'ada' then slurm.log_user('not %s', 'ada') "
+                                  "return 2099 end");
+    const auto answer = script->submit(k_two_hours, {});
+    EXPECT_EQ(answer->status, 2099);
+    EXPECT_THAT(answer->messages, testing::ElementsAre("not ada"));
+    EXPECT_FALSE(answer->fields.contains("partition"));
+    auto other = k_two_hours;
+    other["user_name"] = "ben";
+    EXPECT_EQ(script->submit(other, {})->status, 0);
+}
+
+TEST(SiteScript, ItsChangesCountAndThePolicyJudgesThem)
+{
+    const auto script = with_site("job.time_limit = 49 * 60 job.partition = 'long'");
+    const auto answer = script->submit(k_two_hours, {});
+    EXPECT_NE(answer->status, 0);
+    EXPECT_THAT(answer->messages, testing::Contains(testing::HasSubstr("at most 2 days")));
+    const auto elsewhere = with_site("job.partition = 'cpu' job.qos = 'site'");
+    const auto outside = elsewhere->submit(k_two_hours, {});
+    EXPECT_EQ(outside->status, 0);
+    EXPECT_EQ(outside->fields.at("qos"), ScriptFields::mapped_type("site"));
+}
+
+TEST(SiteScript, AChangeOfAJobIsJudgedByBoth)
+{
+    const auto script =
+        with_site("", "if uid == 1000 and job.time_limit == 7 then return 2051 end");
+    const ScriptFields job{{"partition", "calibration"},
+                           {"qos", "gpuq_calibration"},
+                           {"time_limit", 60U},
+                           {"user_name", "a"},
+                           {"tres_per_node", "gres:gpu:1"}};
+    EXPECT_EQ(script->modify(job, {{"time_limit", 7U}}, 1000)->status, 2051);
+    EXPECT_EQ(script->modify(job, {{"time_limit", 7U}}, 0)->status, 0);
+    EXPECT_EQ(script->modify(job, {{"time_limit", 8U}}, 1000)->status, 0);
+    EXPECT_NE(script->modify(job, {{"time_limit", 180U}}, 1000)->status, 0) << "the policy";
+}
+
+TEST(SiteScript, AnErrorInItDoesNotSkipThePolicy)
+{
+    const auto script = with_site("error('a defect of the site')");
+    // Slurm sees the error, as without the policy ...
+    const auto outside = script->submit({{"user_name", "ada"}, {"partition", "cpu"}}, {});
+    ASSERT_FALSE(outside);
+    EXPECT_THAT(outside.error().text, testing::HasSubstr("a defect of the site"));
+    // ... except if the policy refuses the job.
+    auto long_job = k_two_hours;
+    long_job["time_limit"] = 49U * 60;
+    EXPECT_THAT(script->submit(long_job, {})->messages,
+                testing::Contains(testing::HasSubstr("at most 2 days")));
+}
+
+TEST(SiteScript, ItsGlobalVariablesAreItsOwn)
+{
+    const auto script =
+        with_site("submit, guarded, split = 1, 2, 3 count = (count or 0) + 1 "
+                  "job.qos = string.format('n%d%s', count, tostring(_G.gpuq_decide ~= nil))");
+    ScriptFields job{{"user_name", "ada"}, {"partition", "cpu"}};
+    EXPECT_EQ(script->submit(job, {})->fields.at("qos"), ScriptFields::mapped_type("n1true"));
+    EXPECT_EQ(script->submit(job, {})->fields.at("qos"), ScriptFields::mapped_type("n2true"));
+}
+
+TEST(SiteScript, AnyTextStaysTheSame)
+{
+    const std::string generated = job_submit_lua(shipped("criann.yaml"));
+    for (const char* const end : {"]]", "]=", "]", "]]]==]", "\r\n", "-- %s {} \\"}) {
+        const std::string site = std::string("local text = [=[ ]==] ]=] --") + end +
+                                 "\nfunction slurm_job_submit(job) job.qos = 'x' return 0 end "
+                                 "--" +
+                                 end;
+        const auto both = with_site_script(generated, site);
+        const auto script = lua::load_submit_script(both.text);
+        ASSERT_TRUE(script) << script.error().text;
+        EXPECT_EQ((*script)->submit({{"partition", "cpu"}}, {})->fields.at("qos"),
+                  ScriptFields::mapped_type("x"));
+        const auto probe = (*script)->submit({{"name", "gpuq-policy-probe"}}, {});
+        EXPECT_THAT(probe->messages, testing::ElementsAre("gpuq-policy " + both.version));
+        EXPECT_NE(both.version, with_site_script(generated, site + " ").version);
+    }
+    EXPECT_FALSE(lua::load_submit_script(with_site_script(generated, "function(").text))
+        << "slurmctld must not load it: apply goes back";
+}
+
 TEST(GeneratedLua, ATextOfAnyBytesStaysAText)
 {
     Policy policy = shipped("criann.yaml");

@@ -470,6 +470,56 @@ TEST(Consequences, DependOnTheRelease)
     EXPECT_THAT(findings_text(shipped("criann.yaml"), {23, 11}), Not(HasSubstr("whole nodes")));
 }
 
+TEST(Site, APolicyMayOnlyDescribeWhatTheSiteHas)
+{
+    const std::string text = "version: 1\n"
+                             "site:\n"
+                             "  settings: {PreemptType: preempt/qos}\n"
+                             "  partitions: {\"a: 'b'\\n\": {Nodes: \"n[0-1]\", Hidden: \"YES\"}}\n"
+                             "  shares: {ada@lab: \"7\"}\n"
+                             "  qos: {normal: }\n";
+    const auto reading = read_policy(text, "p.yaml");
+    ASSERT_TRUE(reading) << reading.error().text;
+    EXPECT_THAT(reading->findings, IsEmpty());
+    using Kind = SlurmObject::Kind;
+    ASSERT_TRUE(reading->policy.site);
+    EXPECT_EQ(reading->policy.site->objects,
+              (std::vector<SlurmObject>{
+                  {Kind::setting, "PreemptType", {{"value", "preempt/qos"}}, 3},
+                  {Kind::partition, "a: 'b'\n", {{"Hidden", "YES"}, {"Nodes", "n[0-1]"}}, 4},
+                  {Kind::share, "ada@lab", {{"fairshare", "7"}}, 5},
+                  {Kind::qos, "normal", {}, 6}}));
+    EXPECT_EQ(reading->policy.site->kinds,
+              (std::set<Kind>{Kind::setting, Kind::partition, Kind::share, Kind::qos}));
+    EXPECT_THAT(objects_of(reading->policy), IsEmpty());
+}
+
+std::string errors_of(const std::string& text)
+{
+    const auto reading = read_policy(text, "p.yaml");
+    std::string list;
+    for (const Finding& finding : reading ? reading->findings : std::vector<Finding>{}) {
+        list += to_line(finding, "p.yaml") + "\n";
+    }
+    return reading ? list : reading.error().text;
+}
+
+TEST(Site, ItsErrorsAreReported)
+{
+    EXPECT_THAT(errors_of("version: 1\nsite: {partition: {}}\n"), HasSubstr("partitions"));
+    EXPECT_THAT(errors_of("version: 1\nsite: {partitions: [a]}\n"), HasSubstr("NAME: ..."));
+    EXPECT_THAT(errors_of("version: 1\nsite: {partitions: {a: [b]}}\n"), HasSubstr("FIELD: VALUE"));
+    EXPECT_THAT(errors_of("version: 1\nsite: {partitions: {a: {Nodes: [b]}}}\n"),
+                HasSubstr("quote it"));
+    EXPECT_THAT(errors_of("version: 1\nsite: {shares: {a: {b: 1}}}\n"), HasSubstr("quote it"));
+    EXPECT_THAT(errors_of("version: 1\nsite: {}\ncourses: {c: {nodes: n1, start: "
+                          "2026-11-03T13:00, duration: 1h, users: a}}\n"),
+                HasSubstr("courses need a queue"));
+    EXPECT_THAT(errors_of("version: 1\nsite: {partitions: {gpu: {}}}\npools: {all: {nodes: "
+                          "ALL}}\nqueues: {gpu: {time: 1h, pools: all}}\n"),
+                HasSubstr("partition gpu belongs to queue gpu (line 4)"));
+}
+
 /// For any content, reading ends and either succeeds or reports the position of the error.
 TEST(ReadPolicy, SurvivesEveryMutation)
 {

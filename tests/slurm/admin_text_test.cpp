@@ -176,12 +176,12 @@ TEST(AdminText, LimitsOfGpusAreTakenAwayOneByOne)
 
 TEST(AdminText, WhoHasAQosWhichShareAndWhichLimits)
 {
-    const std::string none(12, '|');
+    const std::string none(16, '|');
     const auto associations = associations_in(
         "root|||1|gpuq_a,normal" + none + "\n" + //
         "lab|||20|+gpuq_b|gres/gpu=2" + none.substr(1) + "\n" + "visu|||1|-gpuq_a" + none +
-        "\n" +                                                                           //
-        "lab|ada||1|+gpuq_b" + none.substr(2) + "7||\n" + "visu|ada||5|" + none + "\n" + //
+        "\n" +                                                                               //
+        "lab|ada||1|+gpuq_b" + none.substr(6) + "7||||||\n" + "visu|ada||5|" + none + "\n" + //
         "lab|ben||1|+gpuq_b" + none + "\n" + "lab|cleo|short|1|+gpuq_b" + none + "\n");
     const auto accesses = accesses_in(associations);
     ASSERT_EQ(accesses.size(), 3U);
@@ -200,6 +200,34 @@ TEST(AdminText, WhoHasAQosWhichShareAndWhichLimits)
             {"lab", "20"}, {"visu", "1"}, {"ada@lab", "1"}, {"ada@visu", "5"}, {"ben@lab", "1"}}));
     EXPECT_THAT(limits_in(associations), ElementsAre(AssociationLimit{"lab", "GrpTRES=gres/gpu=2"},
                                                      AssociationLimit{"ada@lab", "MaxJobs=7"}));
+}
+
+TEST(AdminText, OtherFieldsOfAssociationsAreTexts)
+{
+    const std::string none(12, '|');
+    EXPECT_THAT(other_associations_in("lab|||20|+a" + none + "|a||7|\n" + "lab|ada|short|2|+b|" +
+                                      "cpu=4" + none.substr(1) + "||||\n" + "a|b\nc\n"),
+                ElementsAre("account lab: DefaultQOS=a", "account lab: GrpJobsAccrue=7",
+                            "association ada@lab in partition short: Share=2",
+                            "association ada@lab in partition short: QOS=+b",
+                            "association ada@lab in partition short: GrpTRES=cpu=4",
+                            "association a|b", "association c"));
+}
+
+TEST(AdminText, OtherFieldsOfPartitionsAndNodesAreTexts)
+{
+    EXPECT_THAT(
+        other_partition_fields_in("PartitionName=gpu MaxTime=60 Hidden=YES TotalNodes=3 "
+                                  "ResumeTimeout=600 SuspendTime=INFINITE New=NO "
+                                  "SelectTypeParameters=NONE MaxCPUsPerSocket=4\n\n"),
+        ElementsAre("partition gpu: MaxCPUsPerSocket=4", "partition gpu: ResumeTimeout=600"));
+    std::string nodes;
+    for (const char* const name : {"n1", "n2", "n3", "n4", "n5", "n6"}) {
+        nodes += std::string("NodeName=") + name + " AvailableFeatures=ib Weight=1 Owner=N/A\n";
+    }
+    EXPECT_THAT(
+        other_node_fields_in(nodes + "NodeName=x AvailableFeatures=(null) Weight=50\n"),
+        ElementsAre("node n1,n2,n3,n4 and 2 more: AvailableFeatures=ib", "node x: Weight=50"));
 }
 
 TEST(Rehearsal, ReachesNobody)

@@ -4,6 +4,7 @@
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/apply.h"
 #include "cli/policy_ops/file.h"
+#include "cli/policy_ops/import.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/policy_ops/probe.h"
 #include "cli/policy_ops/simulate.h"
@@ -51,6 +52,7 @@ constexpr std::array k_options = {
            "simulate, plan: these jobs: CSV, SWF or sacct -P output; may be compressed"},
     Option{0, "from-accounting", "SPAN",
            "simulate, plan: the jobs of the last SPAN, as 14d, from Slurm's accounting"},
+    Option{'o', "output", "FILE", "import: write a new file; default: standard output"},
     Option{0, "against", "FILE", "simulate: compare with this policy; default: a plain queue"},
     Option{0, "declared", "HOW", "simulate, plan: users state time limits honestly, or rarely"},
     Option{0, "checkpointed", "PERCENT",
@@ -318,6 +320,7 @@ struct Part {
     std::string_view options; ///< those of k_options that it takes, with blanks around each
 };
 constexpr std::array k_parts = {
+    Part{"import", policy_import, " output "},
     Part{"check", check, " policy slurm "},
     Part{"explain", explain, " policy time gpus cpus mem nodes queue user account "},
     Part{"test", test, " policy "},
@@ -377,7 +380,8 @@ Result<int> policy_verb(Invocation& invocation)
 
 const Verb k_policy_verb{
     "policy",
-    "gpuq policy check|explain|test|plan|apply|drift|rollback|simulate|probe [options] [FILE]",
+    "gpuq policy import|check|explain|test|plan|apply|drift|rollback|simulate|probe [options] "
+    "[FILE]",
     "rules of the GPU queues: check a file, try it, put it in force", policy_verb, k_options};
 
 } // namespace gpuq::cli

@@ -42,6 +42,7 @@ constexpr std::array k_reading = {
     Reading{"policy", "test"},
     Reading{"policy", "plan"},
     Reading{"policy", "drift"},
+    Reading{"policy", "import"},
     Reading{"policy", "simulate"},
     Reading{"cluster", "status"},
     Reading{"cluster", "env"},

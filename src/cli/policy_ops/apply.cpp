@@ -53,6 +53,27 @@ std::string text_of(const Change& change)
     return text;
 }
 
+/// An object of the site: the value in Slurm, and the one in the file.
+std::string site_text(const Change& change)
+{
+    std::string text = fmt::format("site: {} {}{}", word(change.kind), sanitised(change.name),
+                                   change.line > 0 ? fmt::format(" (line {})", change.line) : "");
+    switch (change.action) {
+    case Change::Action::create:
+        return text + ": not in Slurm\n";
+    case Change::Action::remove:
+        return text + ": not in the file\n";
+    default:
+        break;
+    }
+    text += " differs from the file; gpuq does not change it\n";
+    for (const FieldChange& field : change.fields) {
+        text += fmt::format("    {}: {} in Slurm, {} in the file\n", sanitised(field.name),
+                            shown(field.was), shown(field.becomes));
+    }
+    return text;
+}
+
 Json effect_of(govern::Effect effect)
 {
     return effect == govern::Effect::neither ? Json() : Json(word(effect));
@@ -82,14 +103,15 @@ Json json_of(const std::vector<std::string>& texts)
 
 bool is_empty(const Plan& plan)
 {
-    return plan.changes.empty() && plan.obstacles.empty() && plan.leaving.empty() &&
-           !plan.interrupted;
+    return plan.changes.empty() && plan.site.empty() && plan.obstacles.empty() &&
+           plan.leaving.empty() && !plan.interrupted;
 }
 
 int status_of(const Plan& plan)
 {
     // Changes that only wait for jobs to end require no action.
-    const bool done = plan.changes.empty() && plan.obstacles.empty() && !plan.interrupted;
+    const bool done =
+        plan.changes.empty() && plan.site.empty() && plan.obstacles.empty() && !plan.interrupted;
     return done ? 0 : k_something_to_do;
 }
 
@@ -168,6 +190,9 @@ std::string plan_text(const Plan& plan)
     for (const Change& change : plan.changes) {
         text += text_of(change);
     }
+    for (const Change& change : plan.site) {
+        text += site_text(change);
+    }
     for (const std::string& name : plan.leaving) {
         text +=
             fmt::format("partition {} will be removed when its jobs have ended\n", sanitised(name));
@@ -183,8 +208,13 @@ std::string plan_text(const Plan& plan)
     for (const std::string& note : plan.notes) {
         text += fmt::format("note: {}\n", sanitised(note));
     }
-    return is_empty(plan) ? text + "nothing to do\n"
-                          : text + counted(plan.changes.size(), "change") + "\n";
+    if (is_empty(plan)) {
+        return text + "nothing to do\n";
+    }
+    text += counted(plan.changes.size(), "change");
+    return text + (plan.site.empty() ? "\n"
+                                     : fmt::format(", {} of the site\n",
+                                                   counted(plan.site.size(), "difference")));
 }
 
 Json::Members plan_document(const Plan& plan, const PlanSimulation* simulation)
@@ -193,7 +223,12 @@ Json::Members plan_document(const Plan& plan, const PlanSimulation* simulation)
     for (const Change& change : plan.changes) {
         changes.push_back(json_of(change));
     }
+    Json::Elements site;
+    for (const Change& change : plan.site) {
+        site.push_back(json_of(change));
+    }
     return {{"changes", Json::array(std::move(changes))},
+            {"site", Json::array(std::move(site))},
             {"leaving", json_of(plan.leaving)},
             {"interrupted", plan.interrupted},
             {"obstacles", json_of(plan.obstacles)},

@@ -201,7 +201,7 @@ TEST_F(PolicyVerb, AnOptionOfAnotherPartIsNotPassedOver)
 
 TEST_F(PolicyVerb, SaysWhatItTakes)
 {
-    EXPECT_THAT(policy({}).err, HasSubstr("policy: one of check, explain, test"));
+    EXPECT_THAT(policy({}).err, HasSubstr("policy: one of import, check, explain, test"));
     EXPECT_THAT(policy({"chek"}).err, HasSubstr("did you mean 'check'?"));
     EXPECT_EQ(policy({"explain", "p.yaml"}).status, 2);
     EXPECT_EQ(policy({"check", "a", "b"}).status, 2);
@@ -258,7 +258,7 @@ TEST(PolicyPages, TheirCommandsWork)
             << line << "\n"
             << done.out << done.err;
     }
-    EXPECT_EQ(count, 4);
+    EXPECT_EQ(count, 5);
 }
 
 } // namespace
