@@ -23,7 +23,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -97,8 +96,12 @@ public:
         if (waited.leave) {
             return *waited.leave;
         }
-        ::signal(SIGINT, SIG_IGN); // it is for the process that started this one
-        return carry();
+        TRY_ASSIGN(const int status, carry());
+        if (status == static_cast<int>(ExitStatus::interrupted)) {
+            note(fmt::format("detached: Jupyter is starting in run {0}; end it: gpuq stop {0}",
+                             m_job.value));
+        }
+        return status;
     }
 
 private:
@@ -260,6 +263,8 @@ private:
                                            std::string(path_of(page))});
         };
         options.ended = [this] { return status_at_end(); };
+        Signals signals;
+        options.signals = &signals;
         return carry_notebook(std::move(options));
     }
 

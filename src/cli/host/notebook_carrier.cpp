@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/host/notebook_carrier.h"
 
+#include "core/exit_status.h"
 #include "io/event_loop.h"
 #include "io/subprocess.h"
 #include "remote/lasting_link.h"
@@ -51,6 +52,10 @@ public:
                    [this] { receive(); });
         m_loop.add([this] { return EventLoop::to_write(m_link->output(), m_link->has_unsent()); },
                    [this] { (void)m_link->write({}); });
+        if (m_options.signals != nullptr) {
+            m_loop.add([this] { return EventLoop::to_read(m_options.signals->descriptor()); },
+                       [this] { on_signals(); });
+        }
         m_check.repeat(k_check_period);
     }
     ~Carrier() { end(); }
@@ -125,6 +130,16 @@ private:
     {
         if (const auto status = m_options.ended()) {
             m_status = *status;
+        }
+    }
+
+    void on_signals()
+    {
+        while (const auto signal = m_options.signals->next()) {
+            if (*signal != SIGINT || !m_has_connected) {
+                m_status = static_cast<int>(*signal == SIGINT ? ExitStatus::interrupted
+                                                              : ExitStatus::detached);
+            }
         }
     }
 

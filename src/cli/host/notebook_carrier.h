@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/base/signals.h"
 #include "core/result.h"
 
 #include <chrono>
@@ -18,6 +19,7 @@ struct CarrierOptions {
     std::function<std::string()> connected;
     /// Called every second: the exit status, once the run has ended.
     std::function<std::optional<int>()> ended;
+    Signals* signals = nullptr; ///< of this process; must outlive the call
     int in = 0, out = 1;
 };
 
