@@ -10,6 +10,7 @@
 #include "cli/render/run_table.h"
 #include "core/layout.h"
 #include "runs/credentials.h"
+#include "runs/notebook.h"
 #include "runs/program_words.h"
 #include "runs/query_status.h"
 #include "runs/repeat.h"
@@ -73,6 +74,9 @@ public:
             return fail(Error::Kind::missing, not_again("its start parameters can't be read"));
         }
         const Request& request = m_status.run->request;
+        if (read_notebook(m_store, m_status.key)) {
+            return fail(Error::Kind::usage, not_again("it is a notebook: use gpuq notebook"));
+        }
         if (const auto entered = enter_directory(request.work_dir); !entered) {
             return fail(entered.error().kind,
                         not_again("its working directory " + entered.error().text));

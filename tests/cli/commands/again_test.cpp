@@ -6,6 +6,7 @@
 #include "core/split_arguments.h"
 #include "runs/credentials.h"
 #include "runs/evidence.h"
+#include "runs/notebook.h"
 #include "runs/repeat.h"
 #include "runs/run_on_disk.h"
 
@@ -97,6 +98,17 @@ TEST_F(Again, ReplacesTheArgumentsAndKeepsTheScript)
     record();
     EXPECT_THAT(started({"train", "--", "--lr", "1e-3", "--", "", "a b"}).request.program,
                 ElementsAre("python3", "train.py", "--lr", "1e-3", "--", "", "a b"));
+}
+
+/// Its configuration, with which Jupyter opens no port, ends with the run.
+TEST_F(Again, StartsNoNotebook)
+{
+    record();
+    ASSERT_TRUE(write_notebook(m_services.memory, m_recorded.key, {"/a"}, std::string(48, 'a')));
+    const Use done = again({"--detach", "7"});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(done.err, testing::HasSubstr("it is a notebook: use gpuq notebook"));
+    EXPECT_EQ(all_runs(m_services.memory)->size(), 1U);
 }
 
 TEST_F(Again, AnEmptyListOfArgumentsIsOne)
