@@ -125,9 +125,13 @@ def steps():
     return processes(lambda pid: words_of(pid)[1:2] == ["forward"] and words_of(pid)[0].endswith("gpuq-supervisor"))
 
 
-def cut():
+def gates():
+    return processes(lambda pid: words_of(pid)[1:2] == ["gate"] and words_of(pid)[0].endswith("gpuq-supervisor"))
+
+
+def cut(some=steps):
     """Kills the step between the client and the node."""
-    for pid in wait_for(steps, 20, "a way in"):
+    for pid in wait_for(some, 20, "a way in"):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
