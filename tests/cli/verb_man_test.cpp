@@ -5,6 +5,7 @@
 #include "cli/render/profile_text.h"
 #include "cli/render/run_table.h"
 #include "core/layout.h"
+#include "runs/notebook.h"
 #include "runs/records/journal.h"
 #include "tui/keys.h"
 
@@ -162,7 +163,8 @@ TEST(FilesPage, HasEveryFileOfTheLayout)
     for (const char* name :
          {layout::k_stop_request, layout::k_save_and_stop_request, layout::k_rehearsal_request,
           layout::k_connect_keys, layout::k_connect_identity, layout::k_connect_known_hosts,
-          layout::k_connect_host_key, layout::k_connect_authorized}) {
+          layout::k_connect_host_key, layout::k_connect_authorized, k_notebook_config,
+          k_notebook_token, k_notebook_place}) {
         EXPECT_THAT(text, HasSubstr(name));
     }
 }
