@@ -41,15 +41,15 @@ const PageRow& row_of(NotebookPage page)
     return k_pages[static_cast<std::size_t>(page)];
 }
 
-std::vector<std::string_view> words_in(std::string_view line)
+std::vector<std::string_view> fields_in(std::string_view line)
 {
-    std::vector<std::string_view> words;
+    std::vector<std::string_view> fields;
     while (!line.empty()) {
         const std::size_t end = std::min(line.find(' '), line.size());
-        words.push_back(line.substr(0, end));
+        fields.push_back(line.substr(0, end));
         line.remove_prefix(std::min(end + 1, line.size()));
     }
-    return words;
+    return fields;
 }
 
 bool is_hexadecimal(std::string_view text)
@@ -131,10 +131,10 @@ std::optional<std::string> notebook_gate_in(std::string_view place, LinkNumber l
     if (place.ends_with('\n')) {
         place.remove_suffix(1);
     }
-    const auto words = words_in(place);
-    const bool is_gate = words.size() == 2 && words[0] == fmt::format("{}", link.value) &&
-                         !words[1].empty() && words[1].size() <= k_longest;
-    return is_gate ? std::optional(std::string(words[1])) : std::nullopt;
+    const auto fields = fields_in(place);
+    const bool is_gate = fields.size() == 2 && fields[0] == fmt::format("{}", link.value) &&
+                         !fields[1].empty() && fields[1].size() <= k_longest;
+    return is_gate ? std::optional(std::string(fields[1])) : std::nullopt;
 }
 
 bool is_notebook_token(std::string_view text)
@@ -188,18 +188,18 @@ std::string line_of(const NotebookAddress& address)
 
 std::optional<NotebookAddress> notebook_address_from(std::string_view line)
 {
-    const auto words = words_in(line);
-    const auto is_page = [&](const PageRow& row) { return row.path == words[4]; };
-    if (words.size() != 5 || words[0] != k_line || !RunKey::parse(std::string(words[1])) ||
-        !is_notebook_token(words[3]) || std::none_of(k_pages.begin(), k_pages.end(), is_page)) {
+    const auto fields = fields_in(line);
+    const auto is_page = [&](const PageRow& row) { return row.path == fields[4]; };
+    if (fields.size() != 5 || fields[0] != k_line || !RunKey::parse(std::string(fields[1])) ||
+        !is_notebook_token(fields[3]) || std::none_of(k_pages.begin(), k_pages.end(), is_page)) {
         return std::nullopt;
     }
-    const auto job = whole_number(std::string(words[2]));
+    const auto job = whole_number(std::string(fields[2]));
     if (!job || *job > std::numeric_limits<std::uint32_t>::max()) {
         return std::nullopt;
     }
-    return NotebookAddress{std::string(words[1]), static_cast<std::uint32_t>(*job),
-                           std::string(words[3]), std::string(words[4])};
+    return NotebookAddress{std::string(fields[1]), static_cast<std::uint32_t>(*job),
+                           std::string(fields[3]), std::string(fields[4])};
 }
 
 std::string_view path_of(NotebookPage page)

@@ -110,7 +110,7 @@ private:
 
     void on_cut()
     {
-        if (m_said_bye) { // the gate has closed the connection
+        if (m_sent_bye) { // the gate has closed the connection
             m_status = 0;
             return;
         }
@@ -170,7 +170,7 @@ private:
             const ssize_t count = m_link->write(part);
             m_in.erase(0, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
         }
-        m_said_bye = m_said_bye || (m_ended_input && m_in.empty() && m_link->has_answered() &&
+        m_sent_bye = m_sent_bye || (m_ended_input && m_in.empty() && m_link->has_answered() &&
                                     !m_link->has_unsent());
     }
 
@@ -208,7 +208,7 @@ private:
     pid_t m_pid = -1;
     std::string m_in, m_out;
     bool m_ended_input = false;
-    bool m_said_bye = false;
+    bool m_sent_bye = false;
     bool m_is_out_closed = false;
     bool m_has_connected = false;
     std::chrono::milliseconds m_pause = k_first_pause;
