@@ -136,6 +136,9 @@ void add_queue(SlurmObject partition, const std::string& pool,
     if (const std::string limits = limits_text(partition, qos); !limits.empty()) {
         lines.push_back(fmt::format("    limits: {{{}}}", limits));
     }
+    if (partition.fields["PreemptMode"] == "OFF" || partition.fields["PreemptMode"].empty()) {
+        partition.fields.erase("PreemptMode"); // as in a pool without `lend`
+    }
     if (!partition.fields.empty()) {
         lines.push_back("    # not expressible: " + rest_of(partition));
     }

@@ -306,7 +306,9 @@ std::string explain_text(const Rules& rules, const Explanation& explanation)
         text = accepted_text(rules, explanation);
         break;
     case Verdict::Outcome::outside:
-        return "this policy does not apply: the job requests no GPU and none of its queues\n";
+        return rules.queues().empty()
+                   ? "this policy does not apply: it has no queues\n"
+                   : "this policy does not apply: the job requests no GPU and none of its queues\n";
     case Verdict::Outcome::refuse:
         text = "refused\n";
         break;

@@ -45,6 +45,7 @@ protected:
                                       {"MaxNodes", "1"},
                                       {"QOS", "part"},
                                       {"DefCpuPerGPU", "4"},
+                                      {"PreemptMode", "OFF"},
                                       {"Hidden", "YES"}},
                                      0};
         m_slurm.qos["part"] = {Kind::qos,
@@ -185,13 +186,27 @@ TEST_F(PolicyImport, PlanReportsEachDifference)
                 HasSubstr("site: partition gpu (line 11) differs from the file; gpuq does "
                           "not change it\n    MaxTime: 60 in Slurm, 2880 in the file\n"
                           "site: partition new: not in the file\n"
-                          "site: qos part (line 21): not in Slurm\n"));
+                          "site: qos part (line 22): not in Slurm\n"));
     EXPECT_THAT(plan.out, HasSubstr("0 changes, 3 differences of the site\n"));
     Globals json;
     json.json = true;
     EXPECT_THAT(policy({"plan", "p.yaml"}, json).out, HasSubstr("\"site\": [\n"));
     EXPECT_EQ(policy({"apply", "p.yaml"}).status, 0) << "they do not block other changes";
     EXPECT_EQ(m_slurm.partitions.at("gpu").fields.at("MaxTime"), "60");
+}
+
+TEST_F(PolicyImport, OtherSubcommandsAcceptAPolicyWithoutQueues)
+{
+    ASSERT_EQ(plan_of_import().status, 0);
+    EXPECT_EQ(policy({"check", "p.yaml"}).out, "p.yaml: can be used, 0 errors, 0 warnings\n");
+    EXPECT_EQ(policy({"explain", "--policy", "p.yaml", "-t", "1h"}).out,
+              "this policy does not apply: it has no queues\n");
+    const std::string trace = testing::TempDir() + "gpuq-trace-" + std::to_string(::getpid());
+    std::ofstream(trace) << "submit_s,duration_s,gpus\n0,60,1\n";
+    const Use simulated = policy({"simulate", "--trace", trace, "p.yaml"});
+    std::filesystem::remove(trace);
+    EXPECT_EQ(simulated.status, 2);
+    EXPECT_THAT(simulated.err, HasSubstr("no queues"));
 }
 
 TEST_F(PolicyImport, WritesANewFileOnly)
