@@ -14,6 +14,7 @@ namespace gpuq::embedded {
 namespace {
 
 constexpr int k_most_nodes = 64;
+constexpr int k_most_shards = 64;
 /// Minimum memory per GPU of a stand-in node, even beyond the machine's memory: no real work runs
 /// on it.
 constexpr std::uint64_t k_stand_in_memory_per_gpu = 1024;
@@ -47,6 +48,10 @@ Result<void> check(const Wishes& wishes, const MachineFacts& machine)
     if (wishes.nodes && (*wishes.nodes < 1 || *wishes.nodes > k_most_nodes)) {
         return refused(
             fmt::format("--nodes {}: give a number from 1 to {}", *wishes.nodes, k_most_nodes));
+    }
+    if (wishes.shards && *wishes.shards > k_most_shards) {
+        return refused(
+            fmt::format("--shards {}: give a number from 0 to {}", *wishes.shards, k_most_shards));
     }
     if (wishes.model && !is_name(*wishes.model, "_-.")) {
         return refused(
@@ -92,6 +97,7 @@ Wishes merge(const Wishes& wishes, const ClusterSpec& former)
     merged.name = wishes.name.value_or(former.name);
     merged.node_prefix = wishes.node_prefix.value_or(former.node_prefix);
     merged.nodes = wishes.nodes.value_or(former.nodes);
+    merged.shards = wishes.shards.value_or(former.shards);
     if (former.stand_ins) {
         merged.gpus = wishes.gpus.value_or(static_cast<int>(former.gpus.size()));
         if (!former.gpus.empty() && !former.gpus.front().model.empty()) {
@@ -174,6 +180,7 @@ Result<ClusterSpec> plan(const Wishes& wishes, const MachineFacts& machine,
     spec.node_prefix = wishes.node_prefix.value_or("n");
     spec.nodes = wishes.nodes.value_or(1);
     spec.user = machine.user;
+    spec.shards = wishes.shards.value_or(0);
     spec.extra_lines = wishes.extra_lines;
     spec.confinement = wishes.confinement.value_or(Confinement::parents);
     spec.cgroup_plugin = machine.cgroup_plugin;
@@ -213,6 +220,10 @@ std::string describe(const ClusterSpec& spec)
     std::string notes = gpus == 0 || spec.gpus.front().model.empty() ? "" : spec.gpus.front().model;
     if (spec.stand_ins && gpus > 0) {
         notes += notes.empty() ? "simulated" : ", simulated";
+    }
+    if (spec.shards > 0 && gpus > 0) {
+        notes += fmt::format("{}{} per GPU", notes.empty() ? "" : ", ",
+                             counted(static_cast<std::uint64_t>(spec.shards), "shard"));
     }
     return notes.empty() ? text : fmt::format("{} ({})", text, notes);
 }

@@ -13,12 +13,17 @@
 
 namespace gpuq::embedded {
 
+/// Slurm's type for simulated GPUs that are shared, if no model is given. Slurm 22.05 gives a GPU
+/// without a type to a job as a whole while other jobs hold shares of it (observed).
+constexpr const char* k_shared_model = "generic";
+
 /// Options of `up`. Unset ones default to those of the last start, or to the machine's properties.
 struct Wishes {
     std::optional<std::string> name;
     std::optional<std::string> node_prefix;
     std::optional<int> nodes;
-    std::optional<int> gpus; ///< number of stand-ins
+    std::optional<int> gpus;   ///< number of stand-ins
+    std::optional<int> shards; ///< of each GPU
     std::optional<std::string> model;
     std::optional<Confinement> confinement;
     std::vector<std::string> extra_lines; ///< lines for slurm.conf; they replace the previous ones
@@ -63,7 +68,7 @@ void use_pools(ClusterSpec& spec, const NodesOfPolicy& nodes,
 Result<ClusterSpec> plan(const Wishes& wishes, const MachineFacts& machine,
                          const std::vector<GpuDevice>& stand_ins);
 
-/// `2 nodes with 4 GPUs each (k80, simulated)`.
+/// `2 nodes with 4 GPUs each (k80, simulated, 4 shards per GPU)`.
 std::string describe(const ClusterSpec& spec);
 
 } // namespace gpuq::embedded

@@ -21,6 +21,7 @@ struct NamedNode {
     std::vector<GpuDevice> gpus;
     int threads_per_core = 1;
     std::string attributes{}; ///< from slurm.conf: CPUs, RealMemory, Feature, Weight ...
+    int shards = 0;           ///< as in ClusterSpec
     bool operator==(const NamedNode&) const = default;
 };
 
@@ -38,6 +39,7 @@ struct ClusterSpec {
     int nodes = 1;
     std::vector<GpuDevice> gpus; ///< per node
     bool stand_ins = false;      ///< the devices are not GPUs
+    int shards = 0;              ///< shares (gres/shard) of each GPU; 0: GPUs are not shared
     int cpus = 1;                ///< per node
     std::string topology;        ///< Boards=... of the hardware; empty for stand-ins
     std::uint64_t memory_mib = 1024;
@@ -68,6 +70,19 @@ struct ClusterSpec {
     const std::vector<GpuDevice>& gpus_of(int index) const
     {
         return named.empty() ? gpus : named.at(static_cast<std::size_t>(index)).gpus;
+    }
+    int shards_of(int index) const
+    {
+        return named.empty() ? shards : named.at(static_cast<std::size_t>(index)).shards;
+    }
+    bool has_shards() const
+    {
+        for (int index = 0; index < nodes; ++index) {
+            if (shards_of(index) > 0) {
+                return true;
+            }
+        }
+        return false;
     }
     std::size_t gpus_on(const std::string& host) const
     {

@@ -76,6 +76,11 @@ bool read_node_attributes(std::string_view value, State& state)
     return true;
 }
 
+bool read_node_shards(std::string_view value, State& state)
+{
+    return !state.spec.named.empty() && read_number(value, state.spec.named.back().shards);
+}
+
 bool read_daemon(std::string_view value, State& state)
 {
     Daemon daemon;
@@ -114,6 +119,7 @@ const Key k_keys[] = {
     {"nodes", [](auto value, auto& state) { return read_number(value, state.spec.nodes); }},
     {"gpu", read_gpu},
     {"stand-ins", [](auto value, auto& state) { return read_flag(value, state.spec.stand_ins); }},
+    {"shards", [](auto value, auto& state) { return read_number(value, state.spec.shards); }},
     {"cpus", [](auto value, auto& state) { return read_number(value, state.spec.cpus); }},
     {"topology", [](auto value, auto& state) { return k_text(value, state.spec.topology); }},
     {"memory", [](auto value, auto& state) { return read_number(value, state.spec.memory_mib); }},
@@ -139,6 +145,7 @@ const Key k_keys[] = {
      [](auto value, auto& state) { return k_text(value, state.spec.conf_lines.emplace_back()); }},
     {"conf-qos",
      [](auto value, auto& state) { return k_text(value, state.spec.conf_qos.emplace_back()); }},
+    {"node-shards", read_node_shards},
     {"policy", [](auto value, auto& state) { return read_flag(value, state.spec.policy); }},
     {"accounting", [](auto value, auto& state) { return read_flag(value, state.spec.accounting); }},
     {"accounting-failure",
@@ -186,6 +193,9 @@ std::string to_text(const State& state)
         add("gpu", gpu_text(gpu));
     }
     add("stand-ins", flag(spec.stand_ins));
+    if (spec.shards > 0) {
+        add("shards", spec.shards);
+    }
     add("cpus", spec.cpus);
     add("topology", spec.topology);
     add("memory", spec.memory_mib);
@@ -208,6 +218,9 @@ std::string to_text(const State& state)
         add("node-threads", node.threads_per_core);
         if (!node.attributes.empty()) {
             add("node-attributes", node.attributes);
+        }
+        if (node.shards > 0) {
+            add("node-shards", node.shards);
         }
     }
     for (const std::string& line : spec.conf_lines) {

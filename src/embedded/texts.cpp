@@ -55,7 +55,7 @@ std::string node_lines(const ClusterSpec& spec, const Ports& ports)
 {
     std::string text;
     for (int index = 0; index < spec.nodes; ++index) {
-        const std::string gres = gres_of(spec.gpus_of(index));
+        const std::string gres = gres_of(spec.gpus_of(index), spec.shards_of(index));
         const std::string attributes =
             spec.attributes_of(index).empty()
                 ? fmt::format("{} RealMemory={}", cpu_arguments(spec, index), spec.memory_mib)
@@ -72,6 +72,9 @@ std::string node_lines(const ClusterSpec& spec, const Ports& ports)
 std::string accounted(const ClusterSpec& spec)
 {
     std::set<std::string> tres{"gres/gpu"};
+    if (spec.has_shards()) {
+        tres.insert("gres/shard");
+    }
     for (const GpuDevice& gpu : spec.policy ? spec.gpus : std::vector<GpuDevice>{}) {
         tres.insert(gpu.model.empty() ? "gres/gpu" : "gres/gpu:" + gpu.model);
     }
@@ -126,7 +129,7 @@ std::string partition_lines(const ClusterSpec& spec)
 
 } // namespace
 
-std::string gres_of(const std::vector<GpuDevice>& gpus)
+std::string gres_of(const std::vector<GpuDevice>& gpus, int shards)
 {
     std::vector<std::string> parts;
     for (auto first = gpus.begin(); first != gpus.end();) {
@@ -135,6 +138,9 @@ std::string gres_of(const std::vector<GpuDevice>& gpus)
         const std::string type = first->model.empty() ? "" : first->model + ":";
         parts.push_back(fmt::format("gpu:{}{}", type, last - first));
         first = last;
+    }
+    if (shards > 0 && !gpus.empty()) {
+        parts.push_back(fmt::format("shard:{}", static_cast<std::size_t>(shards) * gpus.size()));
     }
     return fmt::format("{}", fmt::join(parts, ","));
 }
@@ -166,10 +172,10 @@ std::string slurm_conf(const ClusterSpec& spec, const Ports& ports, const Places
         "SchedulerParameters=batch_sched_delay=0{scheduler}\n"
         "SelectType=select/cons_tres\n"
         "SelectTypeParameters=CR_Core_Memory\n"
-        "GresTypes=gpu\n"
+        "GresTypes={gres}\n"
         "JobAcctGatherType=jobacct_gather/linux\n"
         "{accounting}",
-        fmt::arg("name", spec.name),
+        fmt::arg("name", spec.name), fmt::arg("gres", spec.has_shards() ? "gpu,shard" : "gpu"),
         fmt::arg("scheduler",
                  spec.policy ? ",bf_continue,bf_one_resv_per_job,preempt_youngest_first" : ""),
         fmt::arg("clients", clients == ClientsListen::on_loopback
@@ -198,6 +204,10 @@ std::string gres_conf(const ClusterSpec& spec)
             const std::string type = gpu.model.empty() ? "" : " Type=" + gpu.model;
             text +=
                 fmt::format("NodeName={} Name=gpu{} File={}\n", spec.node(index), type, gpu.file);
+        }
+        if (const int shards = spec.shards_of(index); shards > 0 && !spec.gpus_of(index).empty()) {
+            text += fmt::format("NodeName={} Name=shard Count={}\n", spec.node(index),
+                                static_cast<std::size_t>(shards) * spec.gpus_of(index).size());
         }
     }
     return text;

@@ -25,7 +25,7 @@ std::string slurmdbd_conf(const ClusterSpec&, const Ports&, const Places&);
 /// failed connection all queries fail (error 5027).
 std::string database_sql();
 
-/// `gpu:k80:4`, `gpu:a100:2,gpu:v100:1`, `gpu:2`; empty without GPUs.
-std::string gres_of(const std::vector<GpuDevice>& gpus);
+/// `gpu:k80:4`, `gpu:a100:2,gpu:v100:1`, `gpu:2`, `gpu:k80:1,shard:4`; empty without GPUs.
+std::string gres_of(const std::vector<GpuDevice>& gpus, int shards);
 
 } // namespace gpuq::embedded

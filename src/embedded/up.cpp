@@ -124,9 +124,10 @@ Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const Sta
     if (ruled) {
         TRY_ASSIGN(nodes, nodes_of_policy(wishes.policy ? *wishes.policy
                                                         : content_of(places.policy_yaml())));
-        if (!nodes.pools.empty() && (wishes.gpus || wishes.nodes || wishes.model)) {
+        if (!nodes.pools.empty() &&
+            (wishes.gpus || wishes.nodes || wishes.model || wishes.shards)) {
             return fail(Error::Kind::usage, "the policy defines the nodes and their GPUs: leave "
-                                            "out --gpus, --model and --nodes");
+                                            "out --gpus, --model, --shards and --nodes");
         }
         all.gpus = nodes.pools.empty() ? all.gpus : most_gpus(nodes);
         all.model = nodes.pools.empty() ? all.model : std::nullopt;
@@ -142,6 +143,9 @@ Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const Sta
     }
     std::vector<GpuDevice> stand_ins;
     if (all.gpus) {
+        if (all.shards.value_or(0) > 0 && !all.model) {
+            all.model = k_shared_model;
+        }
         TRY_ASSIGN(stand_ins, stand_in_gpus(*all.gpus, all.model.value_or(""), places.devices()));
     }
     TRY_ASSIGN(ClusterSpec spec, plan(all, machine, stand_ins));

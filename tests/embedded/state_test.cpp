@@ -13,12 +13,13 @@ State some_state()
     state.spec.nodes = 2;
     state.spec.gpus = {{"k80", "/dev/tty0"}, {"", "/dev/tty1"}};
     state.spec.stand_ins = true;
+    state.spec.shards = 4;
     state.spec.topology = "Boards=1 SocketsPerBoard=2";
     state.spec.confinement = Confinement::cgroups;
     state.spec.cgroup_plugin = "cgroup/v1";
     state.spec.slurm_release = "24.11";
     state.spec.extra_lines = {"KillWait=5", "MaxJobCount=20000"};
-    state.spec.named = {{"gpu01", {{"k80", "/dev/tty0"}, {"", "/dev/tty1"}}},
+    state.spec.named = {{"gpu01", {{"k80", "/dev/tty0"}, {"", "/dev/tty1"}}, 1, "", 2},
                         {"cpu01", {}, 1, "CPUs=4 Feature=a b"}};
     state.spec.conf_lines = {"PartitionName=a Nodes=ALL", "NodeSet=x Feature=y"};
     state.spec.conf_qos = {"long", "a b"};
@@ -54,9 +55,18 @@ TEST(State, NamesTheLineItDoesNotUnderstand)
          {"", "gpuq-cluster 2\n", "nonsense", "gpuq-cluster 1\nnodes two\n",
           "gpuq-cluster 1\nnodes 2x\n", "gpuq-cluster 1\nnosuch 1\n", "gpuq-cluster 1\nup maybe\n",
           "gpuq-cluster 1\ndaemon munged\n", "gpuq-cluster 1\ndaemon munged 1 x\n",
-          "gpuq-cluster 1\nnode-gpu /dev/tty0\n", "gpuq-cluster 1\nnode-attributes CPUs=1\n",
-          "gpuq-cluster 1\npolicy maybe\n", "gpuq-cluster 1\ngpu \n",
-          "gpuq-cluster 1\nnodes 99999999999\n"}) {
+          "gpuq-cluster 1
+              node -
+              gpu / dev / tty0 ", " gpuq - cluster 1 node -
+              attributes CPUs = 1 ",
+                                  "gpuq-cluster 1
+                                node -
+                                shards 4 ", " gpuq -
+                                cluster 1 shards x ",
+                                                   "gpuq-cluster 1
+                                policy maybe ", " gpuq -
+                                cluster 1 gpu ",
+                                              "gpuq-cluster 1\nnodes 99999999999\n"}) {
         EXPECT_FALSE(parse_state(text)) << text;
     }
     EXPECT_EQ(parse_state("gpuq-cluster 1\nnodes two\n").error().text, "invalid line 2");

@@ -201,13 +201,33 @@ TEST(GresConf, NamesADevicePerGpuAndNode)
                                       "NodeName=n1 Name=gpu Type=k80 File=/dev/tty1\n");
 }
 
+TEST(SlurmConf, DividesGpusIntoShards)
+{
+    ClusterSpec spec = two_nodes();
+    EXPECT_THAT(slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere),
+                HasSubstr("GresTypes=gpu\n"));
+    spec.shards = 4;
+    const std::string text = slurm_conf(spec, k_ports, k_places, ClientsListen::anywhere);
+    EXPECT_THAT(text, HasSubstr("GresTypes=gpu,shard\n"));
+    EXPECT_THAT(text, HasSubstr("AccountingStorageTRES=gres/gpu,gres/shard\n"));
+    EXPECT_THAT(text, HasSubstr(" Gres=gpu:k80:2,shard:8 "));
+    EXPECT_THAT(gres_conf(spec), HasSubstr("NodeName=n1 Name=gpu Type=k80 File=/dev/tty1\n"
+                                           "NodeName=n1 Name=shard Count=8\n"));
+}
+
 TEST(Gres, CountsGpusByModel)
 {
-    EXPECT_EQ(gres_of({}), "");
-    EXPECT_EQ(gres_of({{"", "/dev/nvidia0"}}), "gpu:1");
+    EXPECT_EQ(gres_of({}, 0), "");
+    EXPECT_EQ(gres_of({{"", "/dev/nvidia0"}}, 0), "gpu:1");
     EXPECT_EQ(
-        gres_of({{"a100", "/dev/nvidia0"}, {"a100", "/dev/nvidia1"}, {"v100", "/dev/nvidia2"}}),
+        gres_of({{"a100", "/dev/nvidia0"}, {"a100", "/dev/nvidia1"}, {"v100", "/dev/nvidia2"}}, 0),
         "gpu:a100:2,gpu:v100:1");
+}
+
+TEST(Gres, CountsTheSharesOfAllGpus)
+{
+    EXPECT_EQ(gres_of({{"k80", "/dev/tty0"}, {"k80", "/dev/tty1"}}, 4), "gpu:k80:2,shard:8");
+    EXPECT_EQ(gres_of({}, 4), "");
 }
 
 TEST(Places, OfAPersonFollowXdg)

@@ -38,6 +38,7 @@ constexpr std::array k_options = {
     Option{0, "dir", "DIR", "directory of the cluster"},
     Option{0, "gpus", "N", "up: number of simulated GPUs on each node; default: real GPUs"},
     Option{0, "model", "MODEL", "up: model of the simulated GPUs, e.g. k80"},
+    Option{0, "shards", "N", "up: number of shares of each GPU (gres/shard); default: none"},
     Option{0, "nodes", "N", "up: number of nodes on this machine"},
     Option{0, "name", "NAME", "up: name of the cluster; default: local"},
     Option{0, "node-name", "NAME", "up: prefix of the node names; default: n"},
@@ -78,6 +79,7 @@ Result<Wishes> wishes(const Options& options)
 {
     Wishes wishes;
     TRY_ASSIGN(wishes.gpus, count(options, "gpus"));
+    TRY_ASSIGN(wishes.shards, count(options, "shards"));
     TRY_ASSIGN(wishes.nodes, count(options, "nodes"));
     TRY_ASSIGN(wishes.confinement, confinement(options));
     wishes.model = options.value("model");
