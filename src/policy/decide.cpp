@@ -188,6 +188,9 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpuTotals& aske
     if (queue.through && !job.comment.starts_with(k_comment_prefix)) {
         return refused(sentences.through);
     }
+    if (asked.shares) {
+        return refused(sentences.shares);
+    }
     if (asked.total == 0 && !rules.takes_gpuless) {
         return refused(sentences.gpuless);
     }
@@ -338,7 +341,8 @@ Asked queues_in(const Rules& rules, const std::string& partitions)
 Candidates open_queues(const Rules& rules, const Submission& job)
 {
     const auto& by_default = rules.policy().default_queue;
-    const bool gpus = gpu_totals(job).total > 0;
+    const GpuTotals asked = gpu_totals(job);
+    const bool gpus = asked.total > 0 || asked.shares;
     Candidates queues;
     for (const QueueRules& queue : rules.queues()) {
         if (gpus || (by_default && by_default->value == queue.queue->name)) {

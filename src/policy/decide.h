@@ -67,10 +67,14 @@ private:
 ///    list; so it makes no difference which of a queue's partitions it names. Other partitions:
 ///    outside. Both in one list: refused.
 /// 2. A job without a partition is judged for all queues, in the order of the file, if it requests
-///    GPUs; without GPUs for `default_queue`, if there is one, else it is outside.
-/// 3. A queue accepts a job that meets its rules on users, models, time, GPUs and nodes, and leaves
-///    to others the CPUs and the memory of GPUs that it does not request (`per_gpu`, --exclusive).
-///    A job without a time limit gets the queue's default, and its user a message.
+///    GPUs or shares of them; without GPUs for `default_queue`, if there is one, else it is
+///    outside.
+/// 3. No queue accepts a job with shares of GPUs (gres/shard, gres/mps): Slurm does not count them
+/// as
+///    GPUs, so that no limit would hold. A queue accepts a job that meets its rules on users,
+///    models, time, GPUs and nodes, and leaves to others the CPUs and the memory of GPUs that it
+///    does not request (`per_gpu`, --exclusive). A job without a time limit gets the queue's
+///    default, and its user a message.
 /// 4. A job of a user for whom a course is in progress goes to the course's nodes if a queue
 ///    accepts it on them. `courses_on`: the names of the active reservations.
 /// 5. In the queue, the job gets the partitions of all pools that have its model and enough GPUs on

@@ -80,14 +80,14 @@ std::string sentences_text(const Sentences& sentences)
         "            uneven = {},\n"
         "            whole = {},\n"
         "            qos = {}, undeclared = {},\n"
-        "            through = {},\n"
+        "            through = {}, shares = {},\n"
         "        }},\n",
         lua_literal(sentences.access), lua_literal(sentences.model), lua_literal(sentences.time),
         lua_literal(sentences.gpus), lua_literal(sentences.nodes), lua_literal(sentences.fit),
         lua_literal(sentences.mix), lua_literal(sentences.gpuless), lua_literal(sentences.share),
         lua_literal(sentences.cores), lua_literal(sentences.spread), lua_literal(sentences.uneven),
         lua_literal(sentences.whole), lua_literal(sentences.qos), lua_literal(sentences.undeclared),
-        lua_literal(sentences.through));
+        lua_literal(sentences.through), lua_literal(sentences.shares));
 }
 
 std::string queue_text(const Policy& policy, const Queue& queue)

@@ -85,6 +85,8 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
                                       counted(static_cast<std::uint64_t>(job.nodes->value), "node"),
                                       at(job.nodes->line));
     }
+    sentences.shares = fmt::format("{} gives whole GPUs only, no shares of them (shard, mps){}",
+                                   name, at(queue.line));
     sentences.gpuless = fmt::format("{} is for jobs with GPUs{}", name, at(queue.line));
     if (queue.cpus_per_gpu || queue.memory_per_gpu_mib) {
         const std::string gives = fmt::format("{} gives {} with each GPU", name, share_text(queue));

@@ -15,6 +15,7 @@ struct Sentences {
     std::string time;
     std::string gpus;
     std::string nodes;
+    std::string shares;     ///< requests shares of GPUs
     std::string gpuless;    ///< requests no GPU
     std::string share;      ///< more CPUs or memory than come with its GPUs
     std::string cores;      ///< the same, through whole cores whose threads it does not all use

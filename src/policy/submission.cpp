@@ -37,11 +37,14 @@ int count_of(std::string_view text)
     return static_cast<int>(std::min(k_most, std::min(count, k_most) * factor));
 }
 
+std::string_view without_prefix(std::string_view item)
+{
+    return item.starts_with("gres:") || item.starts_with("gres/") ? item.substr(5) : item;
+}
+
 std::optional<GpuCount> gpus_in_item(std::string_view item)
 {
-    if (item.starts_with("gres:") || item.starts_with("gres/")) {
-        item.remove_prefix(5);
-    }
+    item = without_prefix(item);
     const auto parts = split(item, ":=");
     if (parts.front() != "gpu") {
         return std::nullopt;
@@ -151,6 +154,15 @@ void ask_for(Submission& job, std::optional<int> cpus, std::optional<std::uint64
     }
 }
 
+bool has_shares(std::string_view tres)
+{
+    const auto items = split(tres, ",");
+    return std::any_of(items.begin(), items.end(), [](std::string_view item) {
+        const auto parts = split(without_prefix(item), ":=");
+        return parts.front() == "shard" || parts.front() == "mps";
+    });
+}
+
 std::vector<GpuCount> gpus_in_tres(std::string_view tres)
 {
     std::vector<GpuCount> gpus;
@@ -182,6 +194,8 @@ GpuTotals gpu_totals(const Submission& job)
     };
     GpuTotals asked;
     asked.per_node = sum(per_node);
+    asked.shares = has_shares(job.tres_per_job) || has_shares(job.tres_per_node) ||
+                   has_shares(job.tres_per_task) || has_shares(job.tres_per_socket);
     asked.total = on(nodes);
     asked.most = on(most_nodes);
     for (const auto* gpus : {&per_job, &per_node, &per_task, &per_socket}) {
@@ -210,7 +224,7 @@ JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpu
                                             nodes * job.pn_min_cpus.value_or(0), total * each}));
     const bool unsaid = !job.cpus_per_task && each == 0;
     const bool of_gpus = each > 0 || (unsaid && job.ntasks_per_tres.value_or(0) == 0);
-    const bool total_only = gpus.per_node == 0 && gpus_in_tres(job.tres_per_socket).empty();
+    const bool total_only = gpus.per_node == 0 && sum(gpus_in_tres(job.tres_per_socket)) == 0;
     if (layout.gpus_per_node > 0 && total_only && of_gpus) {
         asked.cpus = std::max(asked.cpus, cpus_when_uneven(job, total, unsaid ? cpus_per_gpu : each,
                                                            layout.gpus_per_node));

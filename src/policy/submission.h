@@ -55,6 +55,7 @@ struct GpuTotals {
     std::uint64_t most = 0;          ///< of the whole job, on as many nodes as it accepts (-N 1-4)
     std::uint64_t per_node = 0;      ///< required on each node; 0: Slurm may spread them
     std::vector<std::string> models; ///< the requested models, each once, in order
+    bool shares = false;             ///< shares of GPUs: gres/shard, gres/mps, in any number
     bool operator==(const GpuTotals&) const = default;
 };
 
@@ -91,6 +92,9 @@ JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpu
 /// Without any of them, --ntasks-per-gpu derives the GPUs from the number of tasks (gres.c of
 /// 22.05).
 GpuTotals gpu_totals(const Submission& job);
+
+/// Whether a TRES string names shares of GPUs.
+bool has_shares(std::string_view tres);
 
 /// The GPUs in a TRES string; other resources are ignored. A malformed item counts as 0, since
 /// Slurm refuses it.

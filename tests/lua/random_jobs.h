@@ -136,7 +136,8 @@ private:
             const std::string separator = one_in(8) ? "=" : ":";
             text += text.empty() ? "" : ",";
             text += pick({"gres:", "gres:", "gres/", "", "GRES:"});
-            text += pick({"gpu", "gpu", "gpu", "gpu", "shard", "gpus"});
+            text += pick({"gpu", "gpu", "gpu", "gpu", "gpu", "gpu", one_in(3) ? "shard" : "gpu",
+                          one_in(3) ? "mps" : "gpu", "gpus", "shards"});
             text += model.empty() ? "" : ":" + model;
             text += one_in(5) ? ""
                               : separator + pick({"1", "2", "4", "5", "8", "0", "16", "1k",

@@ -219,7 +219,36 @@ TEST(Decide, AQosOfOnesOwnIsRefused)
 TEST(Decide, JobsWithoutGpusAreLeftAlone)
 {
     EXPECT_EQ(decide(criann(), job(60, ""), {}).outcome, Outcome::outside);
-    EXPECT_EQ(decide(criann(), job(60, "gres:shard:1"), {}).outcome, Outcome::outside);
+}
+
+/// Slurm does not count shares as GPUs: with them, a user could use all GPUs in spite of any limit.
+TEST(Decide, SharesOfGpusAreRefusedHoweverTheyAreRequested)
+{
+    const std::string reason =
+        "queue calibration gives whole GPUs only, no shares of them (shard, mps) (policy.yaml:63)";
+    Policy with_default = criann();
+    with_default.default_queue = {"long", 1};
+    for (const char* tres : {"gres:shard:1", "gres/mps:50", "shard", "gres:gpu:1,gres:shard:k80:1",
+                             "gres:shard=1", "gres:shard:0"}) {
+        Submission one = job(60, tres);
+        EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::refuse) << tres;
+        EXPECT_EQ(decide(with_default, one, {}).outcome, Outcome::refuse) << tres;
+        one.partition = "calibration";
+        EXPECT_THAT(decide(with_default, one, {}).messages, ElementsAre(reason)) << tres;
+        for (auto field : {&Submission::tres_per_job, &Submission::tres_per_task,
+                           &Submission::tres_per_socket}) {
+            Submission other = job(60, "gres:gpu:1");
+            other.partition = "calibration";
+            other.*field = tres;
+            EXPECT_THAT(decide(with_default, other, {}).messages, ElementsAre(reason)) << tres;
+        }
+        Submission before = job(60, "gres:gpu:1");
+        before.partition = "calibration";
+        Submission after = before;
+        after.tres_per_node = tres;
+        EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse) << tres;
+    }
+    EXPECT_EQ(decide(criann(), job(60, "gres:shards:1"), {}).outcome, Outcome::outside);
 }
 
 TEST(Decide, AQueueIsForJobsWithGpus)
