@@ -130,11 +130,13 @@ private:
         if (std::count_if(m_picture.gpus.begin(), m_picture.gpus.end(), same) > 1) {
             name += fmt::format(" ({})", sanitised(group.queues));
         }
+        std::string text =
+            fmt::format("{} {} of {} free", name, count_text(group.free), group.total);
+        text += group.shares.empty() ? "" : fmt::format(", {}", sanitised(group.shares));
         if (group.free.value_or(0) > 0 || !group.next) {
-            return fmt::format("{} {} of {} free", name, count_text(group.free), group.total);
+            return text;
         }
-        return fmt::format("{} {} of {} free, next {}", name, *group.free, group.total,
-                           clock_text(*group.next, m_now));
+        return fmt::format("{}, next {}", text, clock_text(*group.next, m_now));
     }
 
     Line first(const GpuModel& group) const

@@ -49,6 +49,7 @@ struct GpuModel {
     int down = 0, reserved = 0;
     std::optional<Time> next; ///< when one is released at the latest
     std::vector<GpuNode> nodes;
+    std::string shares{}; ///< free ones: `2 of 4 shards`; empty: its GPUs are not shared
 };
 
 // Runs.

@@ -21,7 +21,8 @@ Error no_request(std::string_view text, std::string_view reason)
 
 Error not_understood(std::string_view text)
 {
-    return no_request(text, "write 1, 2, k80:2 (a model), or 16G+ (any with that memory)");
+    return no_request(text, "write 1, 2, k80:2 (a model), 16G+ (any with that memory), or "
+                            "shard:1 (a share of one GPU)");
 }
 
 /// True for a valid Slurm gres type: letters, digits, `_`, `-` and `.`, with at least one letter.
@@ -57,6 +58,40 @@ Result<int> parse_count(std::string_view text, std::string_view count)
     return static_cast<int>(*number);
 }
 
+constexpr GpuShare::Kind k_kinds[] = {GpuShare::Kind::shard, GpuShare::Kind::mps};
+constexpr std::string_view k_mig = "mig";
+
+Result<GpuRequest> parse_share(std::string_view text, GpuShare::Kind kind, std::string_view parts)
+{
+    const auto number = whole_number(parts);
+    if (!number || *number == 0 || *number > k_most) {
+        return no_request(text, fmt::format("write the number of parts of one GPU: {}:{}",
+                                            word(kind), kind == GpuShare::Kind::mps ? 50 : 1));
+    }
+    GpuRequest request;
+    request.share = GpuShare{kind, static_cast<int>(*number), {}, {}, {}};
+    return request;
+}
+
+/// `1g.10gb` or `1g.10gb:2`.
+Result<GpuRequest> parse_mig(std::string_view text, std::string_view rest)
+{
+    const std::size_t colon = rest.find(':');
+    const std::string_view profile = rest.substr(0, colon);
+    if (!is_model(profile) || profile.find('g') == std::string_view::npos) {
+        return no_request(text, "write the profile of a MIG device: mig:1g.10gb");
+    }
+    GpuRequest request;
+    request.mig = profile;
+    if (colon != std::string_view::npos) {
+        TRY_ASSIGN(request.count, parse_count(text, rest.substr(colon + 1)));
+    }
+    if (request.count == 0) {
+        return no_request(text, "none of a profile; write 0 for no GPU");
+    }
+    return request;
+}
+
 Result<GpuRequest> parse_kind(std::string_view text, std::string_view kind)
 {
     GpuRequest request;
@@ -76,12 +111,41 @@ Result<GpuRequest> parse_kind(std::string_view text, std::string_view kind)
 
 } // namespace
 
+std::string_view word(GpuShare::Kind kind)
+{
+    return kind == GpuShare::Kind::shard ? "shard" : "mps";
+}
+
+std::optional<GpuShare::Kind> share_kind(std::string_view word)
+{
+    for (const GpuShare::Kind kind : k_kinds) {
+        if (gpuq::word(kind) == word) {
+            return kind;
+        }
+    }
+    return std::nullopt;
+}
+
+std::chrono::milliseconds gpu_time(const GpuRequest& request, std::chrono::milliseconds length)
+{
+    if (request.share && request.share->per_gpu) {
+        const int per_gpu = std::max(*request.share->per_gpu, 1);
+        return length * std::min(request.share->parts, per_gpu) / per_gpu;
+    }
+    return length * std::max(request.count, 0);
+}
+
 Result<GpuRequest> parse_gpu_request(std::string_view text)
 {
     const std::size_t colon = text.find(':');
     const std::string_view kind = text.substr(0, colon);
-    if (colon != std::string_view::npos && (kind == "shard" || kind == "mig")) {
-        return no_request(text, "parts of a GPU are not supported");
+    const std::string_view rest =
+        colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+    if (const auto share = share_kind(kind)) {
+        return parse_share(text, *share, rest);
+    }
+    if (kind == k_mig) {
+        return parse_mig(text, rest);
     }
     const bool only_count = kind.empty() || kind[0] == '-' || whole_number(kind);
     if (colon == std::string_view::npos && only_count) {
@@ -98,8 +162,26 @@ Result<GpuRequest> parse_gpu_request(std::string_view text)
     return request;
 }
 
+std::string gres_text(const GpuRequest& request)
+{
+    if (request.share) {
+        return fmt::format("{}:{}", word(request.share->kind), request.share->parts);
+    }
+    if (request.count <= 0) {
+        return "";
+    }
+    return request.model ? fmt::format("gpu:{}:{}", *request.model, request.count)
+                         : fmt::format("gpu:{}", request.count);
+}
+
 std::string to_text(const GpuRequest& request)
 {
+    if (request.share) {
+        return fmt::format("{}:{}", word(request.share->kind), request.share->parts);
+    }
+    if (request.mig) {
+        return fmt::format("{}:{}:{}", k_mig, *request.mig, request.count);
+    }
     if (request.model) {
         return fmt::format("{}:{}", *request.model, request.count);
     }

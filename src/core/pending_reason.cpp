@@ -125,12 +125,15 @@ bool is_in_line(std::string_view word)
     }
 }
 
-std::string pending_reason_text(std::string_view word, int gpus)
+std::string pending_reason_text(std::string_view word, const GpuRequest& asked)
 {
-    if (gpus == 0 && word == "Resources") {
+    if (asked.share && word == "Resources") {
+        return "no share of a GPU is free";
+    }
+    if (asked.count == 0 && word == "Resources") {
         return "not enough cores or memory are free";
     }
-    if (gpus > 1 && word == "Resources") {
+    if (asked.count > 1 && word == "Resources") {
         return "too few GPUs are free";
     }
     if (word.empty()) {

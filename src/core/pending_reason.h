@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/gpu_request.h"
+
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,9 +44,9 @@ PendingReason::Kind kind_of_reason(std::string_view word);
 /// be met first (held, dependency, begin time) or the job cannot start at all.
 bool is_in_line(std::string_view word);
 
-/// Explanation for users, e.g. `others are before you`; Slurm's own reason if unknown. `gpus`: GPUs
-/// requested per node. It selects the text for `Resources`: a job without GPUs lacks something
-/// else, and some of several GPUs may be free.
-std::string pending_reason_text(std::string_view word, int gpus = 1);
+/// Explanation for users, e.g. `others are before you`; Slurm's own reason if unknown. `asked`
+/// selects the text for `Resources`: a job without GPUs lacks something else, some of several GPUs
+/// may be free, and a GPU has several shares.
+std::string pending_reason_text(std::string_view word, const GpuRequest& asked = {});
 
 } // namespace gpuq

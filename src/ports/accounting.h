@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/gpu_request.h"
 #include "core/ids.h"
 #include "core/result.h"
 #include "ports/job.h"
@@ -46,6 +47,9 @@ struct JobUse {
     int gpus = 0;                    ///< allocated, all models together
     /// Per model, if the site accounts for models (AccountingStorageTRES=gres/gpu:k80).
     std::vector<std::pair<std::string, int>> models;
+    /// Shares of GPUs, of all nodes together, if the site accounts for them (gres/shard);
+    /// `per_gpu` is not in accounting.
+    std::optional<GpuShare> share{};
     bool operator==(const JobUse&) const = default;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/gpu_request.h"
 #include "core/ids.h"
 
 #include <chrono>
@@ -61,7 +62,8 @@ struct JobSize {
     std::string excluded_nodes; ///< host list
     /// Other requests that gpuq does not match against nodes: `features`, ...
     std::string other;
-    bool spreads = false; ///< its GPUs may span more nodes than `nodes` (`--gpus`)
+    std::optional<GpuShare> share{}; ///< of one GPU of each node; `parts` of a node
+    bool spreads = false;            ///< its GPUs may span more nodes than `nodes` (`--gpus`)
     bool operator==(const JobSize&) const = default;
 };
 
@@ -125,6 +127,7 @@ struct JobSpec {
     int tasks_per_node = 1;
     int gpus_per_node = 0;
     std::optional<std::string> gpu_model;
+    std::optional<GpuShare> share; ///< instead of whole GPUs
     std::optional<int> cpus_per_node;
     std::optional<std::uint64_t> memory_mib_per_node;
     std::optional<std::string> account;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/gpu_request.h"
 #include "core/ids.h"
 
 #include <chrono>
@@ -45,14 +46,28 @@ struct Partition {
     /// Time that a preempted job has left to save its state; 0 if none, or if jobs are not
     /// preempted.
     std::chrono::seconds grace{0};
+    // DefCpuPerGPU and DefMemPerGPU; unset: none.
+    std::optional<int> cpus_per_gpu{};
+    std::optional<std::uint64_t> memory_mib_per_gpu{};
 };
 
 /// GPUs of one model on one node.
 struct NodeGpus {
     std::string model; ///< empty when Slurm has no type
     int total = 0;
-    std::optional<int> in_use; ///< nullopt when not reported
+    std::optional<int> in_use; ///< also those in part; nullopt when not reported
     bool operator==(const NodeGpus&) const = default;
+};
+
+/// The shares of a node's GPUs of one model.
+struct NodeShares {
+    GpuShare::Kind kind = GpuShare::Kind::shard;
+    std::string model;
+    int per_gpu = 1;
+    int total = 0;
+    std::optional<int> in_use; ///< held by jobs as shares; nullopt when not known
+    std::optional<int> gpus;   ///< the GPUs to which these belong
+    bool operator==(const NodeShares&) const = default;
 };
 
 struct Node {
@@ -64,6 +79,7 @@ struct Node {
     std::uint64_t memory_mib = 0;
     bool reserved = false;          ///< in an active reservation: not available to all users
     std::optional<int> cpus_in_use; ///< nullopt when not reported
+    std::vector<NodeShares> shares{};
 };
 
 /// Partitions and nodes at one point in time.

@@ -198,11 +198,12 @@ Verdict after_node_failure(const Links& links)
 /// The remaining GPU time of the request; nothing if the request sets no limit.
 std::optional<seconds> gpu_time_left(const Request& request, const Links& links, Time now)
 {
-    const int gpus = std::max(request.gpus.count, 0) * request.nodes;
-    if (!request.chain || !request.chain->gpu_time || gpus == 0) {
+    const std::chrono::milliseconds of_a_second =
+        gpu_time(request.gpus, seconds{1}) * request.nodes;
+    if (!request.chain || !request.chain->gpu_time || of_a_second.count() == 0) {
         return std::nullopt;
     }
-    return seconds(*request.chain->gpu_time) / gpus - time_used(links, now);
+    return seconds(*request.chain->gpu_time) * 1000 / of_a_second.count() - time_used(links, now);
 }
 
 std::optional<std::string> budget_used_up(const Request& request, const Links& links, Time now)

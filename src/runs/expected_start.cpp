@@ -24,23 +24,48 @@ struct Amount {
     int cpus = 0;
     std::uint64_t memory_mib = 0;
     std::map<std::string, int> gpus; ///< by model
+    int shares = 0;                  ///< of the GPUs, if they are of one model
+    int per_gpu = 0;                 ///< the number of shares of each; 0: none
 
     void take(const Amount& other)
     {
+        if (per_gpu > 0) {
+            shares -= std::min(shares, other.shares_and_gpus(per_gpu));
+        }
         cpus -= std::min(cpus, other.cpus);
         memory_mib -= std::min(memory_mib, other.memory_mib);
         for (const auto& [model, count] : other.gpus) {
             gpus[model] -= std::min(gpus[model], count);
         }
+        leave_whole_gpus();
     }
     void give(const Amount& other, const Amount& most)
     {
+        shares = std::min(shares + other.shares_and_gpus(per_gpu), most.shares);
         cpus = std::min(cpus + other.cpus, most.cpus);
         memory_mib = std::min(memory_mib + other.memory_mib, most.memory_mib);
         for (const auto& [model, count] : other.gpus) {
             const auto total = most.gpus.find(model);
             gpus[model] =
                 std::min(gpus[model] + count, total == most.gpus.end() ? 0 : total->second);
+        }
+        leave_whole_gpus();
+    }
+
+private:
+    int shares_and_gpus(int each) const
+    {
+        int all = shares;
+        for (const auto& [model, count] : gpus) {
+            all += count * each;
+        }
+        return all;
+    }
+    /// Slurm fills a GPU with shares before it divides another one.
+    void leave_whole_gpus()
+    {
+        if (per_gpu > 0 && !gpus.empty()) {
+            gpus.begin()->second = shares / per_gpu;
         }
     }
 };
@@ -73,9 +98,15 @@ public:
         , m_now(now)
     {
         for (const Node& node : inventory.nodes) {
-            Amount whole{node.cpus, node.memory_mib, {}};
+            Amount whole;
+            whole.cpus = node.cpus;
+            whole.memory_mib = node.memory_mib;
             for (const NodeGpus& gpus : node.gpus) {
                 whole.gpus[gpus.model] += gpus.total;
+            }
+            if (node.shares.size() == 1 && whole.gpus.size() == 1) {
+                whole.shares = node.shares.front().total;
+                whole.per_gpu = node.shares.front().per_gpu;
             }
             m_index[node.name] = m_whole.size();
             m_free.push_back(whole);
@@ -249,7 +280,9 @@ private:
         if (job.size.whole_nodes) {
             const bool idle = free.cpus == whole.cpus && free.gpus == whole.gpus;
             const auto least = shared_out(job, nodes, whole);
-            return idle && least ? std::optional(whole) : std::nullopt;
+            Amount all = whole;
+            all.shares = 0; // those of its GPUs
+            return idle && least ? std::optional(std::move(all)) : std::nullopt;
         }
         return shared_out(job, nodes, free);
     }
@@ -257,11 +290,13 @@ private:
     /// An even share of the job's request, if `free` suffices.
     static std::optional<Amount> shared_out(const Job& job, int nodes, const Amount& free)
     {
-        Amount share{up(job.size.cpus, nodes),
-                     (job.size.memory_mib + static_cast<unsigned>(nodes) - 1) /
-                         static_cast<unsigned>(nodes),
-                     {}};
-        if (share.cpus > free.cpus || share.memory_mib > free.memory_mib) {
+        Amount share;
+        share.cpus = up(job.size.cpus, nodes);
+        share.memory_mib =
+            (job.size.memory_mib + static_cast<unsigned>(nodes) - 1) / static_cast<unsigned>(nodes);
+        share.shares = job.size.share ? job.size.share->parts : 0;
+        if (share.cpus > free.cpus || share.memory_mib > free.memory_mib ||
+            share.shares > free.shares) {
             return std::nullopt;
         }
         for (const RequestedGpus& asked : job.size.gpus) {
@@ -294,11 +329,15 @@ private:
                 continue;
             }
             const int count = static_cast<int>(hosts.size());
-            holder.held[node->second] =
-                job.size.whole_nodes ? m_whole[node->second]
-                                     : Amount{up(job.size.cpus, count),
-                                              job.size.memory_mib / static_cast<unsigned>(count),
-                                              {}};
+            Amount& held = holder.held[node->second];
+            if (job.size.whole_nodes) {
+                held = m_whole[node->second];
+                held.shares = 0; // those of its GPUs
+                continue;
+            }
+            held.cpus = up(job.size.cpus, count);
+            held.memory_mib = job.size.memory_mib / static_cast<unsigned>(count);
+            held.shares = job.size.share ? job.size.share->parts : 0;
         }
         for (const HeldGpus& gpus : job.held) {
             const auto node = m_index.find(gpus.node);

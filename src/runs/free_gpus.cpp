@@ -71,6 +71,45 @@ void add(GpuPool& pool, const NodeUse& node)
     }
 }
 
+/// Shares on GPUs that no job holds as a whole.
+std::optional<int> free_shares(const Node& node, const NodeGpus& gpus, const NodeShares& shares,
+                               const std::vector<Partition>& partitions)
+{
+    if (!node.up) {
+        return 0;
+    }
+    if (!shares.in_use || !shares.gpus || !gpus.in_use) {
+        return std::nullopt;
+    }
+    const int whole = std::max(0, *gpus.in_use - *shares.gpus);
+    const int idle = std::max(0, shares.total - *shares.in_use - whole * shares.per_gpu);
+    return shares.kind == GpuShare::Kind::mps // its parts are no number of jobs
+               ? (startable(node, 1, partitions) > 0 ? idle : 0)
+               : startable(node, idle, partitions);
+}
+
+/// A node has shares of one kind in practice; the first counts.
+void add_shares(GpuPool& pool, const Node& node, const NodeGpus& gpus,
+                const std::vector<Partition>& partitions)
+{
+    const auto shares =
+        std::find_if(node.shares.begin(), node.shares.end(), [&](const NodeShares& one) {
+            const bool same = one.model.empty() || one.model == gpus.model;
+            return same && (!pool.shares || pool.shares->kind == one.kind);
+        });
+    if (shares == node.shares.end()) {
+        return;
+    }
+    if (!pool.shares) {
+        pool.shares = PoolShares{shares->kind, shares->per_gpu, 0, 0};
+    }
+    const auto free = free_shares(node, gpus, *shares, partitions);
+    pool.shares->per_gpu = std::max(pool.shares->per_gpu, shares->per_gpu);
+    pool.shares->total += shares->total;
+    pool.shares->free =
+        free && pool.shares->free ? std::optional(*pool.shares->free + *free) : std::nullopt;
+}
+
 std::vector<std::string_view> names_in(std::string_view list)
 {
     std::vector<std::string_view> names;
@@ -126,6 +165,7 @@ std::vector<GpuPool> gpu_pools(const Inventory& inventory)
             const GpuPool empty{gpus.model, queues, 0, 0, 0, 0, 0, 0};
             GpuPool& pool = pools.try_emplace({queues, gpus.model}, empty).first->second;
             add(pool, use_of(node, gpus, inventory.partitions));
+            add_shares(pool, node, gpus, inventory.partitions);
         }
     }
     std::vector<GpuPool> list;
@@ -200,7 +240,7 @@ WaitingLine waiting_line(const std::vector<Job>& jobs)
 {
     WaitingLine line;
     for (const Job& job : jobs) {
-        if (could_start(job) && job.gpus > 0) {
+        if (could_start(job) && (job.gpus > 0 || job.size.share)) {
             ++line.jobs;
             line.gpus += job.gpus;
         }

@@ -11,6 +11,15 @@
 /// Free GPUs, derived from Slurm's data about nodes and jobs. Pure.
 namespace gpuq {
 
+/// The shares of a pool's GPUs.
+struct PoolShares {
+    GpuShare::Kind kind = GpuShare::Kind::shard;
+    int per_gpu = 1; ///< the largest number if nodes differ
+    int total = 0;
+    std::optional<int> free; ///< available to runs now; unset: use not reported
+    bool operator==(const PoolShares&) const = default;
+};
+
 /// The GPUs of one model on nodes that belong to the same queues. Each GPU of a cluster is in
 /// exactly one pool; total = free + in_use + down + blocked if all of them are known.
 struct GpuPool {
@@ -18,11 +27,12 @@ struct GpuPool {
     std::vector<std::string> queues; ///< sorted
     int total = 0;
     std::optional<int> free;   ///< available to a run now; unset: use not reported
-    std::optional<int> in_use; ///< held by jobs
+    std::optional<int> in_use; ///< held by jobs, as a whole or in part
     int down = 0;              ///< not held, on nodes that accept no jobs
     int blocked = 0; ///< not held, but in a reservation, in no open queue, or on a node without a
                      ///< free core
     std::optional<int> most_on_one_node; ///< largest number of free GPUs on one node
+    std::optional<PoolShares> shares{};  ///< unset: its GPUs are not shared
     bool operator==(const GpuPool&) const = default;
 };
 

@@ -133,6 +133,78 @@ Result<std::string> model_with_memory(const GpuRequest& request, const std::stri
     return best->model;
 }
 
+Result<GpuShare> share_of_a_gpu(const GpuShare& asked, const std::vector<std::string>& queues,
+                                const std::vector<Partition>& partitions,
+                                const std::vector<Node>& nodes)
+{
+    const auto is_named = [&](const std::string& queue) {
+        return std::find(queues.begin(), queues.end(), queue) != queues.end();
+    };
+    GpuShare share = asked;
+    int most = 0;
+    for (const Node& node : nodes) {
+        if (!std::any_of(node.partitions.begin(), node.partitions.end(), is_named)) {
+            continue;
+        }
+        for (const NodeShares& shares : node.shares) {
+            const bool same = shares.kind == asked.kind;
+            most = std::max(most, same ? shares.per_gpu : 0);
+            if (same && shares.per_gpu >= asked.parts) {
+                share.per_gpu = std::min(share.per_gpu.value_or(shares.per_gpu), shares.per_gpu);
+            }
+        }
+    }
+    if (!share.per_gpu) {
+        const std::string names = fmt::format("queue {}", fmt::join(queues, ", "));
+        const std::string has = most == 0 ? fmt::format("no GPU in {} has shares of this kind ({})",
+                                                        names, word(asked.kind))
+                                          : fmt::format("a GPU in {} has {} {}", names, most,
+                                                        asked.kind == GpuShare::Kind::mps ? "mps"
+                                                        : most == 1                       ? "shard"
+                                                                    : "shards");
+        return fail(Error::Kind::denied, fmt::format("-g {}:{}: {}; ask for a whole GPU: -g 1",
+                                                     word(asked.kind), asked.parts, has));
+    }
+    share.cpus.reset();
+    share.memory_mib.reset();
+    for (const Partition& queue : partitions) {
+        if (is_named(queue.name) && queue.cpus_per_gpu) {
+            const int cpus = std::max(1, *queue.cpus_per_gpu * share.parts / *share.per_gpu);
+            share.cpus = std::min(share.cpus.value_or(cpus), cpus);
+        }
+        if (is_named(queue.name) && queue.memory_mib_per_gpu) {
+            const std::uint64_t memory = std::max<std::uint64_t>(
+                1, *queue.memory_mib_per_gpu * static_cast<unsigned>(share.parts) /
+                       static_cast<unsigned>(*share.per_gpu));
+            share.memory_mib = std::min(share.memory_mib.value_or(memory), memory);
+        }
+    }
+    return share;
+}
+
+Result<std::string> model_with_profile(const GpuRequest& request, const std::string& queue,
+                                       const std::vector<OfferedGpus>& offered)
+{
+    const std::string profile = lower(*request.mig);
+    for (const OfferedGpus& gpus : offered) {
+        const std::string name = lower(gpus.model);
+        const bool is_last =
+            name == profile || name.ends_with("_" + profile) || name.ends_with("-" + profile);
+        if (is_last && gpus.most >= request.count) {
+            return gpus.model;
+        }
+    }
+    std::vector<std::string> models;
+    for (const OfferedGpus& gpus : offered) {
+        models.push_back(
+            fmt::format("{} {}", gpus.most, gpus.model.empty() ? "without a name" : gpus.model));
+    }
+    return fail(
+        Error::Kind::denied,
+        fmt::format("-g {}: a node of queue {} has {}", to_text(request), queue,
+                    models.empty() ? "no GPU" : fmt::format("{}", fmt::join(models, ", "))));
+}
+
 Result<std::optional<std::string>> model_among(const GpuRequest& request,
                                                const std::vector<std::string>& queues,
                                                const QueueGpus& gpus)

@@ -35,6 +35,19 @@ std::vector<OfferedGpus> offered_gpus(const Partition& queue, const std::vector<
 Result<std::string> model_with_memory(const GpuRequest& request, const std::string& queue,
                                       const std::vector<OfferedGpus>& offered);
 
+/// The shares for a run in one of `queues`, which name partitions: as `asked`, with the number of
+/// parts of a GPU and the CPUs and memory that come with the share. If nodes differ, with the
+/// smallest number that suffices, and the least CPUs and memory of the queues. `denied` if no node
+/// has such shares, or a GPU fewer parts.
+Result<GpuShare> share_of_a_gpu(const GpuShare& asked, const std::vector<std::string>& queues,
+                                const std::vector<Partition>& partitions,
+                                const std::vector<Node>& nodes);
+
+/// Slurm's name of the MIG devices with a profile (`a100_1g.5gb` for `1g.5gb`), of which a node has
+/// enough. `denied` lists the models of `queue`.
+Result<std::string> model_with_profile(const GpuRequest& request, const std::string& queue,
+                                       const std::vector<OfferedGpus>& offered);
+
 /// The GPUs that each queue offers, by the queue's name.
 using QueueGpus = std::map<std::string, std::vector<OfferedGpus>>;
 

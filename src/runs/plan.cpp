@@ -179,6 +179,12 @@ Result<minutes> choose_walltime(const RunParameters& parameters, const Partition
 /// others.
 Result<void> choose_tasks(const RunParameters& parameters, Request& request)
 {
+    if (request.gpus.share && (request.nodes > 1 || parameters.gpus_per_task)) {
+        return fail(Error::Kind::usage,
+                    fmt::format("-g {}: a share is of one GPU on one node; omit {}",
+                                to_text(request.gpus),
+                                request.nodes > 1 ? "-N" : "--gpus-per-task"));
+    }
     request.tasks_per_node = parameters.tasks_per_node;
     request.gpus_per_task = parameters.gpus_per_task;
     if (parameters.gpus_per_task) {
@@ -299,8 +305,15 @@ JobSpec job_spec(const Request& request)
     spec.tasks_per_node = tasks_on_node(request);
     spec.gpus_per_node = request.gpus.count;
     spec.gpu_model = request.gpus.model;
+    spec.share = request.gpus.share;
     spec.cpus_per_node = request.cpus;
     spec.memory_mib_per_node = request.memory_mib;
+    if (const auto& share =
+            request.gpus.share) { // Slurm's defaults are those of a job without GPUs
+        spec.cpus_per_node = spec.cpus_per_node ? spec.cpus_per_node : share->cpus;
+        spec.memory_mib_per_node =
+            spec.memory_mib_per_node ? spec.memory_mib_per_node : share->memory_mib;
+    }
     spec.account = request.account;
     spec.qos = request.qos;
     spec.after_ok = request.after;
@@ -314,6 +327,14 @@ std::string gpus_text(const JobSpec& spec)
 {
     if (spec.gpus_per_node == 0) {
         return "no GPU";
+    }
+    if (const auto& share = spec.share) {
+        const std::string of = share->per_gpu ? fmt::format(" of {}", *share->per_gpu) : "";
+        const bool several = share->per_gpu.value_or(share->parts) != 1;
+        return fmt::format("{}{} {} of a GPU", share->parts, of,
+                           share->kind == GpuShare::Kind::mps ? "mps"
+                           : several                          ? "shards"
+                                                              : "shard");
     }
     const std::string model = spec.gpu_model ? *spec.gpu_model + " " : "";
     return fmt::format("{} {}{}", spec.gpus_per_node, model,
@@ -382,7 +403,8 @@ Result<std::string> model_for(const GpuRequest& gpus, const std::vector<std::str
 
 bool needs_nodes(const RunParameters& parameters)
 {
-    return parameters.gpus && parameters.gpus->min_memory_mib;
+    const auto& gpus = parameters.gpus;
+    return gpus && (gpus->min_memory_mib || gpus->share || gpus->mig);
 }
 
 Result<Plan> plan(const RunParameters& parameters, const Partitions& partitions,
@@ -452,6 +474,15 @@ Result<Plan> plan(const RunParameters& parameters, const Partitions& partitions,
     std::optional<std::string> model = request.gpus.model;
     if (request.gpus.min_memory_mib) {
         TRY_ASSIGN(model, model_for(request.gpus, queues, *queue, site_context));
+    }
+    if (request.gpus.mig) {
+        TRY_ASSIGN(model, model_with_profile(request.gpus, queue->name,
+                                             offered_gpus(*queue, site_context.nodes)));
+        request.gpus.model = model;
+    }
+    if (request.gpus.share) {
+        TRY_ASSIGN(request.gpus.share,
+                   share_of_a_gpu(*request.gpus.share, queues, partitions, site_context.nodes));
     }
     if (request.chain) { // later links get the same model, without another query of the nodes
         request.gpus.model = model;

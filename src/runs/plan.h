@@ -63,7 +63,7 @@ struct Plan {
     WhenShort when_short = WhenShort::hold; ///< how to handle links without a valid ticket
 };
 
-/// True if the plan depends on the cluster's nodes: `-g 16G+`.
+/// True if the plan depends on the cluster's nodes: `-g 16G+`, `shard:1`, `mig:1g.10gb`.
 bool needs_nodes(const RunParameters& parameters);
 
 /// Fills in all defaults.

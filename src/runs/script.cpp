@@ -49,8 +49,7 @@ private:
 
 std::string gres_of(const JobSpec& spec)
 {
-    return spec.gpu_model ? fmt::format("gpu:{}:{}", *spec.gpu_model, spec.gpus_per_node)
-                          : fmt::format("gpu:{}", spec.gpus_per_node);
+    return gres_text({spec.gpus_per_node, spec.gpu_model, std::nullopt, spec.share});
 }
 
 int cpus_per_task(const JobSpec& spec)

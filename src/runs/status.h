@@ -110,10 +110,10 @@ constexpr const char* k_no_next_link = "NextLink";
 /// accounting. Without any of them the state is unknown, never "ended".
 RunStatus conclude(const Evidence& evidence, Time now);
 
-/// The number of GPUs requested on each node; 1 if the run's record can't be read.
-inline int gpu_totals(const RunStatus& status)
+/// The GPUs requested on each node; 1 if the run's record can't be read.
+inline GpuRequest gpus_asked(const RunStatus& status)
 {
-    return status.run ? status.run->request.gpus.count : 1;
+    return status.run ? status.run->request.gpus : GpuRequest{};
 }
 
 /// True for a job that Slurm ended because it could not report it to its client: the client has not

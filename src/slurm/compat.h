@@ -9,6 +9,7 @@
 #include <ctime>
 #include <optional>
 #include <string>
+#include <string_view>
 
 /// The differences between Slurm 22.05 and 26.05, in one place. contrib/check-slurm-headers.sh
 /// compiles this directory against the headers of any release.
@@ -19,6 +20,7 @@ static_assert(SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0),
 // Exported by libslurm in all these releases, but not declared in a public header.
 extern "C" {
 extern slurm_conf_t slurm_conf;
+extern void slurm_xfree(void** item);
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
 extern char* slurm_job_state_reason_string(enum job_state_reason reason);
 #else
@@ -31,12 +33,12 @@ namespace gpuq::slurm {
 /// `List` became `list_t*` in 24.11.
 using List = decltype(slurm_list_create(nullptr));
 
-/// TRES strings name a GPU `gres:gpu` before 23.11 and `gres/gpu` since; the other spelling is
-/// silently ignored.
+/// TRES strings name a GPU `gres:gpu` before 23.11 and `gres/gpu` since, a shard `gres:shard` or
+/// `gres/shard`; the other spelling is silently ignored.
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
-constexpr const char* k_gpu_tres = "gres/gpu";
+constexpr std::string_view k_gres_prefix = "gres/";
 #else
-constexpr const char* k_gpu_tres = "gres:gpu";
+constexpr std::string_view k_gres_prefix = "gres:";
 #endif
 
 /// The job id of a message: a separate field, or part of its step id since 25.11.
@@ -101,6 +103,29 @@ inline std::optional<int> cpus_in_use(const node_info_t& info)
                        : slurm_get_select_nodeinfo(info.select_nodeinfo, SELECT_NODEDATA_SUBCNT,
                                                    NODE_STATE_ALLOCATED, &count);
     return rc == SLURM_SUCCESS ? std::optional<int>(count) : std::nullopt;
+#endif
+}
+
+/// The resources that jobs hold on a node, as in `cpu=4,gres/gpu=1,gres/shard=2`: a field since
+/// 25.05. Empty if no job holds any; nullopt if not reported.
+inline std::optional<std::string> tres_in_use(const node_info_t& info)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
+    return std::string(info.alloc_tres_fmt_str == nullptr ? "" : info.alloc_tres_fmt_str);
+#else
+    char* text = nullptr;
+    const int rc =
+        info.select_nodeinfo == nullptr
+            ? SLURM_ERROR
+            : slurm_get_select_nodeinfo(info.select_nodeinfo, SELECT_NODEDATA_TRES_ALLOC_FMT_STR,
+                                        NODE_STATE_ALLOCATED, &text);
+    std::optional<std::string> tres;
+    if (rc == SLURM_SUCCESS) {
+        tres = text == nullptr ? "" : text;
+    }
+    void* memory = text;
+    slurm_xfree(&memory);
+    return tres;
 #endif
 }
 

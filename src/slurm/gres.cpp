@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/gres.h"
 
+#include "slurm/jobs.h"
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -29,15 +31,26 @@ std::optional<int> number(std::string_view text)
                                                                     : std::nullopt;
 }
 
-std::optional<Gres> parse_item(std::string_view item)
+/// Removes the prefix of a TRES string.
+std::string_view without_prefix(std::string_view item)
 {
     for (const std::string_view prefix : {"gres/", "gres:"}) {
         if (item.starts_with(prefix)) {
             item.remove_prefix(prefix.size());
         }
     }
-    item = item.substr(0, item.find('('));
-    if (take(item, ':') != "gpu") {
+    return item;
+}
+
+constexpr std::string_view k_no_type = "(null)"; // of shares of GPUs without a type, in 22.05
+
+std::optional<Gres> parse_item(std::string_view item, std::string_view name)
+{
+    item = without_prefix(item);
+    const std::size_t no_type = item.find(k_no_type);
+    item = item.substr(
+        0, item.find('(', no_type == std::string_view::npos ? 0 : no_type + k_no_type.size()));
+    if (take(item, ':') != name) {
         return std::nullopt;
     }
     Gres gres{"", 1};
@@ -45,20 +58,148 @@ std::optional<Gres> parse_item(std::string_view item)
         const std::string_view word = take(item, ':');
         if (const auto count = number(word)) {
             gres.count = *count;
-        } else if (word != "no_consume") {
+        } else if (word != "no_consume" && word != k_no_type) {
             gres.model = word;
         }
     }
     return gres;
 }
 
+/// The number of indices in `0,2-3`; nullopt if there are none.
+std::optional<int> indices_in(std::string_view list)
+{
+    int count = 0;
+    while (!list.empty()) {
+        std::string_view last = take(list, ',');
+        const auto first = number(take(last, '-'));
+        const auto end = last.empty() ? first : number(last);
+        if (!first || !end || *end < *first) {
+            return std::nullopt;
+        }
+        count += *end - *first + 1;
+    }
+    return count;
+}
+
+/// Held shares, and the GPUs to which they belong.
+struct Held {
+    std::optional<int> gpus, parts;
+};
+
+/// From the shares in use of each GPU: `3/4,0/4`.
+Held held_in(std::string_view list)
+{
+    Held held{0, 0};
+    while (!list.empty()) {
+        std::string_view gpu = take(list, ',');
+        const int parts = number(take(gpu, '/')).value_or(0);
+        *held.parts += parts;
+        *held.gpus += parts > 0 ? 1 : 0;
+    }
+    return held;
+}
+
+/// From a node's GRES in use. Nothing if it does not list GPUs.
+Held held_of(std::string_view text, std::string_view name, std::string_view model)
+{
+    constexpr std::string_view k_indices = "IDX:";
+    while (!text.empty()) {
+        const std::string_view item = take(text, ',');
+        const auto gres = parse_item(item, name);
+        if (!gres || gres->model != model || !item.ends_with(')')) {
+            continue;
+        }
+        std::string_view list = item.substr(item.rfind('(') + 1);
+        list.remove_suffix(1);
+        if (list.starts_with(k_indices)) {
+            list.remove_prefix(k_indices.size());
+            const auto gpus = list == "N/A" ? std::optional(0) : indices_in(list);
+            return {gpus, gpus == 0 ? gpus : std::nullopt};
+        }
+        if (list.find('/') != std::string_view::npos) {
+            return held_in(list);
+        }
+    }
+    return {};
+}
+
+/// With the counts of the same model added up.
+std::vector<Gres> summed_up(std::string_view text, std::string_view name)
+{
+    std::vector<Gres> sums;
+    for (const Gres& gres : parse_gres(text, name)) {
+        const auto same = std::find_if(sums.begin(), sums.end(),
+                                       [&](const Gres& one) { return one.model == gres.model; });
+        if (same == sums.end()) {
+            sums.push_back(gres);
+        } else {
+            same->count += gres.count;
+        }
+    }
+    return sums;
+}
+
+int count_of(const std::vector<Gres>& list, const std::string& model)
+{
+    int count = 0;
+    for (const Gres& gres : list) {
+        count += model.empty() || gres.model == model ? gres.count : 0;
+    }
+    return count;
+}
+
 } // namespace
 
-std::vector<Gres> parse_gres(std::string_view text)
+std::vector<NodeGpus> gpus_of_node(std::string_view gres, std::optional<std::string_view> used)
+{
+    const auto in_use = summed_up(used.value_or(""), "gpu");
+    std::vector<NodeGpus> gpus;
+    for (const Gres& one : summed_up(gres, "gpu")) {
+        int count = 0;
+        for (const Gres& held : in_use) {
+            count += held.model == one.model ? held.count : 0;
+        }
+        gpus.push_back({one.model, one.count, used ? std::optional(count) : std::nullopt});
+    }
+    for (const NodeShares& shares : shares_of_node(gres, used, std::nullopt)) {
+        for (NodeGpus& one : gpus) {
+            const bool has = one.in_use && one.model == shares.model;
+            one.in_use =
+                has ? std::min(one.total, *one.in_use + shares.gpus.value_or(0)) : one.in_use;
+        }
+    }
+    return gpus;
+}
+
+std::vector<NodeShares> shares_of_node(std::string_view gres, std::optional<std::string_view> used,
+                                       std::optional<std::string_view> held)
+{
+    const auto gpus = summed_up(gres, "gpu");
+    std::vector<NodeShares> list;
+    for (const auto kind : {GpuShare::Kind::shard, GpuShare::Kind::mps}) {
+        const auto types = summed_up(gres, word(kind));
+        for (const Gres& one : types) {
+            const int of = count_of(gpus, one.model);
+            if (of == 0 || one.count == 0) {
+                continue;
+            }
+            const Held known = held_of(used.value_or(""), word(kind), one.model);
+            NodeShares shares{kind,      one.model,   (one.count + of - 1) / of,
+                              one.count, known.parts, known.gpus};
+            if (!shares.in_use && held && types.size() == 1) {
+                shares.in_use = gpus_in_tres(*held, word(kind));
+            }
+            list.push_back(shares);
+        }
+    }
+    return list;
+}
+
+std::vector<Gres> parse_gres(std::string_view text, std::string_view name)
 {
     std::vector<Gres> found;
     while (!text.empty()) {
-        if (const auto gres = parse_item(take(text, ','))) {
+        if (const auto gres = parse_item(take(text, ','), name)) {
             found.push_back(*gres);
         }
     }

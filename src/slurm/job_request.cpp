@@ -128,11 +128,9 @@ char* JobRequest::text(std::string value)
 
 std::string gpu_text(const JobSpec& spec)
 {
-    if (spec.gpus_per_node <= 0) {
-        return {};
-    }
-    return spec.gpu_model ? fmt::format("{}:{}:{}", k_gpu_tres, *spec.gpu_model, spec.gpus_per_node)
-                          : fmt::format("{}:{}", k_gpu_tres, spec.gpus_per_node);
+    const std::string gres =
+        gres_text({spec.gpus_per_node, spec.gpu_model, std::nullopt, spec.share});
+    return gres.empty() ? gres : fmt::format("{}{}", k_gres_prefix, gres);
 }
 
 std::string literal_file_name(std::string_view path)

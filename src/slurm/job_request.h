@@ -32,7 +32,7 @@ private:
     std::vector<char*> m_arguments;
 };
 
-/// `gres:gpu:k80:2`; empty if no GPU is requested.
+/// `gres:gpu:k80:2` or `gres:shard:1`; empty if no GPU is requested.
 std::string gpu_text(const JobSpec& spec);
 
 /// The path, escaped so that Slurm expands no `%` or backslash in it.

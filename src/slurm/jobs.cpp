@@ -113,8 +113,30 @@ std::vector<RequestedGpus> requested_gpus(const slurm_job_info_t& info, int node
     return list;
 }
 
+/// The shares of GPUs that a job requests on each node; nullopt if none, or several kinds.
+std::optional<GpuShare> requested_share(const slurm_job_info_t& info, int nodes)
+{
+    std::optional<GpuShare> share;
+    for (const auto kind : {GpuShare::Kind::shard, GpuShare::Kind::mps}) {
+        int each = 0;
+        for (const auto& [tres, parts] :
+             {std::pair(info.tres_per_node, 1), std::pair(info.tres_per_job, nodes)}) {
+            for (const Gres& gres : parse_gres(text(tres), word(kind))) {
+                each = std::max(each, (gres.count + parts - 1) / parts);
+            }
+        }
+        if (each > 0 && share) {
+            return std::nullopt;
+        }
+        if (each > 0) {
+            share = GpuShare{kind, each, {}, {}, {}};
+        }
+    }
+    return share;
+}
+
 /// A short description of a request that gpuq does not match against nodes.
-std::string other_wishes(const slurm_job_info_t& info, const std::vector<RequestedGpus>& gpus)
+std::string other_wishes(const slurm_job_info_t& info, const JobSize& size)
 {
     const auto has = [](const char* value) { return value != nullptr && *value != '\0'; };
     if (has(info.resv_name)) {
@@ -127,7 +149,9 @@ std::string other_wishes(const slurm_job_info_t& info, const std::vector<Request
         return "licences";
     }
     const std::string each = text(info.tres_per_node);
-    return gpus.empty() && !each.empty() ? "generic resources other than whole GPUs" : "";
+    return size.gpus.empty() && !size.share && !each.empty()
+               ? "generic resources other than whole GPUs"
+               : "";
 }
 
 JobSize size_of(const slurm_job_info_t& info, JobState state)
@@ -140,11 +164,12 @@ JobSize size_of(const slurm_job_info_t& info, JobState state)
     const auto memory = parse_memory_mib(tres_value(tres, "mem"));
     size.memory_mib = memory ? *memory : 0;
     size.gpus = requested_gpus(info, size.nodes);
-    size.spreads = parse_gres(text(info.tres_per_node)).empty();
+    size.share = size.gpus.empty() ? requested_share(info, size.nodes) : std::nullopt;
+    size.spreads = parse_gres(text(info.tres_per_node)).empty() && !size.share;
     size.whole_nodes = info.shared == 0; // JOB_SHARED_NONE
     size.only_nodes = text(info.req_nodes);
     size.excluded_nodes = text(info.exc_nodes);
-    size.other = other_wishes(info, size.gpus);
+    size.other = other_wishes(info, size);
     return size;
 }
 
@@ -384,14 +409,14 @@ std::optional<Time> time_of(std::int64_t seconds)
     return Time(std::chrono::seconds(seconds));
 }
 
-std::optional<int> gpus_in_tres(std::string_view tres)
+std::optional<int> gpus_in_tres(std::string_view tres, std::string_view name)
 {
-    constexpr std::string_view k_total = "gres/gpu=";
+    const std::string total = fmt::format("gres/{}=", name);
     while (!tres.empty()) {
         const std::string_view item = tres.substr(0, tres.find(','));
-        if (item.starts_with(k_total)) {
+        if (item.starts_with(total)) {
             int count = 0;
-            std::from_chars(item.data() + k_total.size(), item.data() + item.size(), count);
+            std::from_chars(item.data() + total.size(), item.data() + item.size(), count);
             return count;
         }
         tres.remove_prefix(std::min(item.size() + 1, tres.size()));

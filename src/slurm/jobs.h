@@ -21,7 +21,8 @@ int exit_status_of_wait(std::uint32_t wait_status);
 std::optional<Time> time_of(std::int64_t seconds);
 
 /// GPUs in `cpu=4,mem=16G,gres/gpu=2,gres/gpu:k80=2`; nullopt if the text does not mention any.
-std::optional<int> gpus_in_tres(std::string_view tres);
+/// `name`: of another generic resource.
+std::optional<int> gpus_in_tres(std::string_view tres, std::string_view name = "gpu");
 
 /// The running allocation that was requested with `comment`; `missing` if there is none.
 Result<JobId> granted_with(const std::string& comment);

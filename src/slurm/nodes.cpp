@@ -8,12 +8,14 @@
 #include "slurm/connection.h"
 #include "slurm/errors.h"
 #include "slurm/gres.h"
+#include "slurm/list.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -97,6 +99,16 @@ Partition partition_of(const partition_info_t& info)
     partition.most_nodes = static_cast<int>(std::min(info.total_nodes, info.max_nodes));
     partition.submit_hosts = text(info.allow_alloc_nodes);
     partition.ruled = queue_of(info) == partition.name;
+    if (info.job_defaults_list != nullptr) {
+        for_each<job_defaults_t>(info.job_defaults_list, [&](const job_defaults_t& each) {
+            if (each.type == JOB_DEF_CPU_PER_GPU) {
+                partition.cpus_per_gpu = static_cast<int>(
+                    std::min<std::uint64_t>(each.value, std::numeric_limits<int>::max()));
+            } else if (each.type == JOB_DEF_MEM_PER_GPU) {
+                partition.memory_mib_per_gpu = each.value;
+            }
+        });
+    }
     const bool preempts = info.preempt_mode != PREEMPT_MODE_OFF && info.grace_time != NO_VAL;
     partition.grace = std::chrono::seconds(preempts ? info.grace_time : 0);
     return partition;
@@ -151,31 +163,9 @@ bool is_up(std::uint32_t state)
            (base == NODE_STATE_IDLE || base == NODE_STATE_ALLOCATED || base == NODE_STATE_MIXED);
 }
 
-std::optional<int> in_use(const node_info_t& info, const std::string& model)
+std::optional<std::string> text_or_none(const char* value)
 {
-    if (info.gres_used == nullptr) {
-        return std::nullopt;
-    }
-    int used = 0;
-    for (const Gres& gres : parse_gres(info.gres_used)) {
-        used += gres.model == model ? gres.count : 0;
-    }
-    return used;
-}
-
-std::vector<NodeGpus> gpus_of(const node_info_t& info)
-{
-    std::vector<NodeGpus> gpus;
-    for (const Gres& gres : parse_gres(text(info.gres))) {
-        const auto same = std::find_if(
-            gpus.begin(), gpus.end(), [&](const NodeGpus& row) { return row.model == gres.model; });
-        if (same == gpus.end()) {
-            gpus.push_back(NodeGpus{gres.model, gres.count, in_use(info, gres.model)});
-        } else {
-            same->total += gres.count;
-        }
-    }
-    return gpus;
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 /// The node's queues, each once.
@@ -198,7 +188,12 @@ Node node_of(const node_info_t& info, const Inner& inner)
 {
     Node node;
     node.name = text(info.name);
-    node.gpus = gpus_of(info);
+    const std::string gres = text(info.gres);
+    const auto used = text_or_none(info.gres_used);
+    node.gpus = gpus_of_node(gres, used);
+    if (gres.find("shard") != std::string::npos || gres.find("mps") != std::string::npos) {
+        node.shares = shares_of_node(gres, used, tres_in_use(info));
+    }
     node.partitions = queues_of(info, inner);
     node.up = is_up(info.node_state);
     node.cpus = info.cpus;

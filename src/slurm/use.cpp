@@ -27,6 +27,7 @@ namespace gpuq {
 namespace slurm {
 namespace {
 
+constexpr std::string_view k_gres = "gres/";
 constexpr std::string_view k_gpus = "gres/gpu";
 /// In seconds.
 constexpr std::int64_t k_just_ended = 5;
@@ -179,10 +180,17 @@ void add_gpus(JobUse& use, std::string_view allocation, const TresNames& names)
 {
     while (const auto item = next_item(allocation)) {
         const auto name = names.find(item->first);
-        if (name == names.end() || !name->second.starts_with(k_gpus)) {
+        if (name == names.end() || !name->second.starts_with(k_gres)) {
             continue;
         }
         const int count = static_cast<int>(std::min<std::uint64_t>(item->second, INT32_MAX));
+        if (const auto kind = share_kind(std::string_view(name->second).substr(k_gres.size()))) {
+            use.share = count > 0 ? std::optional(GpuShare{*kind, count, {}, {}, {}}) : use.share;
+            continue;
+        }
+        if (!name->second.starts_with(k_gpus)) {
+            continue;
+        }
         if (name->second == k_gpus) {
             use.gpus = count;
         } else if (name->second[k_gpus.size()] == ':') {
@@ -246,7 +254,7 @@ Result<std::vector<UseRecord>> answer(const UseQuery& query)
     std::vector<UseRecord> records;
     for_each<slurmdb_job_rec_t>(list.get(), [&](const slurmdb_job_rec_t& job) {
         UseRecord record = record_of(job, names, question);
-        if (record.use.gpus > 0 && record.use.elapsed.count() > 0) {
+        if ((record.use.gpus > 0 || record.use.share) && record.use.elapsed.count() > 0) {
             records.push_back(std::move(record));
         }
     });

@@ -86,12 +86,15 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     EXPECT_EQ(documented_in("gpuq show of a sweep"),
               members_of(sweep_document(sweep, 1, CodeFacts{}, Time()), {"values", "code"}));
     Names run;
-    collect(run_json(some_status(), Time()), {}, run);
+    RunStatus shared = some_status();
+    shared.run->request.gpus.share.emplace();
+    collect(run_json(shared, Time()), {}, run);
     EXPECT_EQ(documented_in("A run"), run);
 
     FreeGpus free;
     free.partitions.resize(1);
     free.pools.resize(1);
+    free.pools[0].shares.emplace();
     free.next.emplace(1);
     free.waiting.emplace();
     free.own_waiting.resize(1);

@@ -15,9 +15,12 @@ using Kind = PendingReason::Kind;
 TEST(PendingReason, IsToldInWords)
 {
     EXPECT_EQ(pending_reason_text("Resources"), "no GPU is free");
-    EXPECT_EQ(pending_reason_text("Resources", 0), "not enough cores or memory are free");
-    EXPECT_EQ(pending_reason_text("Resources", 3), "too few GPUs are free");
-    EXPECT_EQ(pending_reason_text("Priority", 0), "others are before you");
+    EXPECT_EQ(pending_reason_text("Resources", {.count = 0}),
+              "not enough cores or memory are free");
+    EXPECT_EQ(pending_reason_text("Resources", {.count = 3}), "too few GPUs are free");
+    EXPECT_EQ(pending_reason_text("Resources", *parse_gpu_request("shard:1")),
+              "no share of a GPU is free");
+    EXPECT_EQ(pending_reason_text("Priority", {.count = 0}), "others are before you");
     EXPECT_EQ(pending_reason_text("QOSMaxJobsPerUserLimit"),
               "your limit is reached (QOSMaxJobsPerUserLimit)");
     EXPECT_EQ(pending_reason_text("QOSGrpGRES"), "a limit of your group is reached (QOSGrpGRES)");

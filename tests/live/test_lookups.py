@@ -67,7 +67,7 @@ def test_free_asks_for_queues_and_nodes_once(cluster, person):
     assert found["free_now"] is True and found["next"] is None
     assert found["pools"] == [{"model": "k80", "queues": ["calibration", "gpu"], "total": 8,
                                "free": 8, "in_use": 0, "down": 0, "blocked": 0,
-                               "most_on_one_node": 4}]
+                               "most_on_one_node": 4, "shares": None}]
     first = person.gpuq("free").stdout.splitlines()[0]
     assert first == "yes: 8 k80 in queue calibration (up to 2 h), at most 4 on one node"
 

@@ -82,6 +82,40 @@ TEST(ExpectedStart, OfTheFirstInLineIsWhenEnoughRunningJobsHaveReachedTheirLimit
     EXPECT_EQ(basis_text(found), "job 3 reaches its time limit");
 }
 
+/// A job with shards of a GPU; on the node "n0" if it runs.
+Job with_shards(Job job, int parts)
+{
+    job.gpus = 0;
+    job.held.clear();
+    job.size.gpus.clear();
+    job.size.cpus = 1;
+    job.size.share = GpuShare{GpuShare::Kind::shard, parts, {}, {}, {}};
+    return job;
+}
+
+TEST(ExpectedStart, OfAShareIsWhenAShareIsFree)
+{
+    Node divided = node("n0", 1);
+    divided.shares = {{GpuShare::Kind::shard, "k80", 2, 2, 0, 0}};
+    const Inventory one = machine({divided});
+    const std::vector<Job> two = {with_shards(running(1, "n0", 1, k_now + 40min), 1),
+                                  with_shards(running(2, "n0", 1, k_now + 10min), 1)};
+    std::vector<Job> jobs = two;
+    jobs.push_back(with_shards(pending(3, 9, 1, 60min), 1));
+    EXPECT_EQ(estimate(3, jobs, one).at, k_now + 10min);
+    EXPECT_EQ(estimate(3, jobs, one).after, JobId{2});
+    jobs.back() = with_shards(pending(3, 9, 1, 60min), 2);
+    EXPECT_EQ(estimate(3, jobs, one).at, k_now + 40min);
+    jobs.back() = pending(3, 9, 1, 60min); // the whole GPU
+    EXPECT_EQ(estimate(3, jobs, one).at, k_now + 40min);
+    jobs = {running(1, "n0", 1, k_now + 20min), with_shards(pending(3, 9, 1, 60min), 1)};
+    EXPECT_EQ(estimate(3, jobs, one).at, k_now + 20min); // held as a whole
+    jobs = {two[0], with_shards(pending(3, 9, 1, 60min), 1)};
+    EXPECT_EQ(estimate(3, jobs, one).at, k_now); // the other one is free
+    jobs.back() = with_shards(pending(3, 9, 1, 60min), 3);
+    EXPECT_FALSE(estimate(3, jobs, one).unknown.empty()); // never
+}
+
 TEST(ExpectedStart, WaitsForThoseThatGoFirst)
 {
     const Inventory one = machine({node("n0")});

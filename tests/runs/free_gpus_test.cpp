@@ -70,6 +70,39 @@ TEST(GpuPools, AddUpPerModelAndQueues)
                      }));
 }
 
+/// Two GPUs of four shards each. `whole`: GPUs held as a whole.
+Node shared_node(int whole, std::optional<int> in_use, std::optional<int> gpus)
+{
+    Node made = node("n0", 2, whole + gpus.value_or(0));
+    made.cpus_in_use = 0;
+    made.shares = {{GpuShare::Kind::shard, "k80", 4, 8, in_use, gpus}};
+    return made;
+}
+
+TEST(GpuPools, CountTheFreeSharesOfTheirGpus)
+{
+    const auto shares = [](const std::vector<Node>& nodes) {
+        return gpu_pools({queues(), nodes}).at(0).shares;
+    };
+    const auto of = [](int total, std::optional<int> free) {
+        return PoolShares{GpuShare::Kind::shard, 4, total, free};
+    };
+    EXPECT_EQ(shares({node("n0", 2, 0)}), std::nullopt);
+    EXPECT_EQ(shares({shared_node(0, 0, 0)}), of(8, 8));
+    EXPECT_EQ(shares({shared_node(0, 3, 1)}), of(8, 5));
+    EXPECT_EQ(shares({shared_node(1, 3, 1)}), of(8, 1));
+    EXPECT_EQ(shares({shared_node(2, 0, 0)}), of(8, 0));
+    EXPECT_EQ(shares({shared_node(0, 3, 1), node("n1", 2, 0)}), of(8, 5));
+    EXPECT_EQ(shares({shared_node(0, 3, 1), shared_node(0, std::nullopt, 1)}),
+              of(16, std::nullopt));
+    Node busy = shared_node(0, 0, 0);
+    busy.cpus_in_use = busy.cpus - 2; // each share needs a core
+    EXPECT_EQ(shares({busy}), of(8, 2));
+    Node down = shared_node(0, 0, 0);
+    down.up = false;
+    EXPECT_EQ(shares({down}), of(8, 0));
+}
+
 /// Every mixture of nodes that are up or not, reserved, short of cores, in no open queue, or of
 /// unknown use.
 TEST(GpuPools, AreTheSumsOfTheirNodes)

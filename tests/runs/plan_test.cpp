@@ -322,6 +322,81 @@ TEST(Plan, TurnsAMemoryIntoAModel)
     EXPECT_EQ(plan(parameters, k_lab, here()).error().kind, Error::Kind::denied);
 }
 
+/// A node of the default queue with two GPUs of four shards each.
+SiteContext with_shards()
+{
+    SiteContext site_context = here();
+    site_context.nodes = {{.name = "n1",
+                           .gpus = {{"k80", 2, 0}, {"a100_1g.5gb", 7, 0}},
+                           .partitions = {"calibration"},
+                           .shares = {{GpuShare::Kind::shard, "k80", 4, 8, 0, 0}}}};
+    return site_context;
+}
+
+TEST(PlanOfAShare, GetsItsFractionOfTheCoresAndMemoryOfAGpu)
+{
+    RunParameters parameters = asking();
+    parameters.gpus = *parse_gpu_request("shard:2");
+    EXPECT_TRUE(needs_nodes(parameters));
+    std::vector<Partition> lab = k_lab;
+    lab[1].cpus_per_gpu = 6;
+    lab[1].memory_mib_per_gpu = 1000;
+    const Plan made = *plan(parameters, lab, with_shards());
+    const GpuShare share{GpuShare::Kind::shard, 2, 4, 3, 500};
+    EXPECT_EQ(made.request.gpus.share, share);
+    EXPECT_EQ(made.spec.share, share);
+    EXPECT_EQ(made.spec.cpus_per_node, 3);
+    EXPECT_EQ(made.spec.memory_mib_per_node, 500U);
+    EXPECT_EQ(made.request.cpus, std::nullopt); // another request would get other cores
+    EXPECT_EQ(made.summary, "2 of 4 shards of a GPU for 1 h in queue calibration (default: 1 h)");
+
+    parameters.gpus = *parse_gpu_request("shard:1");
+    EXPECT_EQ(plan(parameters, lab, with_shards())->spec.cpus_per_node, 1);
+    parameters.cpus = 5;
+    EXPECT_EQ(plan(parameters, lab, with_shards())->spec.cpus_per_node, 5);
+    EXPECT_EQ(plan(parameters, k_lab, with_shards())->spec.memory_mib_per_node, std::nullopt);
+}
+
+TEST(PlanOfAShare, IsRefusedWhereAGpuHasNoSuchShare)
+{
+    const auto refusal = [](std::string_view gpus, const RunParameters& others = asking()) {
+        RunParameters parameters = others;
+        parameters.gpus = *parse_gpu_request(gpus);
+        const auto made = plan(parameters, k_lab, with_shards());
+        return made ? "accepted" : made.error().text;
+    };
+    EXPECT_EQ(refusal("shard:4"), "accepted");
+    EXPECT_EQ(refusal("shard:5"), "-g shard:5: a GPU in queue calibration has 4 shards; ask for a "
+                                  "whole GPU: -g 1");
+    EXPECT_EQ(refusal("mps:50"), "-g mps:50: no GPU in queue calibration has shares of this kind "
+                                 "(mps); ask for a whole GPU: -g 1");
+    EXPECT_EQ(refusal("shard:1", asking_for(1h, "gpu")),
+              "-g shard:1: no GPU in queue gpu has shares of this kind (shard); ask for a whole "
+              "GPU: -g 1");
+    RunParameters two = asking();
+    two.nodes = 2;
+    EXPECT_EQ(refusal("shard:1", two), "-g shard:1: a share is of one GPU on one node; omit -N");
+    two.nodes = 1;
+    two.gpus_per_task = 1;
+    EXPECT_EQ(refusal("shard:1", two),
+              "-g shard:1: a share is of one GPU on one node; omit --gpus-per-task");
+}
+
+TEST(PlanOfAMigDevice, HasSlurmsNameOfIt)
+{
+    RunParameters parameters = asking();
+    parameters.gpus = *parse_gpu_request("mig:1g.5gb:2");
+    const Plan made = *plan(parameters, k_lab, with_shards());
+    EXPECT_EQ(made.spec.gpu_model, "a100_1g.5gb");
+    EXPECT_EQ(made.spec.gpus_per_node, 2);
+    EXPECT_EQ(to_text(made.request.gpus), "mig:1g.5gb:2"); // recorded as requested
+    parameters.gpus = *parse_gpu_request("mig:g.5gb");     // no profile, but the end of one
+    EXPECT_EQ(plan(parameters, k_lab, with_shards()).error().text,
+              "-g mig:g.5gb:1: a node of queue calibration has 7 a100_1g.5gb, 2 k80");
+    parameters.gpus = *parse_gpu_request("mig:1g.5gb:8");
+    EXPECT_FALSE(plan(parameters, k_lab, with_shards()));
+}
+
 /// With train.py of this content in the working directory.
 SiteContext with_script(const std::string& script)
 {

@@ -48,7 +48,15 @@ TEST(JobRequest, AsksForNodesWithOneTaskEach)
     EXPECT_EQ(message.requeue, 0U);
     EXPECT_EQ(message.immediate, 1U);
     EXPECT_EQ(message.other_port, 0U);
-    EXPECT_EQ(std::string(message.tres_per_node), std::string(k_gpu_tres) + ":k80:3");
+    EXPECT_EQ(std::string(message.tres_per_node), std::string(k_gres_prefix) + "gpu:k80:3");
+}
+
+TEST(JobRequest, AsksForAShareInsteadOfGpus)
+{
+    JobSpec spec;
+    spec.gpus_per_node = 1;
+    spec.share = GpuShare{GpuShare::Kind::shard, 2, 4, {}, {}};
+    EXPECT_EQ(gpu_text(spec), std::string(k_gres_prefix) + "shard:2");
 }
 
 TEST(JobRequest, SharesTheCoresOfANodeAmongItsTasks)

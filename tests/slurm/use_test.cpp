@@ -23,6 +23,21 @@ TEST(Use, TakesTheGpusOutOfAnAllocation)
     EXPECT_EQ(none, JobUse());
 }
 
+TEST(Use, TakesSharesOutOfAnAllocation)
+{
+    const TresNames names = {
+        {1, "cpu"}, {1001, "gres/gpu"}, {1004, "gres/shard"}, {1005, "gres/mps"}};
+    JobUse use;
+    add_gpus(use, "1=4,1004=2", names);
+    EXPECT_EQ(use.gpus, 0);
+    EXPECT_EQ(use.share, (GpuShare{GpuShare::Kind::shard, 2, {}, {}, {}}));
+    JobUse none;
+    add_gpus(none, "1=4,1001=1,1004=0", names);
+    EXPECT_EQ(none.share, std::nullopt);
+    add_gpus(none, "1005=50", names);
+    EXPECT_EQ(none.share, (GpuShare{GpuShare::Kind::mps, 50, {}, {}, {}}));
+}
+
 TEST(Use, TakesTheMemoryOutOfResources)
 {
     const TresNames names = {{1, "cpu"}, {2, "mem"}, {7, "vmem"}};

@@ -226,6 +226,8 @@ TEST(View, DrawsGpusAsWellAsTheyFit)
     EXPECT_THAT(with(20), HasSubstr("n0 Mo  n0 Mo  n0 Mo"));
     EXPECT_THAT(with(20), HasSubstr("M mine  o others'"));
     EXPECT_THAT(with(2000), HasSubstr("k80 0 of 4000 free  mine 2000  others 2000  MMMM"));
+    group.shares = "2 of 8 shards";
+    EXPECT_THAT(with(2000), HasSubstr("k80 0 of 4000 free, 2 of 8 shards  mine 2000"));
 }
 
 TEST(View, WhatToTypeTheFirstTime)

@@ -194,7 +194,7 @@ private:
     {
         if (m_job.state == RunState::waiting && !std::exchange(m_reported_waiting, true)) {
             print_note(fmt::format("job {} waits: {}", run_title(m_job),
-                                   pending_reason_text(m_job.reason, gpu_totals(m_job))));
+                                   pending_reason_text(m_job.reason, gpus_asked(m_job))));
         }
         if (m_job.state != RunState::running || is_any_present()) {
             return;

@@ -161,7 +161,7 @@ private:
             return "waiting: the previous link is being cleaned up";
         }
         std::string text =
-            fmt::format("waiting: {}", pending_reason_text(job.reason, m_run.request.gpus.count));
+            fmt::format("waiting: {}", pending_reason_text(job.reason, m_run.request.gpus));
         if (kind_of_reason(job.reason) == PendingReason::Kind::too_large) {
             return text + fmt::format("; see gpuq why {}", m_job.value);
         }

@@ -327,7 +327,7 @@ private:
         m_reported_waiting = true;
         const Time now = m_clock.now();
         std::string text = fmt::format("run {} waits: {}", run_title(m_status),
-                                       pending_reason_text(m_status.reason, gpu_totals(m_status)));
+                                       pending_reason_text(m_status.reason, gpus_asked(m_status)));
         if (const auto start = start_of(m_status); start && *start > now) {
             text += "; " + start_text(m_status, now);
         }

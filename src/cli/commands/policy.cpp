@@ -151,6 +151,9 @@ Result<GpuRequest> gpus_in(const Options& options, const policy::Policy& policy,
                            const Submission& job)
 {
     TRY_ASSIGN(GpuRequest gpus, parse_gpu_request(options.value("gpus").value_or("1")));
+    if (gpus.mig) {
+        return fail(Error::Kind::usage, "-g: name the model of the MIG devices as Slurm does");
+    }
     if (gpus.min_memory_mib) {
         TRY_ASSIGN(gpus.model, model_among(gpus, queues_for(policy, job), gpus_of(policy)));
         if (!gpus.model) {
@@ -192,10 +195,8 @@ Result<Submission> submission_in(const Options& options, const policy::Policy& p
     }
     ask_for(job, cpus, memory);
     TRY_ASSIGN(const GpuRequest gpus, gpus_in(options, policy, job));
-    if (gpus.count > 0) {
-        job.tres_per_node = gpus.model ? fmt::format("gres:gpu:{}:{}", *gpus.model, gpus.count)
-                                       : fmt::format("gres:gpu:{}", gpus.count);
-    }
+    const std::string gres = gres_text(gpus);
+    job.tres_per_node = gres.empty() ? "" : "gres:" + gres;
     return job;
 }
 

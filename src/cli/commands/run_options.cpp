@@ -26,7 +26,8 @@ using State = Option::State;
 
 constexpr std::array k_table = {
     Option{'t', "time", "TIME", "how long: 90 (minutes), 2h, 1h30m, 1:30:00, 1-12"},
-    Option{'g', "gpus", "GPUS", "GPUs per node: 1, 2, k80:2, 16G+ (that memory), 0 for none"},
+    Option{'g', "gpus", "GPUS",
+           "GPUs per node: 1, k80:2, 16G+ (that memory), shard:1 (a share), 0 for none"},
     Option{'c', "cpus", "N", "CPU cores per node; default: the queue's share per GPU"},
     Option{0, "mem", "SIZE", "memory per node: 16G, 500M; default: the queue's share per GPU"},
     Option{'N', "nodes", "N", "nodes; the program runs once on each"},

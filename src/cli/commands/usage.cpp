@@ -8,9 +8,12 @@
 #include "cli/render/grants_text.h"
 #include "cli/render/usage_text.h"
 #include "ports/accounting.h"
+#include "ports/cluster.h"
+#include "ports/nodes.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace gpuq::cli {
@@ -63,8 +66,14 @@ Result<GpuUse> find_use(Invocation& invocation)
     // Advice is for users who can follow it, and all users together have many steps.
     const bool is_own = question.accounts.empty() && question.users == std::vector{user_name()};
     TRY_ASSIGN(UseRecords* const accounting, invocation.services.use_records());
-    TRY_ASSIGN(const std::vector<UseRecord> records,
+    TRY_ASSIGN(std::vector<UseRecord> records,
                accounting->use_records(question, is_own ? Steps::with : Steps::leave_out));
+    if (std::any_of(records.begin(), records.end(),
+                    [](const UseRecord& record) { return record.use.share.has_value(); })) {
+        TRY_ASSIGN(Cluster* const cluster, invocation.services.cluster());
+        TRY_ASSIGN(const std::vector<Node> nodes, cluster->nodes());
+        set_shares_per_gpu(records, nodes);
+    }
     GpuUse use{question.from, question.to, std::move(by), {}, {}, {}};
     use.rows = gpu_hours(records, use.by);
     for (const UseRow& sum : gpu_hours(records, {})) {

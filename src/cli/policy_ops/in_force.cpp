@@ -185,12 +185,10 @@ policy::Submission submission_of(const Request& request, const std::string& user
     job.time_limit = static_cast<std::uint32_t>(job_spec(request).walltime.count());
     job.min_nodes = static_cast<std::uint32_t>(request.nodes);
     job.comment = k_comment_prefix;
-    ask_for(job, request.cpus, request.memory_mib);
-    if (request.gpus.count > 0) {
-        job.tres_per_node = request.gpus.model ? fmt::format("gres:gpu:{}:{}", *request.gpus.model,
-                                                             request.gpus.count)
-                                               : fmt::format("gres:gpu:{}", request.gpus.count);
-    }
+    const JobSpec spec = job_spec(request);
+    ask_for(job, spec.cpus_per_node, spec.memory_mib_per_node);
+    const std::string gres = gres_text(request.gpus);
+    job.tres_per_node = gres.empty() ? "" : "gres:" + gres;
     return job;
 }
 

@@ -61,6 +61,14 @@ std::string no_text(const std::vector<GpuPool>& pools)
     std::string text = fmt::format("no: {} in use", in_use);
     text += down > 0 ? fmt::format(", {} down", down) : "";
     text += blocked > 0 ? fmt::format(", {} blocked", blocked) : "";
+    for (const GpuPool& pool : pools) {
+        if (pool.shares && pool.shares->free.value_or(0) > 0) {
+            text += fmt::format(
+                "; {} of {} free (-g {}:{})", shares_text(pool), model_text(pool.model),
+                word(pool.shares->kind),
+                std::min(*pool.shares->free, pool.shares->kind == GpuShare::Kind::mps ? 50 : 1));
+        }
+    }
     return text;
 }
 
@@ -89,8 +97,9 @@ std::string waiting_text(const FreeGpus& found)
     }
     const int jobs = found.waiting->jobs;
     const int gpus = found.waiting->gpus;
-    return fmt::format("; {} {} for {} {}", jobs, jobs == 1 ? "job waits" : "jobs wait", gpus,
-                       gpus == 1 ? "GPU" : "GPUs");
+    const std::string what = gpus == 0 ? "shares of GPUs" // only those
+                                       : counted(static_cast<std::uint64_t>(gpus), "GPU");
+    return fmt::format("; {} {} for {}", jobs, jobs == 1 ? "job waits" : "jobs wait", what);
 }
 
 Json json_of(const Partition& queue)
@@ -107,6 +116,27 @@ Json model_json(const std::string& model)
     return model.empty() ? Json() : Json(model);
 }
 
+} // namespace
+
+std::string shares_text(const GpuPool& pool)
+{
+    return pool.shares
+               ? fmt::format("{} of {} {}", count_text(pool.shares->free), pool.shares->total,
+                             pool.shares->kind == GpuShare::Kind::mps ? "mps" : "shards")
+               : "";
+}
+
+Json shares_json(const std::optional<PoolShares>& shares)
+{
+    return shares ? Json::object({{"kind", word(shares->kind)},
+                                  {"per_gpu", shares->per_gpu},
+                                  {"total", shares->total},
+                                  {"free", shares->free}})
+                  : Json();
+}
+
+namespace {
+
 Json json_of(const GpuPool& pool)
 {
     return Json::object({{"model", model_json(pool.model)},
@@ -116,7 +146,8 @@ Json json_of(const GpuPool& pool)
                          {"in_use", pool.in_use},
                          {"down", pool.down},
                          {"blocked", pool.blocked},
-                         {"most_on_one_node", pool.most_on_one_node}});
+                         {"most_on_one_node", pool.most_on_one_node},
+                         {"shares", shares_json(pool.shares)}});
 }
 
 Json json_of(const NextFree& next)
@@ -191,6 +222,11 @@ report::Table free_table(const FreeGpus& found)
                      {"used", "USED", Align::right},
                      {"down", "DOWN", Align::right},
                      {"blocked", "BLOCKED", Align::right}};
+    const bool shared = std::any_of(found.pools.begin(), found.pools.end(),
+                                    [](const GpuPool& pool) { return pool.shares.has_value(); });
+    if (shared) {
+        table.columns.push_back({"shares", "FREE SHARES"});
+    }
     for (const GpuPool& pool : found.pools) {
         table.rows.push_back(
             {model_text(pool.model),
@@ -200,6 +236,9 @@ report::Table free_table(const FreeGpus& found)
              count_text(pool.in_use),
              {std::to_string(pool.down), pool.down > 0 ? Tone::warning : Tone::plain},
              std::to_string(pool.blocked)});
+        if (shared) {
+            table.rows.back().push_back(shares_text(pool));
+        }
     }
     return table;
 }

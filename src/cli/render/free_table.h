@@ -34,7 +34,7 @@ struct FreeGpus {
 /// Whether a GPU is free now: `yes: 6 k80 in queue calibration (up to 2 h), at most 4 on one node`.
 std::string free_answer(const FreeGpus& found, Time now);
 
-/// Columns model, queues, total, free, used, down, blocked.
+/// Columns model, queues, total, free, used, down, blocked; and shares if GPUs are shared.
 report::Table free_table(const FreeGpus& found);
 
 /// Columns at, in, gpus, model, queues, node, job.
@@ -42,6 +42,12 @@ report::Table next_table(const FreeGpus& found, Time now);
 
 /// A line for each eligible waiting job of the user's own: when it starts, and the basis for that.
 std::vector<std::string> own_lines(const FreeGpus& found, Time now);
+
+/// The free shares: `2 of 4 shards`; empty if the GPUs are not shared.
+std::string shares_text(const GpuPool& pool);
+
+/// For --json. Null if the GPUs are not shared.
+report::Json shares_json(const std::optional<PoolShares>& shares);
 
 /// For --json.
 report::Json::Members free_document(const FreeGpus& found);

@@ -33,7 +33,7 @@ std::string state_text(const RunStatus& job, Time now)
 {
     if (job.state == RunState::waiting) {
         std::string text =
-            fmt::format("waits: {}", pending_reason_text(job.reason, gpu_totals(job)));
+            fmt::format("waits: {}", pending_reason_text(job.reason, gpus_asked(job)));
         if (!job.reason.empty() && text.find(job.reason) == text.npos) {
             text += fmt::format(" ({})", job.reason);
         }
@@ -50,6 +50,9 @@ std::string state_text(const RunStatus& job, Time now)
 std::string gpus_text(const RunStatus& job)
 {
     const Request& request = job.run->request;
+    if (request.gpus.share) {
+        return to_text(request.gpus);
+    }
     const std::string model = request.gpus.model ? " " + *request.gpus.model : "";
     return fmt::format("{}{}", request.gpus.count * request.nodes, model);
 }

@@ -97,7 +97,7 @@ Cell ended_cell(const RunStatus& status)
 std::string waiting_text(const RunStatus& status, Time now)
 {
     std::string text =
-        fmt::format("waiting: {}", pending_reason_text(status.reason, gpu_totals(status)));
+        fmt::format("waiting: {}", pending_reason_text(status.reason, gpus_asked(status)));
     if (const auto start = start_of(status); start && *start > now) {
         text +=
             fmt::format("; {} {}", status.expected_start ? "from" : "by", clock_text(*start, now));
@@ -136,9 +136,20 @@ int gpus_of(const Request& request)
 
 std::string gpus_text(const Request& request)
 {
+    if (request.gpus.share) {
+        return to_text(request.gpus);
+    }
     const std::string model = request.gpus.model.value_or("");
     return model.empty() ? std::to_string(gpus_of(request))
                          : fmt::format("{} {}", gpus_of(request), model);
+}
+
+Json share_json(const std::optional<GpuShare>& share)
+{
+    return share ? Json::object({{"kind", word(share->kind)},
+                                 {"parts", share->parts},
+                                 {"per_gpu", share->per_gpu}})
+                 : Json();
 }
 
 /// When it ended or, while it runs, must end.
@@ -208,6 +219,7 @@ Json run_json(const RunStatus& status, Time now)
         {"queue", known(status.queue)},
         {"gpus", request ? Json(gpus_of(*request)) : Json()},
         {"gpu_model", request ? Json(request->gpus.model) : Json()},
+        {"gpu_share", request ? share_json(request->gpus.share) : Json()},
         {"nodes", request ? Json(request->nodes) : Json()},
         {"host", known(status.host)},
         {"submitted_at", status.run ? Json(status.run->submitted_at) : Json()},

@@ -60,7 +60,7 @@ std::string joined(const std::vector<std::string>& arguments)
 
 std::string waiting_state(const RunStatus& status, Time now)
 {
-    std::string text = "waiting: " + pending_reason_text(status.reason, gpu_totals(status));
+    std::string text = "waiting: " + pending_reason_text(status.reason, gpus_asked(status));
     if (status.expected_start && *status.expected_start > now) {
         text += fmt::format("; expected start {}", clock_text(*status.expected_start, now));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/top_gpus.h"
 
+#include "cli/render/free_table.h"
 #include "cli/render/run_table.h"
 
 #include <fmt/format.h>
@@ -50,6 +51,7 @@ public:
             group.down = use.pool.down;
             group.reserved = use.pool.blocked;
             group.next = use.next;
+            group.shares = shares_text(use.pool);
             for (const NodeUse& node : use.nodes) {
                 group.nodes.push_back(node_of(node, use.pool.model));
             }

@@ -60,7 +60,7 @@ const OwnJob* job_of(const RunStatus& status, const Overview& overview)
 std::string waiting_text(const RunStatus& status, const Overview& overview, Time now)
 {
     std::string text =
-        fmt::format("waits: {}", pending_reason_text(status.reason, gpu_totals(status)));
+        fmt::format("waits: {}", pending_reason_text(status.reason, gpus_asked(status)));
     const OwnJob* job = job_of(status, overview);
     if (job != nullptr && job->ahead) {
         text += *job->ahead == 0
@@ -170,7 +170,10 @@ tui::RunRow row_of(const RunStatus& status, const report::Table& table,
     if (status.run) {
         const Request& request = status.run->request;
         row.name = request.name;
-        row.held = counted(static_cast<std::uint64_t>(request.gpus.count * request.nodes), "GPU");
+        row.held =
+            request.gpus.share
+                ? to_text(request.gpus)
+                : counted(static_cast<std::uint64_t>(request.gpus.count * request.nodes), "GPU");
         row.again = row.plain ? "" : "-- " + again_text(request);
         row.saves = row.running && !row.plain; // if it can't save, stop --checkpoint reports it
         if (row.running && status.started_at) {
@@ -534,7 +537,8 @@ report::Json::Members top_document(const TopFound& found, Time now)
                           {"others", of_others(use)},
                           {"down", use.pool.down},
                           {"blocked", use.pool.blocked},
-                          {"next_free_at", use.next}}));
+                          {"next_free_at", use.next},
+                          {"shares", shares_json(use.pool.shares)}}));
     }
     Json::Elements runs;
     for (const RunStatus& status : found.runs) {

@@ -22,9 +22,9 @@ bool is_ours(const std::string& text, const std::string& word)
 }
 
 /// `others are before you (Priority)`: includes Slurm's keyword, which users may search for.
-std::string reason_text(const std::string& word, int gpus)
+std::string reason_text(const std::string& word, const GpuRequest& asked)
 {
-    const std::string text = pending_reason_text(word, gpus);
+    const std::string text = pending_reason_text(word, asked);
     return is_ours(text, word) ? text : fmt::format("{} ({})", text, word);
 }
 
@@ -90,7 +90,7 @@ void add_advice(Lines& lines, const std::vector<Advice>& advice)
 Lines waiting_lines(const Why& why, Time now)
 {
     Lines lines = {fmt::format("{} {} waits: {}", noun(why.run), run_title(why.run),
-                               reason_text(why.run.reason, gpu_totals(why.run))),
+                               reason_text(why.run.reason, gpus_asked(why.run))),
                    position_line(why), start_line(why.run, now)};
     add_advice(lines, why.advice);
     if (!why.policy.empty()) {
@@ -176,7 +176,7 @@ Json::Members why_document(const Why& why, Time now)
     return {{"run", run_json(why.run, now)},
             {"waits", why.run.state == RunState::unknown ? Json() : Json(waits)},
             {"reason_text",
-             waits ? Json(pending_reason_text(why.run.reason, gpu_totals(why.run))) : Json()},
+             waits ? Json(pending_reason_text(why.run.reason, gpus_asked(why.run))) : Json()},
             {"ahead", why.ahead},
             {"position", why.ahead ? Json(*why.ahead + 1) : Json()},
             {"expected_start_basis", waits ? Json(basis_of_start(why.run)) : Json()},

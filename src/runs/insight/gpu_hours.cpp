@@ -2,6 +2,7 @@
 #include "runs/insight/gpu_hours.h"
 
 #include "ports/accounting.h"
+#include "ports/nodes.h"
 #include "telemetry/ledger.h"
 #include "telemetry/noted_use.h"
 
@@ -38,7 +39,7 @@ std::string name_of(const JobUse& use, const std::string& model, UseBy by)
 /// A job's GPUs by model; GPUs that no model accounts for have an empty model.
 std::vector<std::pair<std::string, int>> parts_of(const JobUse& use, bool by_model)
 {
-    if (!by_model) {
+    if (!by_model || use.share) {
         return {{"", use.gpus}};
     }
     auto parts = use.models;
@@ -61,6 +62,14 @@ struct Sum {
 std::int64_t whole_seconds(std::chrono::milliseconds time)
 {
     return std::chrono::floor<std::chrono::seconds>(time).count();
+}
+
+std::chrono::milliseconds allocated_to(const JobUse& use, int gpus)
+{
+    GpuRequest request{gpus, std::nullopt, std::nullopt};
+    request.share = use.share;
+    request.count = use.share ? 1 : gpus;
+    return gpu_time(request, use.elapsed);
 }
 
 } // namespace
@@ -97,10 +106,25 @@ Result<std::vector<UseBy>> parse_use_by(std::string_view typed)
     }
 }
 
+void set_shares_per_gpu(std::vector<UseRecord>& records, const std::vector<Node>& nodes)
+{
+    for (UseRecord& record : records) {
+        auto& share = record.use.share;
+        for (const Node& node : nodes) {
+            for (const NodeShares& shares : node.shares) {
+                if (share && shares.kind == share->kind) {
+                    share->per_gpu =
+                        std::min(share->per_gpu.value_or(shares.per_gpu), shares.per_gpu);
+                }
+            }
+        }
+    }
+}
+
 GpuTime gpu_time_of(const UseRecord& record)
 {
-    const auto noted = record.whole ? noted_use(record.comment) : std::nullopt;
-    return of_allocated(noted.value_or(GpuTime{}), record.use.elapsed * record.use.gpus);
+    const auto noted = record.whole && !record.use.share ? noted_use(record.comment) : std::nullopt;
+    return of_allocated(noted.value_or(GpuTime{}), allocated_to(record.use, record.use.gpus));
 }
 
 std::vector<UseRow> gpu_hours(const std::vector<UseRecord>& records, const std::vector<UseBy>& by)
@@ -117,7 +141,7 @@ std::vector<UseRow> gpu_hours(const std::vector<UseRecord>& records, const std::
             }
             Sum& sum = sums[names];
             sum.jobs.insert(use.id);
-            sum.gpu_seconds += use.elapsed.count() * count;
+            sum.gpu_seconds += whole_seconds(allocated_to(use, count));
             sum.time += parts.size() == 1 ? gpu_time_of(record) : GpuTime{};
         }
     }

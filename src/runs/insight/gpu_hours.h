@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "ports/nodes.h"
 #include "ports/use_records.h"
 #include "telemetry/sample.h"
 
@@ -25,7 +26,8 @@ struct UseRow {
     std::vector<std::string>
         names;    ///< one for each of `by`; empty model: GPUs without one in accounting
     int jobs = 0; ///< a requeued job counts once
-    std::int64_t gpu_seconds = 0; ///< elapsed time x allocated GPUs: busy, idle and unknown
+    /// Elapsed time x allocated GPUs, or x the fraction of a GPU: busy, idle and unknown.
+    std::int64_t gpu_seconds = 0;
     std::int64_t busy = 0;
     std::int64_t idle = 0;
 
@@ -33,8 +35,13 @@ struct UseRow {
     bool operator==(const UseRow&) const = default;
 };
 
+/// Sets the number of shares of a GPU, which accounting does not know, to the smallest among
+/// `nodes`; unset, a share counts as a whole GPU.
+void set_shares_per_gpu(std::vector<UseRecord>& records, const std::vector<Node>& nodes);
+
 /// How a job's GPUs were used; the sum is exactly the allocation in accounting. All of it is
-/// unknown if the job noted no use or is only partly in the time span.
+/// unknown if the job noted no use, is only partly in the time span or had a share: others used the
+/// same GPU.
 GpuTime gpu_time_of(const UseRecord& record);
 
 /// Rows in descending order of GPU time. By model, a job counts for each of its models, and GPUs

@@ -56,6 +56,7 @@ OwnJob own(const Job& job)
     own.job.size = JobSize{};
     own.job.size.nodes = job.size.nodes;
     own.job.size.gpus = job.size.gpus;
+    own.job.size.share = job.size.share;
     return own;
 }
 

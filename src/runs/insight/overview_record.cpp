@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int k_version = 4;
+constexpr int k_version = 5;
 
 template <typename Value>
 json of(const std::optional<Value>& value)
@@ -47,6 +47,40 @@ std::optional<int> number_in(const json& value)
     return value.is_null() ? std::nullopt : std::optional(value.get<int>());
 }
 
+json of(const std::optional<PoolShares>& shares)
+{
+    return shares
+               ? json::array({word(shares->kind), shares->per_gpu, shares->total, of(shares->free)})
+               : json();
+}
+
+std::optional<PoolShares> shares_in(const json& value)
+{
+    if (value.is_null()) {
+        return std::nullopt;
+    }
+    return PoolShares{share_kind(value.at(0).get<std::string>()).value_or(GpuShare::Kind::shard),
+                      value.at(1).get<int>(), value.at(2).get<int>(), number_in(value.at(3))};
+}
+
+/// Of a job: what it requests.
+json of(const std::optional<GpuShare>& share)
+{
+    return share ? json::array({word(share->kind), share->parts}) : json();
+}
+
+std::optional<GpuShare> share_in(const json& value)
+{
+    if (value.is_null()) {
+        return std::nullopt;
+    }
+    return GpuShare{share_kind(value.at(0).get<std::string>()).value_or(GpuShare::Kind::shard),
+                    value.at(1).get<int>(),
+                    {},
+                    {},
+                    {}};
+}
+
 json of(const PoolUse& use)
 {
     const GpuPool& pool = use.pool;
@@ -60,7 +94,7 @@ json of(const PoolUse& use)
             {"in_use", of(pool.in_use)}, {"down", pool.down},
             {"blocked", pool.blocked},   {"mine", of(use.mine)},
             {"next", of(use.next)},      {"most", of(pool.most_on_one_node)},
-            {"nodes", std::move(nodes)}};
+            {"nodes", std::move(nodes)}, {"shares", of(pool.shares)}};
 }
 
 PoolUse pool_in(const json& value)
@@ -74,6 +108,7 @@ PoolUse pool_in(const json& value)
     use.pool.down = value.at("down").get<int>();
     use.pool.blocked = value.at("blocked").get<int>();
     use.pool.most_on_one_node = number_in(value.at("most"));
+    use.pool.shares = shares_in(value.at("shares"));
     use.mine = number_in(value.at("mine"));
     use.next = time_in(value.at("next"));
     for (const json& node : value.at("nodes")) {
@@ -140,6 +175,7 @@ json of(const OwnJob& own)
             {"batch", job.batch},
             {"held", std::move(held)},
             {"asked", std::move(asked)},
+            {"share", of(job.size.share)},
             {"count", job.size.nodes},
             {"script", job.files.script},
             {"dir", job.files.work_dir},
@@ -178,6 +214,7 @@ OwnJob job_in(const json& value)
     for (const json& gpus : value.at("asked")) {
         job.size.gpus.push_back({gpus.at(0).get<std::string>(), gpus.at(1).get<int>()});
     }
+    job.size.share = share_in(value.at("share"));
     job.size.nodes = value.at("count").get<int>();
     job.files = {value.at("script").get<std::string>(), value.at("dir").get<std::string>(),
                  value.at("out").get<std::string>(), value.at("err").get<std::string>()};

@@ -102,6 +102,9 @@ void set_mine(PoolUse& use, const PoolUse& now)
 void add_started(PoolUse& share, Overview& overview, const RunStatus& run)
 {
     const Request& request = run.run->request;
+    if (request.gpus.share) {
+        return; // other jobs may hold shares of the same GPU
+    }
     share.mine = share.mine.value_or(0) + request.gpus.count * request.nodes;
     if (NodeUse* const node = node_of(share, run.host); node != nullptr) {
         node->mine += request.gpus.count;

@@ -59,6 +59,10 @@ Request request_of(const Job& job)
     request.walltime = job.walltime.value_or(0min);
     request.queue = job.partition;
     request.nodes = std::max(1, job.size.nodes);
+    if (job.size.share) {
+        request.gpus.share = job.size.share;
+        return request;
+    }
     request.gpus.count = gpus_of(job);
     if (request.gpus.count % request.nodes != 0) {
         request.nodes = 1;

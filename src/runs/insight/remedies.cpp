@@ -97,11 +97,19 @@ private:
 
     bool has_room(const GpuPool& pool) const
     {
+        if (const auto& share = m_request.gpus.share) {
+            return pool.shares && pool.shares->kind == share->kind &&
+                   pool.shares->free.value_or(0) >= share->parts;
+        }
         return free_on_a_node(pool) >= m_request.gpus.count;
     }
 
     std::string free_text(const GpuPool& pool) const
     {
+        if (m_request.gpus.share) {
+            return fmt::format("{} of {} shares free in it now", pool.shares->free.value_or(0),
+                               pool.shares->total);
+        }
         return fmt::format("{} {} free in it now", *pool.free, model_or_gpu(pool));
     }
 
@@ -123,7 +131,8 @@ private:
 
     std::optional<Advice> other_model(const GpuPool& pool) const
     {
-        if (is_wanted_model(m_request, pool) || pool.model.empty() || !has_room(pool)) {
+        if (m_request.gpus.share || is_wanted_model(m_request, pool) || pool.model.empty() ||
+            !has_room(pool)) {
             return std::nullopt;
         }
         return Advice{"other_model",

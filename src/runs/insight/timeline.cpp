@@ -168,7 +168,7 @@ private:
                                            : std::nullopt;
         const std::string reason =
             ongoing && !until && !m_status.reason.empty()
-                ? ": " + pending_reason_text(m_status.reason, gpu_totals(m_status))
+                ? ": " + pending_reason_text(m_status.reason, gpus_asked(m_status))
                 : "";
         add_part(part(Kind::waiting, life, *since, until, ongoing),
                  job_text(life) + " waiting" + reason);

@@ -265,11 +265,23 @@ std::optional<Input> input_from(const std::string& text)
     return std::nullopt;
 }
 
+json json_of(const std::optional<GpuShare>& share)
+{
+    return share ? json{{"kind", word(share->kind)},
+                        {"parts", share->parts},
+                        {"per_gpu", or_null(share->per_gpu)},
+                        {"cpus", or_null(share->cpus)},
+                        {"memory_mib", or_null(share->memory_mib)}}
+                 : json(nullptr);
+}
+
 json json_of(const GpuRequest& gpus)
 {
     return {{"count", gpus.count},
             {"model", or_null(gpus.model)},
-            {"min_memory_mib", or_null(gpus.min_memory_mib)}};
+            {"min_memory_mib", or_null(gpus.min_memory_mib)},
+            {"share", json_of(gpus.share)},
+            {"mig", or_null(gpus.mig)}};
 }
 
 json json_of(const std::optional<Pty>& pty)
@@ -342,6 +354,27 @@ json json_of(const Request& request)
             {"network", request.network}};
 }
 
+/// Records from before shares have no such field.
+Result<std::optional<GpuShare>> share_from(const json& object)
+{
+    if (object.is_null()) {
+        return std::optional<GpuShare>{};
+    }
+    Fields in(object, "run.json: share");
+    GpuShare share;
+    const auto kind = share_kind(in.text("kind"));
+    share.kind = kind.value_or(GpuShare::Kind::shard);
+    share.parts = in.number<int>("parts");
+    share.per_gpu = in.maybe_number<int>("per_gpu");
+    share.cpus = in.maybe_number<int>("cpus");
+    share.memory_mib = in.maybe_number<std::uint64_t>("memory_mib");
+    TRY(in.check());
+    if (!kind || share.parts < 1) {
+        return fail(Error::Kind::io, "run.json: invalid share");
+    }
+    return std::optional(share);
+}
+
 Result<GpuRequest> gpus_from(const json& object)
 {
     Fields in(object, "run.json: gpus");
@@ -349,7 +382,9 @@ Result<GpuRequest> gpus_from(const json& object)
     gpus.count = in.number<int>("count");
     gpus.model = in.maybe_text("model");
     gpus.min_memory_mib = in.maybe_number<std::uint64_t>("min_memory_mib");
+    gpus.mig = in.maybe_text("mig");
     TRY(in.check());
+    TRY_ASSIGN(gpus.share, share_from(object.value("share", json(nullptr))));
     return gpus;
 }
 

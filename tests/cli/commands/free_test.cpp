@@ -92,6 +92,35 @@ k80    long,short      8     5     3     0        0
     EXPECT_THAT(m_services.slurm.requests, ElementsAre("inventory"));
 }
 
+TEST_F(Free, ShowsFreeSharesWhereGpusAreShared)
+{
+    m_services.slurm.machines.clear();
+    Node& node = add_node("n0", "k80", 2, 0);
+    node.shares = {{GpuShare::Kind::shard, "k80", 4, 8, 0, 0}};
+    EXPECT_EQ("\n" + free().out, R"(
+yes: 2 k80 in queue short (up to 2 h)
+MODEL  QUEUES      TOTAL  FREE  USED  DOWN  BLOCKED  FREE SHARES
+k80    long,short      2     2     0     0        0  8 of 8 shards
+)");
+    node.gpus[0].in_use = 2; // one as a whole
+    node.shares[0].in_use = 3;
+    node.shares[0].gpus = 1;
+    EXPECT_EQ("\n" + free().out, R"(
+no: 2 in use; 1 of 8 shards of k80 free (-g shard:1); gpuq free --next shows the next ones
+MODEL  QUEUES      TOTAL  FREE  USED  DOWN  BLOCKED  FREE SHARES
+k80    long,short      2     0     2     0        0  1 of 8 shards
+)");
+    node.shares[0].in_use = std::nullopt;
+    EXPECT_THAT(free().out, HasSubstr("  ? of 8 shards\n"));
+    Job waits;
+    waits.id = JobId{9};
+    waits.state = JobState::pending;
+    waits.reason = "Resources";
+    waits.size.share = GpuShare{GpuShare::Kind::shard, 1, {}, {}, {}};
+    m_services.slurm.jobs.push_back(waits);
+    EXPECT_THAT(free({"--next"}).out, HasSubstr("; 1 job waits for shares of GPUs\n"));
+}
+
 TEST_F(Free, CountsGpusWithoutAModel)
 {
     m_services.slurm.machines.clear();
@@ -183,7 +212,8 @@ TEST_F(Free, WritesItsDocument)
       "in_use": 3,
       "down": 0,
       "blocked": 0,
-      "most_on_one_node": 1
+      "most_on_one_node": 1,
+      "shares": null
     }
   ],
   "queues": [

@@ -24,6 +24,22 @@ TEST(GpuHours, AreElapsedTimeTimesGpus)
     EXPECT_EQ(gpu_hours({}, {UseBy::user}), Rows{});
 }
 
+TEST(GpuHours, OfAShareAreAFractionOfAGpu)
+{
+    UseRecord share = use(1, "ada", 1h, 0);
+    share.use.share = GpuShare{GpuShare::Kind::shard, 1, {}, {}, {}};
+    share.comment = "gpuq:KEY busy=3600 idle=0 unknown=0"; // of the whole GPU
+    std::vector<UseRecord> records = {share, use(2, "ada", 10s, 1)};
+    EXPECT_EQ(gpu_hours(records, {UseBy::user}), (Rows{{{"ada"}, 2, 3610}}));
+    Node four;
+    four.shares = {{GpuShare::Kind::mps, "k80", 2, 2, 0, 0},
+                   {GpuShare::Kind::shard, "k80", 4, 4, 0, 0}};
+    set_shares_per_gpu(records, {Node{}, four});
+    EXPECT_EQ(gpu_hours(records, {UseBy::user}), (Rows{{{"ada"}, 2, 910}}));
+    EXPECT_EQ(gpu_hours(records, {UseBy::model}), (Rows{{{""}, 2, 910}}));
+    EXPECT_EQ(gpu_time_of(records[0]).unknown, 15min);
+}
+
 TEST(GpuHours, OfEachAttemptOfOneJobAddUp)
 {
     EXPECT_EQ(gpu_hours({use(1, "ada", 10s, 1), use(1, "ada", 20s, 1)}, {}), (Rows{{{}, 1, 30}}));

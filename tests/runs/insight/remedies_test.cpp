@@ -83,6 +83,18 @@ TEST(WhatHelps, AnotherQueueThatHasRoom)
                 IsEmpty());
 }
 
+TEST(WhatHelps, AShareInAnotherQueueThatHasOneFree)
+{
+    Request share = request(1);
+    share.gpus.share = GpuShare{GpuShare::Kind::shard, 1, 4, {}, {}};
+    std::vector<Node> nodes = {node("n0", "short", 1, 1, "k80"), node("n1", "long", 1, 1, "a100")};
+    EXPECT_THAT(remedies(share, "Resources", nodes), IsEmpty());
+    nodes[1].shares = {{GpuShare::Kind::shard, "a100", 4, 4, 3, 1}};
+    EXPECT_THAT(remedies(share, "Resources", nodes), ElementsAre("gpuq run -p long ..."));
+    nodes[1].shares[0].in_use = 4;
+    EXPECT_THAT(remedies(share, "Resources", nodes), IsEmpty());
+}
+
 TEST(WhatHelps, AShorterTimeWhereThatQueueGivesNoMore)
 {
     EXPECT_THAT(remedies(request(1), "Resources", {node("n1", "tiny", 4, 0, "k80")}),

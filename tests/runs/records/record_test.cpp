@@ -34,7 +34,7 @@ gpuq::Run full_run()
     Run run = small_run();
     Request& request = run.request;
     request.program = {"/bin/\xff\xfe tool", "", "--x={\"hex\": \"66\"}", "\n\t\"\\"};
-    request.gpus = {2, "k80", 16384};
+    request.gpus = {2, "k80", 16384, GpuShare{GpuShare::Kind::mps, 50, 100, 2, 1000}, "1g.5gb"};
     request.nodes = 2;
     request.tasks_per_node = 4;
     request.gpus_per_task = 1;
@@ -105,6 +105,16 @@ TEST(Record, ATerminalSurvivesAndOlderRunsHaveNone)
     EXPECT_FALSE(run_from_json(wrong));
 }
 
+TEST(Record, OlderRunsHaveWholeGpus)
+{
+    std::string older = to_json(small_run());
+    const std::size_t at = older.find("\"share\"");
+    ASSERT_NE(at, std::string::npos);
+    older.replace(at, 7, "\"later\"");
+    older.replace(older.find("\"mig\""), 5, "\"old\"");
+    EXPECT_EQ(run_from_json(older)->request, small_run().request);
+}
+
 TEST(Record, WhatWasShownSurvives)
 {
     const Shown shown{1ULL << 40, 7};
@@ -147,6 +157,10 @@ TEST(Record, SaysWhatIsWrong)
               "run.json: request: 'input' is missing or has the wrong type");
     EXPECT_EQ(with("\"environment\": []", "\"environment\": [{\"hex\": \"6\"}]"),
               "run.json: 'environment' is missing or has the wrong type");
+    EXPECT_EQ(with("\"share\": null", "\"share\": {\"kind\": \"slice\", \"parts\": 1}"),
+              "run.json: invalid share");
+    EXPECT_EQ(with("\"share\": null", "\"share\": {\"kind\": \"shard\"}"),
+              "run.json: share: 'parts' is missing or has the wrong type");
     EXPECT_EQ(with("\"count\": 1", "\"count\": \"1\""),
               "run.json: gpus: 'count' is missing or has the wrong type");
 }
