@@ -546,8 +546,9 @@ std::vector<std::string> other_partition_fields_in(std::string_view printed)
         const auto name = fields.find("PartitionName");
         for (const auto& [field, value] : name != fields.end() ? fields : Fields{}) {
             const bool known =
-                std::any_of(k_partition_fields.begin(), k_partition_fields.end(),
-                            [&](const PartitionField& one) { return one.shown == field; }) ||
+                std::any_of(
+                    k_partition_fields.begin(), k_partition_fields.end(),
+                    [&shown = field](const PartitionField& one) { return one.shown == shown; }) ||
                 std::find(k_derived.begin(), k_derived.end(), field) != k_derived.end();
             if (!known && !is_default(value)) {
                 texts.push_back(fmt::format("partition {}: {}={}", name->second, field, value));
