@@ -3,8 +3,8 @@
 
 #include "cli/base/message.h"
 #include "cli/base/printable.h"
-#include "cli/base/table_output.h"
 #include "cli/base/signals.h"
+#include "cli/base/table_output.h"
 #include "cli/client/log_copy.h"
 #include "cli/host/editor.h"
 #include "cli/queries/site_context.h"
