@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "core/number.h"
+#include "core/strings.h"
 #include "runs/evidence.h"
 
 #include <fmt/format.h>
@@ -39,17 +40,6 @@ constexpr std::array<PageRow, 3> k_pages = {
 const PageRow& row_of(NotebookPage page)
 {
     return k_pages[static_cast<std::size_t>(page)];
-}
-
-std::vector<std::string_view> fields_in(std::string_view line)
-{
-    std::vector<std::string_view> fields;
-    while (!line.empty()) {
-        const std::size_t end = std::min(line.find(' '), line.size());
-        fields.push_back(line.substr(0, end));
-        line.remove_prefix(std::min(end + 1, line.size()));
-    }
-    return fields;
 }
 
 bool is_hexadecimal(std::string_view text)
@@ -131,7 +121,7 @@ std::optional<std::string> notebook_gate_in(std::string_view place, LinkNumber l
     if (place.ends_with('\n')) {
         place.remove_suffix(1);
     }
-    const auto fields = fields_in(place);
+    const auto fields = split(place, " ");
     const bool is_gate = fields.size() == 2 && fields[0] == fmt::format("{}", link.value) &&
                          !fields[1].empty() && fields[1].size() <= k_longest;
     return is_gate ? std::optional(std::string(fields[1])) : std::nullopt;
@@ -188,7 +178,7 @@ std::string line_of(const NotebookAddress& address)
 
 std::optional<NotebookAddress> notebook_address_from(std::string_view line)
 {
-    const auto fields = fields_in(line);
+    const auto fields = split(line, " ");
     const auto is_page = [&](const PageRow& row) { return row.path == fields[4]; };
     if (fields.size() != 5 || fields[0] != k_line || !RunKey::parse(std::string(fields[1])) ||
         !is_notebook_token(fields[3]) || std::none_of(k_pages.begin(), k_pages.end(), is_page)) {
