@@ -55,18 +55,10 @@ TEST(State, NamesTheLineItDoesNotUnderstand)
          {"", "gpuq-cluster 2\n", "nonsense", "gpuq-cluster 1\nnodes two\n",
           "gpuq-cluster 1\nnodes 2x\n", "gpuq-cluster 1\nnosuch 1\n", "gpuq-cluster 1\nup maybe\n",
           "gpuq-cluster 1\ndaemon munged\n", "gpuq-cluster 1\ndaemon munged 1 x\n",
-          "gpuq-cluster 1
-              node -
-              gpu / dev / tty0 ", " gpuq - cluster 1 node -
-              attributes CPUs = 1 ",
-                                  "gpuq-cluster 1
-                                node -
-                                shards 4 ", " gpuq -
-                                cluster 1 shards x ",
-                                                   "gpuq-cluster 1
-                                policy maybe ", " gpuq -
-                                cluster 1 gpu ",
-                                              "gpuq-cluster 1\nnodes 99999999999\n"}) {
+          "gpuq-cluster 1\nnode-gpu /dev/tty0\n", "gpuq-cluster 1\nnode-attributes CPUs=1\n",
+          "gpuq-cluster 1\nnode-shards 4\n", "gpuq-cluster 1\nshards x\n",
+          "gpuq-cluster 1\npolicy maybe\n", "gpuq-cluster 1\ngpu \n",
+          "gpuq-cluster 1\nnodes 99999999999\n"}) {
         EXPECT_FALSE(parse_state(text)) << text;
     }
     EXPECT_EQ(parse_state("gpuq-cluster 1\nnodes two\n").error().text, "invalid line 2");
