@@ -66,7 +66,8 @@ elif [ $style = yes ]; then
     in_idle_time fuzz $lint contrib/fuzz.sh 60 &
     fuzz=$!
 fi
-tests=(tests/live tests/examples)
+# The files are started in this order: the longest first, or one worker would be left with it at the end.
+tests=(tests/examples tests/live)
 for word in "$@"; do
     case $word in tests/*) tests=() ;; esac # run these instead
 done
