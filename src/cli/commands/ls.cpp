@@ -9,8 +9,10 @@
 #include "cli/queries/sweep_query.h"
 #include "cli/render/listed_runs.h"
 #include "cli/render/run_table.h"
+#include "core/strings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 
@@ -19,6 +21,22 @@ namespace {
 
 constexpr std::array k_options = {
     Option{'a', "all", "", "list every run on disk, not only active and recent ones"}};
+
+/// With --columns, those of the runs' columns that sweeps have as well.
+Result<void> print_sweeps(const report::Table& table, Globals globals, Services& services)
+{
+    std::vector<std::string_view> shared;
+    for (const std::string_view name : split(globals.columns, ",")) {
+        if (report::only(table, name)) {
+            shared.push_back(name);
+        }
+    }
+    if (table.rows.empty() || (shared.empty() && !globals.columns.empty())) {
+        return {};
+    }
+    globals.columns = fmt::format("{}", fmt::join(shared, ","));
+    return print_table(table, globals, services);
+}
 
 Result<int> ls(Invocation& invocation)
 {
@@ -57,9 +75,7 @@ Result<int> ls(Invocation& invocation)
     const report::Table table = run_table(statuses.runs, now);
     TRY_ASSIGN([[maybe_unused]] const auto checked,
                report::only(table, invocation.globals.columns));
-    if (!sweeps.empty()) {
-        TRY(print_table(sweeps_table(sweeps, now), invocation.globals, services));
-    }
+    TRY(print_sweeps(sweeps_table(sweeps, now), invocation.globals, services));
     if (statuses.runs.empty() && !sweeps.empty()) {
         return 0;
     }

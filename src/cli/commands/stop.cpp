@@ -46,6 +46,7 @@ public:
         const auto status = stop_all();
         if (m_invocation.globals.json) {
             TRY(print_text(report::json_document({{"runs", Json::array(std::move(m_done))},
+                                                  {"sweeps", Json::array(std::move(m_sweeps))},
                                                   {"errors", Json::array(std::move(m_errors))}})));
         }
         return status;
@@ -111,7 +112,10 @@ private:
     {
         TRY_ASSIGN(auto sweep, find_sweep_target(m_store, word));
         if (sweep) {
-            return stop_sweep(m_invocation, m_store, *std::move(sweep));
+            Json outcome = sweep_outcome(*sweep);
+            TRY_ASSIGN(const int status, stop_sweep(m_invocation, m_store, *std::move(sweep)));
+            m_sweeps.push_back(std::move(outcome));
+            return status;
         }
         const auto matches = find_runs(m_store, word);
         if (matches && (!matches->unfinished.empty() || !spells_a_job(word))) {
@@ -133,6 +137,14 @@ private:
         }
         TRY_ASSIGN(const RunKey key, meant_by(*matches));
         return stop(key);
+    }
+
+    static Json sweep_outcome(const SweepTarget& target)
+    {
+        return Json::object({{"key", target.sweep.run.key.text()},
+                             {"name", target.sweep.name},
+                             {"try", target.number ? Json(*target.number) : Json()},
+                             {"outcome", "stopping"}});
     }
 
     static std::vector<RunStatus> still_present(const Result<std::vector<RunStatus>>& plain)
@@ -333,7 +345,7 @@ private:
     StatusSources m_services;
     bool m_save;
     bool m_request_left = false;
-    Json::Elements m_done, m_errors;
+    Json::Elements m_done, m_sweeps, m_errors;
 };
 
 Result<int> stop(Invocation& invocation)

@@ -192,7 +192,7 @@ std::string_view word(SweepStatus::State state)
 report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now)
 {
     (void)now;
-    report::Table table{{{"sweep", "SWEEP", Column::Align::left, Column::Shrink::first},
+    report::Table table{{{"id", "SWEEP", Column::Align::left, Column::Shrink::first},
                          {"state", "STATE"},
                          {"tries", "TRIES", Column::Align::right},
                          {"done", "DONE", Column::Align::right},
