@@ -215,6 +215,10 @@ Result<int> perform(const std::vector<std::string>& arguments)
                        supervisor::listeners("GPUQ_RUN_ID=" + run_id, node, others), notice)
                 .size();
         };
+        plan.withdraw = [](const std::vector<JobId>& jobs) {
+            // The worker holds its GPUs until this returns.
+            (void)withdraw(jobs, std::chrono::seconds(3));
+        };
         TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
         SystemClock clock;
         auto status = supervisor::work(*store, clock, plan);

@@ -5,11 +5,13 @@
 #include "ports/cluster.h"
 #include "ports/use_records.h"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace gpuq {
 
@@ -17,6 +19,11 @@ namespace gpuq {
 /// else /run/slurm/conf/slurm.conf, else `SLURM_CONF_SERVER=HOST` if that variable makes libslurm
 /// fetch it. `usage` if there is none or it can't be read.
 Result<std::string> slurm_configuration(const std::optional<std::string>& path);
+
+/// Cancels those of the jobs that have not started, by scancel: for a process that must not wait
+/// for a silent controller longer than `limit`. `not_found`: there is no scancel; `unreachable`: it
+/// gave no answer. A job that runs or has ended is no error.
+Result<void> withdraw(const std::vector<JobId>& jobs, std::chrono::milliseconds limit);
 
 /// A real Slurm through libslurm; steps and their streams through srun, which must be in PATH.
 ///

@@ -5,6 +5,7 @@
 #include "core/size.h"
 #include "ports/job.h"
 #include "slurm/cluster.h"
+#include "slurm/command.h"
 #include "slurm/compat.h"
 #include "slurm/connection.h"
 #include "slurm/errors.h"
@@ -535,6 +536,16 @@ Result<void> SlurmCluster::cancel_called(const std::string& called)
     }
     return slurm::error_of(errno, slurm::Question::other,
                            fmt::format("can't cancel job {}", called), capture.text());
+}
+
+Result<void> withdraw(const std::vector<JobId>& jobs, std::chrono::milliseconds limit)
+{
+    std::vector<std::string> arguments{"scancel", "--quiet", "--state=PENDING"};
+    for (const JobId job : jobs) {
+        arguments.push_back(std::to_string(job.value));
+    }
+    TRY(slurm::run_command(std::move(arguments), limit));
+    return {};
 }
 
 Result<void> SlurmCluster::set_walltime(JobId id, std::chrono::minutes walltime)

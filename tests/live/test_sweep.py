@@ -15,7 +15,7 @@ import pytest
 
 from clusters import wait_for
 from faults import of_soak
-from runs import processes_of, words_of
+from runs import processes_of, the_run, words_of
 
 CLUSTER = dict(nodes=2, gpus=2, lines=["KillWait=5"])
 
@@ -79,6 +79,9 @@ def test_all_combinations_are_tried_once_and_ranked(person, train):
     assert "values       lr=2 pause=0.3" in person.gpuq("show", "cal/6").stdout
     listed = json.loads(person.gpuq("ls", "--json").stdout)
     assert [one["name"] for one in listed["sweeps"]] == ["cal"] and listed["runs"] == []
+    columns = person.gpuq("ls", "--no-header", "--columns", "id,name")
+    assert (columns.returncode, columns.stdout.splitlines()[0].strip()) == (0, "cal"), columns.stderr
+    assert person.gpuq("ls", "--columns", "tries").returncode == 2  # not of runs
     rows = list(csv.DictReader(io.StringIO(sweep(person, "export", "cal").stdout)))
     assert [row["lr"] for row in rows] == ["3", "3", "1", "1", "2", "2", "9", "9"]
     assert person.gpuq("wait", "cal").returncode == 1
@@ -94,7 +97,8 @@ def test_tries_are_added_and_stopped(person, train):
     assert done.returncode == 0, done.stderr
     wait_for(lambda: shown(person, "cal")["tries"][0]["state"] == "running", 30, "a try")
     assert person.gpuq("logs", "cal").returncode == 2  # which try?
-    assert person.gpuq("stop", "cal/1").returncode == 0
+    stopped = json.loads(person.gpuq("stop", "cal/1", "--json").stdout)
+    assert [(one["name"], one["try"], one["outcome"]) for one in stopped["sweeps"]] == [("cal", 1, "stopping")]
     wait_for(lambda: shown(person, "cal")["tries"][1]["state"] == "running", 30, "the next try")
     assert shown(person, "cal")["tries"][0]["end"] == "stopped"
     wrong = sweep(person, "add", "--detach", "cal", "--over", "lr=7")
@@ -306,6 +310,30 @@ def test_tries_side_by_side_share_a_gpu_and_no_port(person):
     tries = shown(person, "cal")["tries"]
     assert max(one["began"] for one in tries[:3]) < min(one["ended"] for one in tries[:3])
     assert shown(person, "cal")["best_try"] in (6, None)
+
+
+def test_a_program_that_always_asks_to_be_continued_ends(person):
+    """Exit status 85 without a notice: while it saves, it is continued."""
+    program = ('echo attempt; n=$(ls "$GPUQ_CHECKPOINT_DIR" | wc -l); [ $n -ge $GPUQ_PARAM_most ] || '
+               '{ sleep 0.1; echo "{}" >"$GPUQ_CHECKPOINT_DIR/$n.json"; }; exit 85')
+    done = sweep(person, "-J", "cal", "--workers", "1", "--over", "most=0,2", "sh", "-c", program)
+    assert done.returncode == 1, done.stderr
+    tries = shown(person, "cal")["tries"]
+    assert [(one["end"], one["status"]) for one in tries] == [("finished", 85)] * 2
+    assert [person.gpuq("logs", f"cal/{n}").stdout.count("attempt") for n in (1, 2)] == [1, 3]
+    worker = the_run(person)
+    assert "it has saved no new checkpoint" in (worker.dir / "link-1" / "out.log").read_text()
+
+
+def test_workers_that_still_wait_leave_the_queue_with_the_last_try(person, train):
+    """No gpuq process runs on the login host."""
+    done = sweep(person, "--detach", "-J", "cal", "-g", "2", "--workers", "4", "--over", "lr=1,2,3", "--over", "pause=1", "train.py",
+                 "{lr}", "{pause}")
+    assert done.returncode == 0, done.stderr
+    wait_for(lambda: len(person.cluster.squeue()) == 4, 20, "two workers, and two that wait")
+    wait_for(lambda: done_tries(person) == [1, 2, 3], 40, "all tries")
+    wait_for(lambda: not person.cluster.squeue(), 10, lambda: f"an empty queue: {person.cluster.squeue()}")
+    assert shown(person, "cal")["workers"] == 0
 
 
 def test_wrong_sweeps_leave_nothing(person, train):

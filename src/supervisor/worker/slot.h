@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "checkpoint/found.h"
 #include "io/event_loop.h"
 #include "ports/store.h"
 #include "supervisor/base/meeting_port.h"
@@ -32,6 +33,10 @@ public:
 
     /// Keeps a rendezvous port for it alone.
     void hold_port(std::optional<MeetingPort> port) { m_port = std::move(port); }
+
+    /// The checkpoint from which it has been continued, if any.
+    void resume_from(std::optional<checkpoint::Found> saved) { m_resumed_from = std::move(saved); }
+    const std::optional<checkpoint::Found>& resumed_from() const { return m_resumed_from; }
 
     /// Sends TERM, and KILL if that does not suffice in time: call it again until the end.
     void end(EventLoop::Moment now);
@@ -69,6 +74,7 @@ private:
     sweeps::TryTaker::Taken m_taken;
     pid_t m_pid;
     std::optional<MeetingPort> m_port;
+    std::optional<checkpoint::Found> m_resumed_from;
     telemetry::OutputReader m_reader;
     std::uint64_t m_offset = 0;
     std::optional<EventLoop::Moment> m_kill_at;

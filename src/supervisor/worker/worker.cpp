@@ -82,14 +82,14 @@ Descriptor hold_signals()
     return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-/// The newest complete checkpoint of a try; empty: none.
-std::string checkpoint_of(const checkpoint::Place& place)
+/// The newest complete checkpoint of a try.
+std::optional<checkpoint::Found> checkpoint_of(const checkpoint::Place& place)
 {
     // Formats without an end mark count once two calls have seen them unchanged.
     auto found = checkpoint::find_checkpoints(place, {});
     found = found ? checkpoint::find_checkpoints(place, *found) : std::move(found);
     const auto* const newest = found ? checkpoint::newest_whole(*found) : nullptr;
-    return newest == nullptr ? "" : newest->path;
+    return newest == nullptr ? std::nullopt : std::optional(*newest);
 }
 
 class Worker {
@@ -135,8 +135,9 @@ public:
     }
 
 private:
-    /// Asks the workers that still wait for GPUs to end as soon as they start: no try is left for
-    /// them. The next gpuq ls takes them out of the queue.
+    /// Withdraws the workers that still wait for GPUs: no try is left for them. Those that start in
+    /// this moment find the request, and those that can't be withdrawn now leave the queue with the
+    /// next gpuq ls.
     void release_waiting()
     {
         const auto waits = [](const sweeps::Try& entry) {
@@ -148,14 +149,25 @@ private:
         if (!runs || !m_taker.refresh() || std::any_of(tries.begin(), tries.end(), waits)) {
             return;
         }
+        std::vector<JobId> jobs;
         for (const std::string& name : *runs) {
             const auto run = RunKey::parse(name);
-            if (run && *run != m_plan.self.worker &&
-                !m_store.size(layout::claim(*run, LinkNumber{1}))) {
-                const StopRequest request{"worker of the sweep", m_clock.now()};
-                (void)m_store.write_once(layout::inbox(*run) + "/" + layout::k_stop_request,
-                                         to_json(request));
+            if (!run || *run == m_plan.self.worker ||
+                m_store.size(layout::claim(*run, LinkNumber{1})) ||
+                m_store.size(layout::ended_json(*run))) {
+                continue;
             }
+            const StopRequest request{"worker of the sweep", m_clock.now()};
+            (void)m_store.write_once(layout::inbox(*run) + "/" + layout::k_stop_request,
+                                     to_json(request));
+            const auto text = m_store.read(layout::job_json(*run, LinkNumber{1}));
+            const auto job = text ? link_job_from_json(*text) : Result<LinkJob>(text.error());
+            if (job) {
+                jobs.push_back(job->job);
+            }
+        }
+        if (!jobs.empty()) {
+            m_plan.withdraw(jobs);
         }
     }
 
@@ -212,7 +224,8 @@ private:
     {
         const auto& names = m_sweep.parameters;
         const std::string directory = layout::try_dir(m_plan.sweep, taken.number);
-        const std::string resume = taken.attempt > 1 ? checkpoint_of(place_of(taken)) : "";
+        auto saved = taken.attempt > 1 ? checkpoint_of(place_of(taken)) : std::nullopt;
+        const std::string resume = saved ? saved->path : "";
         if (resume.empty() && taken.interruptions > k_most_interruptions) {
             end_without_program(taken, TryEnd::lost, static_cast<int>(ExitStatus::lost),
                                 "its workers were lost twice, and it has no checkpoint");
@@ -244,6 +257,7 @@ private:
         auto slot = std::make_unique<Slot>(std::move(taken), started->pid,
                                            m_pattern ? &*m_pattern : nullptr);
         slot->start_log_at(started->log_size);
+        slot->resume_from(std::move(saved));
         slot->hold_port(std::move(port));
         m_stopper.watch(*slot, /*continues=*/!resume.empty());
         m_slots.push_back(std::move(slot));
@@ -377,7 +391,7 @@ private:
         event.evidence = slot.evidence();
         event.end = event.evidence                              ? TryEnd::stopped_early
                     : slot.is_asked() && !m_leaving && !m_spent ? TryEnd::stopped
-                    : is_pause(event.status)                    ? TryEnd::paused
+                    : is_pause(slot, event.status)              ? TryEnd::paused
                     : WIFSIGNALED(wait_status)                  ? TryEnd::crashed
                                                                 : TryEnd::finished;
         slot.read_rest_of_log(m_store, layout::try_log(m_plan.sweep, event.number));
@@ -388,11 +402,17 @@ private:
         m_ends.push_back(event);
     }
 
-    /// A program that leaves with an error while its link ends has been interrupted.
-    bool is_pause(int status) const
+    /// A program that leaves with an error while its link ends has been interrupted. At any other
+    /// time one that asks to be continued must have saved, or it could ask for ever.
+    bool is_pause(const Slot& slot, int status) const
     {
-        return status == k_status_continue_me || ((m_leaving || m_spent) && status != 0);
+        return m_leaving || m_spent || is_link_ending()
+                   ? status != 0
+                   : status == k_status_continue_me &&
+                         checkpoint_of(place_of(slot.taken())) != slot.resumed_from();
     }
+
+    bool is_link_ending() const { return ::access(m_plan.stop_file.c_str(), F_OK) == 0; }
 
     std::string ending_text(const TryEvent& event) const
     {
@@ -401,7 +421,11 @@ private:
                 ? fmt::format(", best {} {:.6g}", name_of(m_sweep.metric), *event.values.best)
                 : "";
         return event.end == TryEnd::finished
-                   ? fmt::format("exit status {}{}", event.status, sanitised(value))
+                   ? fmt::format("exit status {}{}{}", event.status,
+                                 event.status == k_status_continue_me
+                                     ? ", but it has saved no new checkpoint to continue from"
+                                     : "",
+                                 sanitised(value))
                    : fmt::format("{}{}", text_of(event.end), sanitised(value));
     }
 
@@ -438,7 +462,7 @@ private:
 
     void check_files()
     {
-        m_leaving = m_leaving || ::access(m_plan.stop_file.c_str(), F_OK) == 0;
+        m_leaving = m_leaving || is_link_ending();
         const bool all = m_store.size(layout::sweep_stop(m_plan.sweep)).has_value();
         if (m_sweep.gpu_time && m_loop_time() >= m_check_budget_at) {
             m_check_budget_at = m_loop_time() + k_between_budgets;
@@ -476,8 +500,8 @@ private:
                                         evidence->value, evidence->threshold, evidence->compared));
         drop_stop_file(slot);
         const auto& chain = m_sweep.run.request.chain;
-        const bool saves = notify(slot) > 0 || (chain && chain->aware) ||
-                           !checkpoint_of(place_of(slot.taken())).empty();
+        const bool saves =
+            notify(slot) > 0 || (chain && chain->aware) || checkpoint_of(place_of(slot.taken()));
         slot.stop_early(*evidence, m_loop_time() + (saves ? k_time_to_save : k_time_to_notice));
     }
 

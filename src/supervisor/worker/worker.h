@@ -24,6 +24,8 @@ struct WorkerPlan {
     std::function<std::size_t(const std::string& run_id, const std::vector<pid_t>& others,
                               Notice notice)>
         notify;
+    /// Takes jobs out of Slurm's queue, unless they have started; within a few seconds.
+    std::function<void(const std::vector<JobId>& jobs)> withdraw;
 };
 
 /// Parses `work STATE_DIR SWEEP`, with the run and its link from the environment. `usage`.
