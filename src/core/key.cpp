@@ -88,7 +88,7 @@ Result<RunKey> key_in_comment(std::string_view comment)
     if (!comment.starts_with(k_comment_prefix)) {
         return fail(Error::Kind::missing, "not a job of gpuq");
     }
-    comment = without_notes(comment);
+    comment = link_in_comment(comment);
     comment.remove_prefix(k_comment_prefix.size());
     return RunKey::parse(comment.substr(0, comment.find(':')));
 }

@@ -401,6 +401,14 @@ private:
         }
     }
 
+    /// Whether every command that may submit jobs to `queue` may submit them to `first`.
+    bool covers_submitters(const Queue& first, const Queue& queue) const
+    {
+        const bool is_same =
+            first.through && queue.through && first.through->value == queue.through->value;
+        return is_same || (!first.through && !is_for_sweeps(queue));
+    }
+
     /// Whether `first` accepts every job that `queue` accepts.
     bool covers(const Queue& first, const Queue& queue) const
     {
@@ -416,7 +424,7 @@ private:
             first.access.is_open() ||
             (!queue.access.is_open() && holds(first.access.users, queue.access.users) &&
              holds(first.access.accounts, queue.access.accounts));
-        return user_count && (!first.through || queue.through) &&
+        return user_count && covers_submitters(first, queue) &&
                first.max_time.value >= queue.max_time.value &&
                at_least(first.limits.job.gpus, queue.limits.job.gpus) &&
                at_least(first.limits.job.nodes, queue.limits.job.nodes) &&

@@ -185,8 +185,13 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpuTotals& aske
     if (!may_use(queue, job)) {
         return refused(sentences.access);
     }
-    if (queue.through && !job.comment.starts_with(k_comment_prefix)) {
+    const Submitter submitter = submitter_in(job.comment);
+    if (queue.through && submitter != Submitter::sweep &&
+        (is_for_sweeps(queue) || submitter == Submitter::other)) {
         return refused(sentences.through);
+    }
+    if (submitter == Submitter::sweep && !sentences.sweep.empty()) {
+        return refused(sentences.sweep);
     }
     if (asked.shares) {
         return refused(sentences.shares);
@@ -486,7 +491,10 @@ Submission submission_of(const Case& test)
     job.account = test.account;
     job.partition = test.queue;
     job.min_nodes = static_cast<std::uint32_t>(test.nodes);
-    job.comment = test.plain ? "" : k_comment_prefix;
+    job.comment = test.through == Submitter::other ? "" : k_comment_prefix;
+    if (test.through == Submitter::sweep) {
+        job.comment += k_worker_suffix;
+    }
     if (test.time) {
         job.time_limit = static_cast<std::uint32_t>(test.time->count());
     }

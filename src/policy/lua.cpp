@@ -80,14 +80,15 @@ std::string sentences_text(const Sentences& sentences)
         "            uneven = {},\n"
         "            whole = {},\n"
         "            qos = {}, undeclared = {},\n"
-        "            through = {}, shares = {},\n"
+        "            through = {}, sweep = {}, shares = {},\n"
         "        }},\n",
         lua_literal(sentences.access), lua_literal(sentences.model), lua_literal(sentences.time),
         lua_literal(sentences.gpus), lua_literal(sentences.nodes), lua_literal(sentences.fit),
         lua_literal(sentences.mix), lua_literal(sentences.gpuless), lua_literal(sentences.share),
         lua_literal(sentences.cores), lua_literal(sentences.spread), lua_literal(sentences.uneven),
         lua_literal(sentences.whole), lua_literal(sentences.qos), lua_literal(sentences.undeclared),
-        lua_literal(sentences.through), lua_literal(sentences.shares));
+        lua_literal(sentences.through), lua_literal(sentences.sweep),
+        lua_literal(sentences.shares));
 }
 
 std::string queue_text(const Policy& policy, const Queue& queue)
@@ -97,12 +98,13 @@ std::string queue_text(const Policy& policy, const Queue& queue)
         "        name = {}, qos = {}, max_time = {}, default_time = {},\n"
         "        job_gpus = {}, job_nodes = {}, models = {},\n"
         "        cpus = {}, memory = {},\n"
-        "        open = {}, users = {}, accounts = {}, through_gpuq = {},\n",
+        "        open = {}, users = {}, accounts = {}, through = {},\n",
         lua_literal(queue.name), lua_literal(qos_of(queue)), queue.max_time.value.count(),
         queue.default_time.value.count(), or_nil(queue.limits.most_gpus_of_a_job()),
         or_nil(queue.limits.job.nodes), queue.models ? set_of(queue.models->value) : "nil",
         or_nil(queue.cpus_per_gpu), or_nil(queue.memory_per_gpu_mib), queue.access.is_open(),
-        set_of(queue.access.users), set_of(queue.access.accounts), queue.through.has_value());
+        set_of(queue.access.users), set_of(queue.access.accounts),
+        queue.through ? lua_literal(queue.through->value) : "nil");
     text += sentences_text(sentences_of(policy, queue)) + "        doors = {\n";
     for (const QueuePartition& queue_partition : partitions_of(policy, queue)) {
         text += partition_text(policy, queue_partition);

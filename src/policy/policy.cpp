@@ -84,4 +84,15 @@ const GpuModel* Policy::model(const std::string& name) const
     return named(gpus, name);
 }
 
+const Queue* Policy::sweep_queue() const
+{
+    const auto found = std::find_if(queues.begin(), queues.end(), is_for_sweeps);
+    return found == queues.end() ? nullptr : &*found;
+}
+
+bool is_for_sweeps(const Queue& queue)
+{
+    return queue.through && queue.through->value == "sweep";
+}
+
 } // namespace gpuq::policy

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "core/comment.h"
 #include "core/slurm_object.h"
 
 #include <chrono>
@@ -167,7 +168,7 @@ struct Queue {
     WaitTarget wait;
     std::optional<ChainRule> chain;
     std::optional<IdleRule> idle; ///< unset: idle GPUs are not taken back
-    Maybe<std::string> through;   ///< `gpuq`: only runs of gpuq
+    Maybe<std::string> through; ///< `gpuq`: only runs of gpuq; `sweep`: only workers of its sweeps
     int line = 0;
     bool operator==(const Queue&) const = default;
 };
@@ -219,8 +220,8 @@ struct Case {
     std::optional<minutes> time;
     std::optional<std::string> queue;  ///< requested
     std::optional<std::string> course; ///< one in progress
-    bool plain = false;                ///< submitted by sbatch itself, not through gpuq
-    std::string gpus;                  ///< as for sbatch --gpus: `2`, `k80:2`; empty: none
+    Submitter through = Submitter::run;
+    std::string gpus; ///< as for sbatch --gpus: `2`, `k80:2`; empty: none
     int nodes = 1;
     std::optional<int> cpus;                 ///< per node
     std::optional<std::uint64_t> memory_mib; ///< per node
@@ -246,6 +247,11 @@ struct Policy {
     const Pool* pool(const std::string& name) const;
     const Queue* queue(const std::string& name) const;
     const GpuModel* model(const std::string& name) const;
+    /// The first queue for workers of sweeps, which no other queue accepts then; null: all do.
+    const Queue* sweep_queue() const;
 };
+
+/// Whether its jobs must be workers of sweeps.
+bool is_for_sweeps(const Queue& queue);
 
 } // namespace gpuq::policy

@@ -279,7 +279,9 @@ Queue queue_in(Reader& reader, const std::string& name, const Node& place, const
             {"chain", [&](const Node& value) { queue.chain = chain_in(reader, value); }},
             {"idle", [&](const Node& value) { queue.idle = idle_in(reader, value); }},
             {"through",
-             [&](const Node& value) { queue.through = word_in(reader, value, {"gpuq"}); }},
+             [&](const Node& value) {
+                 queue.through = word_in(reader, value, {"gpuq", "sweep"});
+             }},
         });
     if (queue.default_time.line == 0) {
         queue.default_time.value = queue.max_time.value;
@@ -422,7 +424,10 @@ void job_in(Reader& reader, Case& test, const Node& node)
             {"course", [&](const Node& value) { test.course = reader.name(value).value; }},
             {"through",
              [&](const Node& value) {
-                 test.plain = word_in(reader, value, {"gpuq", "sbatch"}).value == "sbatch";
+                 const std::string word = word_in(reader, value, {"gpuq", "sweep", "sbatch"}).value;
+                 test.through = word == "sbatch"  ? Submitter::other
+                                : word == "sweep" ? Submitter::sweep
+                                                  : Submitter::run;
              }},
         });
 }

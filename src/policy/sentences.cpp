@@ -119,8 +119,16 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
                     name, at(queue.pools.line));
     sentences.qos = fmt::format("{} sets the QOS itself: leave --qos out{}", name, at(queue.line));
     if (queue.through) {
-        sentences.through = fmt::format("{} takes runs of gpuq only: gpuq run, gpuq shell{}", name,
-                                        at(queue.through->line));
+        sentences.through =
+            fmt::format("{} takes {}{}", name,
+                        is_for_sweeps(queue) ? "workers of gpuq sweep only"
+                                             : "runs of gpuq only: gpuq run, gpuq shell",
+                        at(queue.through->line));
+    }
+    if (const Queue* const sweeps = policy.sweep_queue();
+        sweeps != nullptr && !is_for_sweeps(queue)) {
+        sentences.sweep = fmt::format("{} takes no workers of sweeps, which use queue {}{}", name,
+                                      sweeps->name, at(sweeps->through->line));
     }
     sentences.undeclared = fmt::format(
         "no time limit given: {} ends the job after {}; -t sets another{}", name,

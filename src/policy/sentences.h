@@ -25,7 +25,8 @@ struct Sentences {
     std::string fit;        ///< follows a number of GPUs that none of its nodes has
     std::string mix;        ///< follows models that none of its pools has together
     std::string qos;        ///< requests a QOS
-    std::string through;    ///< not submitted by gpuq
+    std::string through;    ///< not submitted by gpuq, or not by gpuq sweep
+    std::string sweep;      ///< works on a sweep; empty: such jobs are accepted
     std::string undeclared; ///< accepted without a time limit
     bool operator==(const Sentences&) const = default;
 };

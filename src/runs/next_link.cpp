@@ -42,7 +42,7 @@ Result<JobsOfLink> jobs_of_link(Cluster& cluster, const RunKey& key, LinkNumber 
     TRY_ASSIGN(const std::vector<Job> jobs, cluster.own_jobs());
     JobsOfLink found;
     for (const Job& job : jobs) {
-        if (without_notes(job.comment) != job_comment(key, link)) {
+        if (link_in_comment(job.comment) != job_comment(key, link)) {
             continue;
         }
         if (!is_over(job.state)) {
@@ -74,7 +74,7 @@ bool has_claimed(Store& store, const RunKey& key, LinkNumber link, JobId job)
 JobSpec spec_of_link(const Run& run, const NextLink& next, const std::string& root)
 {
     JobSpec spec = job_spec(run.request);
-    spec.comment = job_comment(run.key, next.link);
+    spec.comment = submitted_comment(run, next.link);
     spec.output = fmt::format("{}/{}", root, layout::slurm_log(run.key, next.link));
     spec.walltime = std::max(minutes{1}, std::chrono::ceil<minutes>(next.length));
     spec.after_ok.reset();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/plan.h"
 
+#include "core/comment.h"
+#include "core/key.h"
 #include "core/walltime.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
@@ -290,6 +292,12 @@ Result<Chain> chain_to_resume(const Request& request, const std::vector<Partitio
                             request.walltime, checkpoint_support_of(request.program, site_context),
                             site_context));
     return *chain;
+}
+
+std::string submitted_comment(const Run& run, LinkNumber link)
+{
+    return fmt::format("{}{}", job_comment(run.key, link),
+                       run.request.sweep ? k_worker_suffix : "");
 }
 
 JobSpec job_spec(const Request& request)

@@ -105,6 +105,9 @@ Result<Chain> chain_to_resume(const Request& request, const std::vector<Partitio
 /// The request as a Slurm job, without a comment. The GPU model is the request's own.
 JobSpec job_spec(const Request& request);
 
+/// The comment with which a link is submitted: job_comment(), and whether it works on a sweep.
+std::string submitted_comment(const Run& run, LinkNumber link);
+
 /// Checks that the queue `name` allows `walltime`; `denied` as in `plan`. A queue that is not in
 /// `partitions`, or a list of queues, is left to Slurm to check.
 Result<void> check_walltime(const std::vector<Partition>& partitions, const std::string& name,

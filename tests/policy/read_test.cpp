@@ -250,7 +250,7 @@ TEST(ReadPolicy, SaysWhatJobsComeThrough)
     const auto reading = read_policy(with_queue("{time: 2h, pools: all, through: gpuq}"), "p.yaml");
     EXPECT_EQ(reading->policy.queue("other")->through->value, "gpuq");
     EXPECT_THAT(findings(with_queue("{time: 2h, pools: all, through: sbatch}")),
-                HasSubstr("'sbatch' is not gpuq"));
+                HasSubstr("'sbatch' is not gpuq or sweep"));
     const std::string rules =
         "version: 1\npools: {all: {nodes: n1}}\nqueues:\n"
         "  first: {time: 9h, pools: all, through: gpuq}\n  second: {time: 2h, pools: all}\n";
@@ -272,7 +272,41 @@ TEST(ReadPolicy, SaysWhatJobsComeThrough)
     ASSERT_NE(through, cases.rules.end());
     EXPECT_EQ(through->tests, 2);
     EXPECT_THAT(findings(rules + "tests: [{job: {through: srun}, expect: {queue: first}}]\n"),
-                HasSubstr("'srun' is not gpuq or sbatch"));
+                HasSubstr("'srun' is not gpuq or sweep or sbatch"));
+}
+
+TEST(ReadPolicy, AQueueForSweepsTakesAllOfThemAndNothingElse)
+{
+    const std::string rules =
+        "version: 1\npools: {all: {nodes: n1}}\nqueues:\n"
+        "  first: {time: 9h, pools: all}\n  tries: {time: 9h, pools: all, through: sweep}\n";
+    EXPECT_THAT(findings(rules), IsEmpty()) << "the first queue does not take its jobs";
+    const Rules made(
+        read_policy(
+            rules +
+                "tests:\n"
+                "- {job: {gpus: 1}, expect: {queue: first}}\n"
+                "- {job: {gpus: 1, through: sweep}, expect: {queue: tries}}\n"
+                "- {job: {gpus: 1, queue: tries}, "
+                "expect: {refused: takes workers of gpuq sweep only (p.yaml:5)}}\n"
+                "- {job: {gpus: 1, queue: first, through: sweep}, "
+                "expect: {refused: \"no workers of sweeps, which use queue tries (p.yaml:5)\"}}\n"
+                "- {job: {gpus: 1, queue: tries, through: sbatch}, "
+                "expect: {refused: gpuq sweep only}}\n",
+            "p.yaml")
+            ->policy);
+    const CaseReport cases = run_cases(made);
+    EXPECT_EQ(cases.results.size(), 5U);
+    for (const CaseResult& result : cases.results) {
+        EXPECT_TRUE(result.passed) << result.test->line << ": " << result.got;
+    }
+    // Without such a queue all of them take workers.
+    const Rules without(read_policy("version: 1\npools: {all: {nodes: n1}}\nqueues:\n"
+                                    "  first: {time: 9h, pools: all, through: gpuq}\ntests:\n"
+                                    "- {job: {gpus: 1, through: sweep}, expect: {queue: first}}\n",
+                                    "p.yaml")
+                            ->policy);
+    EXPECT_TRUE(run_cases(without).results.front().passed);
 }
 
 TEST(ReadPolicy, AProbeIsAPath)

@@ -317,7 +317,7 @@ private:
         }
         TRY_ASSIGN(const std::string supervisor, m_services.supervisor());
         Submission submission{run, plan.spec, {}, {}, true};
-        submission.spec.comment = job_comment(run.key);
+        submission.spec.comment = submitted_comment(run, LinkNumber{1});
         submission.spec.output =
             fmt::format("{}/{}", m_store->root(), layout::slurm_log(run.key, LinkNumber{1}));
         submission.step = {supervisor, "run", m_store->root(), run.key.text(), "1", "--first"};

@@ -184,7 +184,7 @@ policy::Submission submission_of(const Request& request, const std::string& user
     job.partition = request.queue;
     job.time_limit = static_cast<std::uint32_t>(job_spec(request).walltime.count());
     job.min_nodes = static_cast<std::uint32_t>(request.nodes);
-    job.comment = k_comment_prefix;
+    job.comment = fmt::format("{}{}", k_comment_prefix, request.sweep ? k_worker_suffix : "");
     const JobSpec spec = job_spec(request);
     ask_for(job, spec.cpus_per_node, spec.memory_mib_per_node);
     const std::string gres = gres_text(request.gpus);

@@ -95,7 +95,9 @@ std::vector<LimitText> limits_of(const policy::Queue& queue)
     add_share(limits, "an account", queue.limits.account);
     add_share(limits, "all together", queue.limits.all);
     if (queue.through) {
-        limits.push_back({"a job", "a run of gpuq", queue.through->line});
+        limits.push_back({"a job",
+                          policy::is_for_sweeps(queue) ? "a worker of gpuq sweep" : "a run of gpuq",
+                          queue.through->line});
     }
     if (queue.idle) {
         const seconds after = queue.idle->after.value;
