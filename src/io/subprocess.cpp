@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 
 // posix_spawn(3) offers neither a death signal nor a controlling terminal, limits or a report that
@@ -327,6 +328,31 @@ std::optional<int> exit_code_if_ended(pid_t pid)
 {
     const auto status = wait_status_if_ended(pid);
     return status ? std::optional(exit_code(*status)) : std::nullopt;
+}
+
+std::optional<int> end_in(pid_t pid, std::chrono::milliseconds patience)
+{
+    constexpr auto k_after_kill = std::chrono::seconds(1);
+    const auto signal_all = [pid](int number) {
+        if (::kill(-pid, number) != 0) { // it is in this process's group
+            ::kill(pid, number);
+        }
+    };
+    const auto ended_by = [pid](Clock::time_point end) {
+        auto status = exit_code_if_ended(pid);
+        while (!status && Clock::now() < end) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            status = exit_code_if_ended(pid);
+        }
+        return status;
+    };
+    signal_all(SIGTERM);
+    auto status = ended_by(Clock::now() + patience);
+    if (!status) {
+        signal_all(SIGKILL);
+        status = ended_by(Clock::now() + k_after_kill);
+    }
+    return status;
 }
 
 void kill_and_reap(pid_t pid)

@@ -70,6 +70,10 @@ int exit_code(int wait_status);
 int wait_for(pid_t pid);
 /// The exit status of a child that has ended; nullopt while it runs.
 std::optional<int> exit_code_if_ended(pid_t pid);
+/// Ends a child, with its process group if it has one of its own: by TERM and, after `patience`, by
+/// KILL. Returns its exit status; nullopt for one that not even KILL ends within a second, because
+/// the kernel waits for a file system: it is left behind.
+std::optional<int> end_in(pid_t pid, std::chrono::milliseconds patience);
 /// Kills a child with its process group, if it has one of its own, and reaps it.
 void kill_and_reap(pid_t pid);
 

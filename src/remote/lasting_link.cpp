@@ -64,12 +64,25 @@ int LastingLink::input() const
 
 int LastingLink::output() const
 {
-    return m_connection ? m_connection->output() : -1;
+    if (!m_connection) {
+        return -1;
+    }
+    const bool is_useless = is_full() && m_sent.all_sent() && !m_connection->wants_to_write();
+    return is_useless ? -1 : m_connection->output();
 }
 
 bool LastingLink::has_unsent() const
 {
-    return m_connection && (m_connection->wants_to_write() || (m_answered && !m_sent.all_sent()));
+    const bool has_bytes = m_answered && !m_leaves && !m_sent.all_sent();
+    return m_connection && (m_connection->wants_to_write() || has_bytes);
+}
+
+void LastingLink::leave()
+{
+    if (!std::exchange(m_leaves, true) && m_connection && m_answered) {
+        m_connection->send(frames::Bye{});
+        send_some();
+    }
 }
 
 ssize_t LastingLink::read(std::span<char> buffer)
@@ -99,8 +112,7 @@ ssize_t LastingLink::write(std::span<const iovec> parts)
         count += size;
     }
     send_some();
-    const bool is_full = count == 0 && !parts.empty() && m_sent.size() >= k_room;
-    if (is_full) {
+    if (count == 0 && !parts.empty() && is_full()) {
         errno = EAGAIN;
         return -1;
     }
@@ -138,6 +150,9 @@ bool LastingLink::take(const frames::Frame& frame)
     if (const auto* hello = std::get_if<frames::Hello>(&frame)) {
         m_answered = hello->known && m_begins && m_sent.send_from(hello->input) &&
                      m_sent.confirm(hello->input);
+        if (m_answered && m_leaves) {
+            m_connection->send(frames::Bye{});
+        }
         return m_answered;
     }
     if (const auto* output = std::get_if<frames::Output>(&frame)) {
@@ -145,6 +160,11 @@ bool LastingLink::take(const frames::Frame& frame)
     }
     if (const auto* taken = std::get_if<frames::Taken>(&frame)) {
         return m_sent.confirm(taken->out);
+    }
+    if (std::holds_alternative<frames::Bye>(frame)) {
+        m_connection->send(frames::Bye{});
+        (void)m_connection->write_some();
+        return false;
     }
     return true;
 }
@@ -169,7 +189,8 @@ void LastingLink::confirm_received(std::size_t worth)
 
 void LastingLink::send_some()
 {
-    while (m_connection && m_answered && !m_sent.all_sent() && !m_connection->is_full()) {
+    while (m_connection && m_answered && !m_leaves && !m_sent.all_sent() &&
+           !m_connection->is_full()) {
         const std::uint64_t offset = m_sent.sent();
         m_connection->send(frames::Output{Stream::out, offset, std::string(m_sent.send(k_piece))});
     }

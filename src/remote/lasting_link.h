@@ -34,16 +34,21 @@ public:
     bool connect(const frames::Open& open, Channel connection, frames::Decoder decoder);
     /// Drops the connection.
     void disconnect() { m_connection.reset(); }
+    /// Ends the link for both sides: the other one gets no more bytes, and confirms the end, by
+    /// which this link is lost too. Without a connection the next one does it.
+    void leave();
 
     bool is_connected() const { return m_connection != nullptr; }
     /// True on the connecting side once the other side has responded over this connection.
     bool has_answered() const { return m_answered; }
-    /// The other side no longer has this session, or has violated the protocol: it can't continue.
+    /// The other side no longer has this session, has left it, or has violated the protocol: it
+    /// can't continue.
     bool is_lost() const { return m_lost; }
     /// Without bytes that wait to be sent or confirmed.
     bool is_settled() const { return m_sent.size() == 0; }
 
     int input() const override;
+    /// None while the room is used up: only confirmations, which are read, make a difference then.
     int output() const override;
     bool has_unsent() const override;
     /// Returns the bytes already received before it reads more: call it until it fails with EAGAIN.
@@ -56,6 +61,7 @@ private:
     bool take_output(const frames::Output& output);
     void confirm_received(std::size_t worth);
     void send_some();
+    bool is_full() const { return m_sent.size() >= k_room; }
 
     std::string m_session;
     bool m_begins; ///< the side that connects
@@ -64,6 +70,7 @@ private:
     std::uint32_t m_connections = 0; ///< number of the newest connection
     bool m_answered = false;
     bool m_lost = false;
+    bool m_leaves = false; ///< Bye takes the place of all bytes
     Backlog m_sent;
     std::uint64_t m_received = 0; ///< offset of the next byte from the other side
     std::uint64_t m_confirmed = 0;

@@ -26,7 +26,7 @@ struct Pair {
 Pair socket_pair()
 {
     std::array<int, 2> ends{};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
     return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
@@ -202,6 +202,49 @@ TEST(LastingLink, AcceptsNoConnectionOlderThanThePresentOne)
     ends.exchange();
     ends.exchange();
     EXPECT_EQ(ends.at_server, "still");
+}
+
+TEST(LastingLink, LeavesWhateverIsUnfinished)
+{
+    for (const bool is_cut : {false, true}) {
+        Ends ends;
+        ASSERT_TRUE(ends.connect());
+        ends.exchange();
+        if (is_cut) {
+            ends.cut();
+        }
+        Ends::write(ends.client, std::string(LastingLink::k_room, 'x'));
+        ends.client.leave();
+        if (is_cut) { // the next connection tells the other side
+            ASSERT_TRUE(ends.connect());
+        }
+        for (int i = 0; i < 1000 && !ends.server.is_lost(); ++i) {
+            ends.exchange();
+        }
+        EXPECT_TRUE(ends.server.is_lost());
+        EXPECT_FALSE(ends.server.is_connected());
+        ends.exchange();
+        EXPECT_TRUE(ends.client.is_lost()) << "the other side has confirmed it";
+    }
+}
+
+TEST(LastingLink, IsNotPolledForOutputThatHasNoRoom)
+{
+    Ends ends;
+    ASSERT_TRUE(ends.connect());
+    ends.exchange();
+    Ends::write(ends.server, std::string(LastingLink::k_room, 'x'));
+    for (int i = 0; i < 1000 && ends.server.has_unsent(); ++i) {
+        // The client receives, but the confirmations are not read.
+        (void)ends.server.write({});
+        Ends::read(ends.client, ends.at_client);
+    }
+    ASSERT_FALSE(ends.server.has_unsent());
+    EXPECT_EQ(Ends::write(ends.server, "y"), 0U);
+    EXPECT_EQ(ends.server.output(), -1);
+    ends.exchange(); // the confirmations
+    ends.exchange();
+    EXPECT_NE(ends.server.output(), -1);
 }
 
 } // namespace

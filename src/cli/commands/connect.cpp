@@ -2,6 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/message.h"
+#include "cli/base/table_output.h"
 #include "cli/commands/connect_target.h"
 #include "cli/host/tunnel.h"
 #include "cli/render/run_table.h"
@@ -28,6 +29,8 @@ constexpr std::array k_options = {
     Option{0, "as-target", "", "for gpuq --host: data for its --config, as a frame",
            Option::State::hidden},
     Option{0, "dial", "", "for gpuq serve: connect to HOST:PORT... over the standard streams",
+           Option::State::hidden},
+    Option{0, "greet", "", "for gpuq forward: first print the key of the run",
            Option::State::hidden}};
 
 /// Prints messages of the node's sshd, or why there is none.
@@ -107,6 +110,9 @@ Result<int> connect(Invocation& invocation)
     TRY_ASSIGN(const RunStatus run, find_connectable(invocation, *store, word, "connect"));
     if (!config) {
         TRY(check_running(run));
+    }
+    if (invocation.options.has("greet")) {
+        TRY(print_text(line_of_run(run.key)));
     }
     if (dial) {
         return forward_to(invocation, *store, run);

@@ -60,9 +60,27 @@ Result<void> check_running(const RunStatus& run)
     case RunState::waiting:
         break;
     }
-    return fail(Error::Kind::missing, fmt::format("run {} has no node yet: it is waiting; see "
-                                                  "gpuq ls",
-                                                  run_title(run)));
+    return fail(Error::Kind::busy,
+                fmt::format("run {} has no node yet: it is waiting; see gpuq ls", run_title(run)));
+}
+
+namespace {
+
+constexpr std::string_view k_run_line = "gpuq-run ";
+
+} // namespace
+
+std::string line_of_run(const RunKey& key)
+{
+    return fmt::format("{}{}\n", k_run_line, key.text());
+}
+
+std::optional<RunKey> run_in_line(std::string_view line)
+{
+    const auto key = line.starts_with(k_run_line)
+                         ? RunKey::parse(std::string(line.substr(k_run_line.size())))
+                         : Result<RunKey>(fail(Error::Kind::missing, "no key"));
+    return key ? std::optional(*key) : std::nullopt;
 }
 
 Result<SshHost> host_of(Invocation& invocation, Store& store, const RunStatus& run,

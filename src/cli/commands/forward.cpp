@@ -2,6 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/message.h"
+#include "cli/commands/connect_target.h"
 #include "cli/host/local_ports.h"
 #include "cli/host/port_forwarder.h"
 #include "remote/forward.h"
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,9 +51,26 @@ Result<int> forward(Invocation& invocation)
                open_ports({invocation.arguments.begin() + 1, invocation.arguments.end()},
                           destinations, texts));
     TRY_ASSIGN(command, gpuq_there(invocation));
-    command.insert(command.end(), {"connect", "--dial", "--", run});
-    command.insert(command.end(), destinations.begin(), destinations.end());
-    options.command = [&](bool) { return command; };
+    command.insert(command.end(), {"connect", "--dial", "--greet", "--"});
+    std::optional<RunKey> key; // of the run that the name denoted at the start
+    options.command = [&](bool) {
+        auto argv = command;
+        argv.push_back(key ? key->text() : run);
+        argv.insert(argv.end(), destinations.begin(), destinations.end());
+        return argv;
+    };
+    options.greeting = [&](std::string_view line) -> Result<void> {
+        // The line may come from another host.
+        const auto named = run_in_line(line);
+        if (!named || (key && *key != *named)) {
+            return fail(Error::Kind::internal, "protocol error: no key of a run");
+        }
+        key = named;
+        return {};
+    };
+    options.means_ended = [](int status) {
+        return status == static_cast<int>(exit_status_of(Error::Kind::missing));
+    };
     options.print_message = [](std::string_view text) { print_message(text); };
     const bool quiet = invocation.globals.quiet;
     options.connected = [&] {

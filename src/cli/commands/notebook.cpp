@@ -60,6 +60,10 @@ public:
         options.listeners.push_back(std::move(local.listeners));
         options.command = [this](bool again) { return command(again); };
         options.greeting = [this](std::string_view line) { return take(line); };
+        options.greets_when_connected = true;
+        options.means_ended = [](int status) {
+            return status == 0 || status == static_cast<int>(exit_status_of(Error::Kind::missing));
+        };
         options.print_message = [](std::string_view text) { print_message(text); };
         options.connected = [this] { show(); };
         TRY_ASSIGN(const int status, forward_ports(std::move(options), signals));

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <csignal>
 #include <memory>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
 
@@ -26,6 +25,8 @@ constexpr std::chrono::milliseconds k_longest_pause = 5s;
 constexpr auto k_check_period = 1s;
 /// For the gate to hear that the client has left.
 constexpr auto k_patience = 5s;
+/// For a command to end after TERM.
+constexpr auto k_time_to_end = 2s;
 
 class Carrier {
 public:
@@ -34,7 +35,7 @@ public:
         , m_link(std::make_shared<remote::LastingLink>(m_options.session))
         , m_again(m_loop, [this] { begin(); })
         , m_check(m_loop, [this] { check(); })
-        , m_leaving(m_loop, [this] { m_status = 0; })
+        , m_leaving(m_loop, [this] { m_status = m_exit; })
     {
         remote::set_nonblocking(m_options.in);
         remote::set_nonblocking(m_options.out);
@@ -103,15 +104,14 @@ private:
     void end()
     {
         if (m_pid > 0) {
-            ::kill(-m_pid, SIGTERM);
-            ::waitpid(std::exchange(m_pid, -1), nullptr, 0);
+            (void)end_in(std::exchange(m_pid, -1), k_time_to_end);
         }
     }
 
     void on_cut()
     {
-        if (m_sent_bye) { // the gate has closed the connection
-            m_status = 0;
+        if (m_link->is_lost() && m_ended_input) { // the gate has confirmed the end
+            m_status = m_exit;
             return;
         }
         if (m_link->is_lost()) {
@@ -136,9 +136,12 @@ private:
     void on_signals()
     {
         while (const auto signal = m_options.signals->next()) {
-            if (*signal != SIGINT || !m_has_connected) {
-                m_status = static_cast<int>(*signal == SIGINT ? ExitStatus::interrupted
-                                                              : ExitStatus::detached);
+            const auto status = *signal == SIGINT ? ExitStatus::interrupted : ExitStatus::detached;
+            if (!m_has_connected) {
+                m_status = static_cast<int>(status);
+            } else if (*signal != SIGINT) { // Ctrl-C is for gpuq notebook, which ends the input
+                m_exit = static_cast<int>(status);
+                leave();
             }
         }
     }
@@ -155,12 +158,14 @@ private:
         send_input();
     }
 
-    /// The streams end with their client. One that was killed has not sent Bye.
+    /// The streams end with their client. One that was killed may have left half a frame.
     void leave()
     {
-        m_ended_input = true;
-        m_in += frames::encode(frames::Bye{});
-        m_leaving.start_in(k_patience);
+        if (!std::exchange(m_ended_input, true)) {
+            m_in.clear();
+            m_link->leave();
+            m_leaving.start_in(k_patience);
+        }
     }
 
     void send_input()
@@ -170,8 +175,6 @@ private:
             const ssize_t count = m_link->write(part);
             m_in.erase(0, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
         }
-        m_sent_bye = m_sent_bye || (m_ended_input && m_in.empty() && m_link->has_answered() &&
-                                    !m_link->has_unsent());
     }
 
     void receive()
@@ -196,7 +199,7 @@ private:
         m_out.erase(0, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
         m_is_out_closed = (ready & (POLLERR | POLLHUP | POLLNVAL)) != 0 ||
                           (count < 0 && errno != EAGAIN && errno != EINTR);
-        if (m_is_out_closed && !m_ended_input) {
+        if (m_is_out_closed) {
             leave();
         }
     }
@@ -208,7 +211,7 @@ private:
     pid_t m_pid = -1;
     std::string m_in, m_out;
     bool m_ended_input = false;
-    bool m_sent_bye = false;
+    int m_exit = 0; ///< after leave()
     bool m_is_out_closed = false;
     bool m_has_connected = false;
     std::chrono::milliseconds m_pause = k_first_pause;

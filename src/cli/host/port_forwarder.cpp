@@ -87,7 +87,7 @@ private:
         m_decoder = {};
         m_line.clear();
         m_works = false;
-        m_is_greeted = !m_options.greeting;
+        m_is_greeted = false;
         return {};
     }
 
@@ -148,7 +148,9 @@ private:
             return false;
         }
         m_is_greeted = true;
-        note_work();
+        if (m_options.greets_when_connected) {
+            note_work();
+        }
         return true;
     }
 
@@ -161,15 +163,15 @@ private:
         }
     }
 
-    /// The command has ended, or does not follow the protocol. One that has worked is started
-    /// again: its step was killed, for example.
+    /// The command has ended, or does not follow the protocol.
     void on_end()
     {
         const int status = end();
         if (m_status) {
             return;
         }
-        if (m_works || (m_worked && status == static_cast<int>(ExitStatus::unreachable))) {
+        // Its step was killed, the next link waits for GPUs, Slurm is silent, ...
+        if (m_works || (m_worked && !m_options.means_ended(status))) {
             m_again.start_in(m_pause);
             m_pause = std::min(m_pause * 2, k_longest_pause);
         } else {
@@ -197,8 +199,7 @@ private:
             }
             ::usleep(5000);
         }
-        ::kill(pid, SIGTERM);
-        return wait_for(pid);
+        return end_in(pid, k_patience).value_or(static_cast<int>(ExitStatus::internal));
     }
 
     ForwarderOptions m_options;
