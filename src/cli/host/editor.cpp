@@ -73,6 +73,25 @@ Error failed(const std::string& path)
                 fmt::format("{}: {}", sanitised(path), std::generic_category().message(errno)));
 }
 
+/// ssh_config without some of the names in its lines `Host`.
+std::string without_hosts(const std::string& text, const std::vector<std::string>& names)
+{
+    constexpr std::string_view k_host = "Host ";
+    std::vector<std::string> lines;
+    for (const std::string_view line : split(text, "\n")) {
+        std::string kept(line);
+        if (line.starts_with(k_host)) {
+            auto hosts = fields(line.substr(k_host.size()), " ");
+            std::erase_if(hosts, [&](std::string_view host) {
+                return std::find(names.begin(), names.end(), host) != names.end();
+            });
+            kept = fmt::format("{}{}", k_host, fmt::join(hosts, " "));
+        }
+        lines.push_back(std::move(kept));
+    }
+    return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
 /// The files that ssh refuses if others may change them get no more than the user's own rights.
 class PrivateMask {
 public:
@@ -110,8 +129,10 @@ public:
                             : fmt::format("Include \"{}/*.conf\"", m_directory);
     }
 
-    /// Replaces the file of a run, and removes old ones.
-    Result<void> write(const RunKey& key, const std::string& lines) const
+    /// Replaces the file of a run, and removes old ones. Files of other runs lose its names: ssh
+    /// takes the first file that has one.
+    Result<void> write(const RunKey& key, const std::string& lines,
+                       const std::vector<std::string>& names) const
     {
         if (m_directory.find_first_of("\"\n\\*?[") != std::string::npos) {
             return fail(Error::Kind::usage, fmt::format("ssh_config can't include files of {}",
@@ -125,15 +146,23 @@ public:
         }
         TRY(open_trusted_directory(m_directory));
         remove_old();
+        take_names(key, names);
         TRY_ASSIGN(const OutputFile file,
                    OutputFile::at(fmt::format("{}/{}.conf", m_directory, key.text())));
         return file.write(lines);
     }
 
+    Result<bool> includes() const
+    {
+        TRY_ASSIGN(const std::string text, content(m_config));
+        const auto lines = split(text, "\n");
+        return std::find(lines.begin(), lines.end(), include_line()) != lines.end();
+    }
+
     /// Adds the line at the top: values given first are those that count.
     Result<void> include() const
     {
-        TRY_ASSIGN(const std::string before, content());
+        TRY_ASSIGN(const std::string before, content(m_config));
         const PrivateMask mask;
         TRY_ASSIGN(const OutputFile file, OutputFile::at(m_config));
         return file.write(fmt::format("{}\n\n{}", include_line(), before));
@@ -184,9 +213,9 @@ private:
         return path.substr(0, path.rfind('/'));
     }
 
-    Result<std::string> content() const
+    static Result<std::string> content(const std::string& path)
     {
-        const auto file = open_trusted_file(m_config);
+        const auto file = open_trusted_file(path);
         if (!file) {
             return file.error().kind == Error::Kind::missing ? Result<std::string>("")
                                                              : Result<std::string>(file.error());
@@ -197,24 +226,53 @@ private:
              text.append(buffer.data(), static_cast<std::size_t>(size))) {
             size = ::read(file->get(), buffer.data(), buffer.size());
             if (size < 0) {
-                return failed(m_config);
+                return failed(path);
             }
         }
         return text;
+    }
+
+    /// The files of runs in the directory.
+    std::vector<std::filesystem::directory_entry> files() const
+    {
+        std::vector<std::filesystem::directory_entry> found;
+        std::error_code error;
+        for (const auto& entry : std::filesystem::directory_iterator(m_directory, error)) {
+            const std::filesystem::path& path = entry.path();
+            if (path.extension() == ".conf" && RunKey::parse(path.stem().string())) {
+                found.push_back(entry);
+            }
+        }
+        return found;
+    }
+
+    /// What can't be changed is left: the run can also be reached by its other names.
+    void take_names(const RunKey& key, const std::vector<std::string>& names) const
+    {
+        for (const auto& entry : files()) {
+            const std::string path = entry.path().string();
+            const auto text = content(path);
+            if (!text || entry.path().stem() == key.text()) {
+                continue;
+            }
+            const std::string changed = without_hosts(*text, names);
+            const auto file = changed == *text ? Result<OutputFile>(fail(Error::Kind::missing, ""))
+                                               : OutputFile::at(path);
+            if (file) {
+                (void)file->write(changed);
+            }
+        }
     }
 
     /// Those of runs that nobody has opened for long.
     void remove_old() const
     {
         constexpr auto k_age = std::chrono::hours(24 * 30);
-        std::error_code error;
-        for (const auto& entry : std::filesystem::directory_iterator(m_directory, error)) {
-            const std::filesystem::path& path = entry.path();
-            const bool is_ours = path.extension() == ".conf" && RunKey::parse(path.stem().string());
+        for (const auto& entry : files()) {
+            std::error_code error;
             const auto written = entry.last_write_time(error);
-            if (is_ours && !error &&
-                std::filesystem::file_time_type::clock::now() - written > k_age) {
-                std::filesystem::remove(path, error);
+            if (!error && std::filesystem::file_time_type::clock::now() - written > k_age) {
+                std::filesystem::remove(entry.path(), error);
             }
         }
     }
@@ -326,10 +384,11 @@ Result<int> open_editor(const Editing& editing, const SshHost& host)
 {
     TRY_ASSIGN(const std::string lines, ssh_config(host));
     TRY_ASSIGN(const SshFiles files, SshFiles::at(editing.ssh_config));
-    TRY(files.write(host.key, lines));
     const std::vector<std::string> names = host_names(host);
+    TRY(files.write(host.key, lines, names));
     TRY_ASSIGN(std::string name, files.name_found(names, host.key));
-    if (name.empty()) {
+    TRY_ASSIGN(const bool is_included, files.includes());
+    if (name.empty() && !is_included) {
         TRY_ASSIGN(const bool agreed,
                    editing.yes ? Result<bool>(true)
                                : confirmed(fmt::format("add the line '{}' at the top of {}",
