@@ -198,12 +198,16 @@ Verdict after_node_failure(const Links& links)
 /// The remaining GPU time of the request; nothing if the request sets no limit.
 std::optional<seconds> gpu_time_left(const Request& request, const Links& links, Time now)
 {
-    const std::chrono::milliseconds of_a_second =
-        gpu_time(request.gpus, seconds{1}) * request.nodes;
-    if (!request.chain || !request.chain->gpu_time || of_a_second.count() == 0) {
+    constexpr int k_many = 1'000'000; // a small share of a GPU must not be rounded to nothing
+    const std::chrono::milliseconds of_many =
+        gpu_time(request.gpus, seconds{k_many}) * request.nodes;
+    if (!request.chain || !request.chain->gpu_time || of_many.count() == 0) {
         return std::nullopt;
     }
-    return seconds(*request.chain->gpu_time) * 1000 / of_a_second.count() - time_used(links, now);
+    const double spent_a_second =
+        static_cast<double>(of_many.count()) / (1000.0 * static_cast<double>(k_many));
+    const auto whole = std::chrono::duration<double>(*request.chain->gpu_time) / spent_a_second;
+    return std::chrono::duration_cast<seconds>(whole) - time_used(links, now);
 }
 
 std::optional<std::string> budget_used_up(const Request& request, const Links& links, Time now)

@@ -7,8 +7,10 @@
 #include "core/comment.h"
 #include "core/layout.h"
 #include "ports/cluster.h"
+#include "runs/connect_keys.h"
 #include "runs/credentials.h"
 #include "runs/idle.h"
+#include "runs/notebook.h"
 #include "runs/records/record.h"
 
 #include <fmt/format.h>
@@ -36,7 +38,7 @@ Result<void> record_job(Store& store, const Run& run, JobId job, bool batch, Tim
 std::optional<Job> job_with_key(const std::vector<Job>& jobs, const RunKey& key)
 {
     const auto found = std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) {
-        return !is_over(job.state) && without_notes(job.comment) == job_comment(key);
+        return !is_over(job.state) && link_in_comment(job.comment) == job_comment(key);
     });
     return found == jobs.end() ? std::nullopt : std::optional(*found);
 }
@@ -195,8 +197,9 @@ void leave_a_stop_request(Store& store, const Run& run, Time now)
 
 void forget_run(Store& store, const RunKey& key)
 {
+    forget_connect_keys(store, key); // also a notebook's token
     for (const std::string& path :
-         {layout::active(key), layout::run_json(key), layout::inbox(key),
+         {layout::active(key), notebook_json(key), layout::run_json(key), layout::inbox(key),
           layout::job_json(key, k_first), layout::snapshot(key), idle_rules_json(key),
           credential_plan_json(key), layout::link_dir(key, k_first), layout::run_dir(key)}) {
         (void)store.remove(path); // a remaining file is harmless: it is a run without a request
