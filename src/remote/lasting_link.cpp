@@ -162,8 +162,10 @@ bool LastingLink::take(const frames::Frame& frame)
         return m_sent.confirm(taken->out);
     }
     if (std::holds_alternative<frames::Bye>(frame)) {
-        m_connection->send(frames::Bye{});
-        (void)m_connection->write_some();
+        if (!m_leaves) { // confirm it
+            m_connection->send(frames::Bye{});
+            (void)m_connection->write_some();
+        }
         return false;
     }
     return true;
