@@ -390,7 +390,11 @@ private:
     {
         notify([&](Shared& shared) { shared.compare = std::move(compare); });
     }
-    void perform(Notify& event) { m_terminal.notify(event.text); }
+    void perform(Notify& event)
+    {
+        m_terminal.notify(event.text);
+        m_sources.notify(event);
+    }
     void perform(Command& command)
     {
         if (!command.on_terminal) {

@@ -36,6 +36,8 @@ struct Sources {
     /// The words that the last argument of a gpuq command may become; on the thread of try_out.
     std::function<std::vector<std::string>(const std::vector<std::string>& arguments)> complete;
     std::function<Time()> now;
+    /// Gives a notice outside the screen and its terminal; on the screen's thread: never blocks.
+    std::function<void(const Notify& event)> notify;
 };
 
 /// Shows the view until the user quits. `usage` if there is no terminal, or if its type is unknown.

@@ -129,6 +129,8 @@ struct Copy {
 /// Something has happened that the user may want to know while the terminal is not in view.
 struct Notify {
     std::string text;
+    RunMark mark = RunMark::done; ///< running: it has started
+    std::string key, id;          ///< of the run, as in RunRow
     bool operator==(const Notify&) const = default;
 };
 using Effect = std::variant<Quit, Redraw, Refresh, OpenLog, CloseLog, Command, Try, Complete,

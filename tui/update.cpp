@@ -158,18 +158,18 @@ private:
                 continue; // the sweep is what matters
             }
             if (was.active && !run.active) {
-                notice(name + ": " + run.state, run.mark);
+                notice(run, name + ": " + run.state, run.mark);
             } else if (!was.running && run.running) {
-                notice(name + " has started", run.mark);
+                notice(run, name + " has started", RunMark::running);
             } else if (was.mark != RunMark::attention && run.mark == RunMark::attention) {
-                notice(name + " needs attention", run.mark);
+                notice(run, name + " needs attention", run.mark);
             }
         }
     }
 
-    void notice(std::string text, RunMark mark)
+    void notice(const RunRow& run, std::string text, RunMark mark)
     {
-        m_effects.emplace_back(Notify{text});
+        m_effects.emplace_back(Notify{text, mark, run.key, run.id});
         m_model.toasts.push_back({std::move(text), mark, m_model.now + k_toast});
         if (m_model.toasts.size() > k_most_toasts) {
             m_model.toasts.erase(m_model.toasts.begin());

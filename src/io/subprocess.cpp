@@ -174,6 +174,23 @@ void execute(Prepared& prepared)
 
 // The functions below run in the parent.
 
+Error no_process()
+{
+    return fail(Error::Kind::io,
+                fmt::format("can't create a process: {}", std::generic_category().message(errno)));
+}
+
+Prepared prepared_for(const Subprocess& plan, int report)
+{
+    return {plan,
+            plan.executable.empty() ? plan.argv[0].c_str() : plan.executable.c_str(),
+            pointers(plan.argv),
+            plan.environment ? pointers(*plan.environment) : std::vector<char*>{},
+            plan.descriptors,
+            report,
+            ::getpid()};
+}
+
 /// While this exists, no signal handler of this process can run in a new child.
 class SignalsBlocked {
 public:
@@ -276,18 +293,28 @@ std::optional<int> wait_until(pid_t pid, const std::optional<Clock::time_point>&
     }
 }
 
+/// The process between init and one that is left unattended. Runs after a fork, perhaps of a
+/// process with threads: only async-signal-safe calls.
+[[noreturn]] void watch(Prepared& prepared, milliseconds limit)
+{
+    ::setsid(); // no signal of the terminal may end it before the process
+    const pid_t child = ::fork();
+    if (child == 0) {
+        become(prepared);
+    }
+    close_from(0); // as long as it held pipes and locks of the first process, they would seem used
+    if (child > 0 && !wait_until(child, Clock::now() + limit)) {
+        ::kill(-child, SIGKILL);
+    }
+    ::_exit(0);
+}
+
 } // namespace
 
 Result<Spawned> spawn(const Subprocess& plan)
 {
     TRY_ASSIGN(Pipe report, make_pipe());
-    Prepared prepared{plan,
-                      plan.executable.empty() ? plan.argv[0].c_str() : plan.executable.c_str(),
-                      pointers(plan.argv),
-                      plan.environment ? pointers(*plan.environment) : std::vector<char*>{},
-                      plan.descriptors,
-                      report.write.get(),
-                      ::getpid()};
+    Prepared prepared = prepared_for(plan, report.write.get());
     Spawned process;
     {
         const SignalsBlocked blocked;
@@ -297,11 +324,34 @@ Result<Spawned> spawn(const Subprocess& plan)
         }
     }
     if (process.pid < 0) {
-        return fail(Error::Kind::io, fmt::format("can't create a process: {}",
-                                                 std::generic_category().message(errno)));
+        return no_process();
     }
     process.report = std::move(report.read);
     return process;
+}
+
+Result<void> spawn_unattended(Subprocess plan, std::chrono::milliseconds limit)
+{
+    plan.group = Subprocess::Group::session;
+    TRY_ASSIGN(const Pipe report, make_pipe()); // the process writes to it in vain
+    Prepared prepared = prepared_for(plan, report.write.get());
+    pid_t between = -1;
+    {
+        const SignalsBlocked blocked;
+        between = ::fork();
+        if (between == 0) {
+            // Ends at once, so that its child belongs to init.
+            const pid_t watcher = ::fork();
+            if (watcher == 0) {
+                watch(prepared, limit);
+            }
+            ::_exit(watcher < 0 ? 1 : 0);
+        }
+    }
+    if (between < 0 || wait_for(between) != 0) {
+        return no_process();
+    }
+    return {};
 }
 
 std::optional<SpawnFailure> failure_of(Spawned& process)

@@ -64,6 +64,11 @@ struct SpawnFailure {
 /// is non-blocking. Call once.
 std::optional<SpawnFailure> failure_of(Spawned& process);
 
+/// Starts a process that need not be reaped: it is a child of another process, which belongs to
+/// init, waits for it and kills its process group, in a session of its own, at the limit. Does not
+/// wait for the exec, and does not report whether it succeeds. `io` if no process can be created.
+Result<void> spawn_unattended(Subprocess plan, std::chrono::milliseconds limit);
+
 /// The exit status in a wait status: 128+N for signal N.
 int exit_code(int wait_status);
 /// Waits for the end of a child. Returns its exit status.

@@ -56,7 +56,7 @@ public:
     /// user who listens on one.
     virtual Result<Descriptor> connect_to(const std::vector<std::string>& names) = 0;
 
-    /// Path of a program found in PATH; nullopt when not found.
+    /// Path of a program found in PATH, or `name` itself if it has a slash; nullopt when not found.
     virtual std::optional<std::string> program(const std::string& name) = 0;
 
     struct Ended {
@@ -77,6 +77,11 @@ public:
 
     /// Starts a program in the background: no streams, current directory `/`, its own session.
     virtual Result<void> leave_running(const std::vector<std::string>& arguments) = 0;
+    /// The same with `variables` (NAME=VALUE) added to the environment. It is killed at the limit,
+    /// with its process group. Never waits for it, nor for the disk of its program.
+    virtual Result<void> leave_running(const std::vector<std::string>& arguments,
+                                       const std::vector<std::string>& variables,
+                                       std::chrono::seconds limit) = 0;
 
     struct Answer {
         enum class Kind {

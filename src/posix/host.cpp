@@ -25,6 +25,13 @@
 namespace gpuq {
 namespace {
 
+bool is_program(const std::string& path)
+{
+    struct stat status = {};
+    return ::access(path.c_str(), X_OK) == 0 && ::stat(path.c_str(), &status) == 0 &&
+           S_ISREG(status.st_mode);
+}
+
 using Reach = DirectoryFacts::Reach;
 
 struct FileSystem {
@@ -167,14 +174,15 @@ Result<Descriptor> PosixHost::connect_to(const std::vector<std::string>& names)
 
 std::optional<std::string> PosixHost::program(const std::string& name)
 {
+    if (name.find('/') != std::string::npos) {
+        return is_program(name) ? std::optional(name) : std::nullopt;
+    }
     const char* const variable = std::getenv("PATH");
     std::string path = variable == nullptr ? "" : variable;
     while (!path.empty()) {
         const std::size_t end = std::min(path.find(':'), path.size());
         const std::string place = path.substr(0, end) + "/" + name;
-        struct stat status = {};
-        if (end > 0 && ::access(place.c_str(), X_OK) == 0 && ::stat(place.c_str(), &status) == 0 &&
-            S_ISREG(status.st_mode)) {
+        if (end > 0 && is_program(place)) {
             return place;
         }
         path.erase(0, end + 1);

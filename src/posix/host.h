@@ -20,6 +20,9 @@ public:
     Result<int> run_here(const std::vector<std::string>& arguments,
                          const std::vector<std::string>& pager) override;
     Result<void> leave_running(const std::vector<std::string>& arguments) override;
+    Result<void> leave_running(const std::vector<std::string>& arguments,
+                               const std::vector<std::string>& variables,
+                               std::chrono::seconds limit) override;
     std::vector<Answer> apart(const std::vector<std::function<std::string()>>& work,
                               std::chrono::milliseconds limit) override;
 

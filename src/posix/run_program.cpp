@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <unistd.h>
 
 namespace gpuq {
@@ -29,6 +31,22 @@ Result<pid_t> start(const std::vector<std::string>& argv, const std::vector<int>
     return process.pid;
 }
 
+/// This process's environment; variables of these names are replaced.
+std::vector<std::string> environment_with(const std::vector<std::string>& variables)
+{
+    std::vector<std::string> all = variables;
+    const auto name_of = [](std::string_view text) { return text.substr(0, text.find('=')); };
+    for (char** each = ::environ; each != nullptr && *each != nullptr; ++each) {
+        const bool is_replaced =
+            std::any_of(variables.begin(), variables.end(),
+                        [&](const std::string& one) { return name_of(one) == name_of(*each); });
+        if (!is_replaced) {
+            all.emplace_back(*each);
+        }
+    }
+    return all;
+}
+
 } // namespace
 
 Result<Host::Ended> PosixHost::run(const std::vector<std::string>& argv, Heard heard)
@@ -48,6 +66,14 @@ Result<void> PosixHost::leave_running(const std::vector<std::string>& argv)
 {
     TRY(spawn({.argv = argv, .work_dir = "/", .group = Subprocess::Group::session}));
     return {};
+}
+
+Result<void> PosixHost::leave_running(const std::vector<std::string>& argv,
+                                      const std::vector<std::string>& variables,
+                                      std::chrono::seconds limit)
+{
+    return spawn_unattended(
+        {.argv = argv, .environment = environment_with(variables), .work_dir = "/"}, limit);
 }
 
 Result<int> PosixHost::run_here(const std::vector<std::string>& argv,

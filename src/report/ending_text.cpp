@@ -128,6 +128,12 @@ std::string moment_text(Time at, Time now)
                                          : fmt::format("{:%Y-%m-%d %H:%M:%S}", then);
 }
 
+bool is_failure(const Ending& ending)
+{
+    const bool succeeded = ending.cause == Cause::finished && ending.status == 0;
+    return !succeeded && ending.cause != Cause::stopped && ending.cause != Cause::cancelled;
+}
+
 bool was_released(const Ending& ending)
 {
     return ending.cause == Cause::stopped && ending.detail.starts_with("released: ");

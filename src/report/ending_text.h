@@ -25,6 +25,9 @@ std::string moment_text(Time at, Time now);
 /// Why a run ended, in one sentence without a full stop: `reached its time limit of 2 h`.
 std::string ending_text(const Ending& ending, const Request& request);
 
+/// Whether it failed: neither succeeded nor was stopped by its user or an operator.
+bool is_failure(const Ending& ending);
+
 /// Whether it was stopped because its GPUs were idle (runs/idle.h).
 bool was_released(const Ending& ending);
 

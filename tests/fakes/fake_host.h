@@ -59,6 +59,18 @@ public:
         return {};
     }
     std::vector<std::vector<std::string>> left;
+    Result<void> leave_running(const std::vector<std::string>& arguments,
+                               const std::vector<std::string>& variables,
+                               std::chrono::seconds limit) override
+    {
+        unattended.push_back({arguments, variables, limit});
+        return {};
+    }
+    struct Unattended {
+        std::vector<std::string> arguments, variables;
+        std::chrono::seconds limit;
+    };
+    std::vector<Unattended> unattended;
     Result<Ended> run(const std::vector<std::string>& arguments, Heard) override
     {
         executed.push_back(arguments);

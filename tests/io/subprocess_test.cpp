@@ -285,6 +285,52 @@ TEST(Spawn, DoesNotWaitForTheProgram)
     EXPECT_EQ(::waitpid(process->pid, nullptr, WNOHANG), -1);
 }
 
+/// The process id that a process left unattended has written to a file, once it is complete.
+pid_t pid_in(const std::string& path)
+{
+    pid_t pid = 0;
+    EXPECT_TRUE(eventually([&] { return (std::ifstream(path) >> pid) && pid > 0; }));
+    return pid;
+}
+
+TEST(SpawnUnattended, LeavesNoChildAndHoldsNothing)
+{
+    const std::string file = testing::TempDir() + "gpuq-unattended-" + std::to_string(::getpid());
+    auto pipe = make_pipe();
+    ASSERT_TRUE(pipe);
+    ASSERT_TRUE(spawn_unattended(shell("echo $$ >" + file + "; exec sleep 60"), 60s));
+    const pid_t pid = pid_in(file);
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "nothing to reap";
+    EXPECT_EQ(::getsid(pid), pid);
+    pipe->write.reset();
+    char byte = 0;
+    EXPECT_TRUE(eventually([&] {
+        pollfd end{pipe->read.get(), POLLIN, 0};
+        return ::poll(&end, 1, 0) == 1;
+    })) << "no process holds the other end";
+    EXPECT_EQ(::read(pipe->read.get(), &byte, 1), 0);
+    ::kill(pid, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return ::kill(pid, 0) != 0; })) << "reaped by its own parent";
+    std::filesystem::remove(file);
+}
+
+TEST(SpawnUnattended, KillsTheWholeGroupAtTheLimit)
+{
+    const std::string file = testing::TempDir() + "gpuq-unattended-" + std::to_string(::getpid());
+    ASSERT_TRUE(spawn_unattended(shell("sleep 60 & echo $! >" + file + "; wait"), 300ms));
+    const pid_t grandchild = pid_in(file);
+    EXPECT_TRUE(eventually([&] {
+        return ::kill(grandchild, 0) != 0 ||
+               status_line(std::to_string(grandchild), "State").starts_with("Z");
+    }));
+    std::filesystem::remove(file);
+}
+
+TEST(SpawnUnattended, DoesNotReportAMissingProgram)
+{
+    EXPECT_TRUE(spawn_unattended({.argv = {"/no/such/program"}}, 1s));
+}
+
 TEST(FileInMemory, IsReadFromItsBeginning)
 {
     const std::string text(300'000, 'x');

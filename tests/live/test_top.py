@@ -5,12 +5,13 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
 from conftest import wait_for
 from clusters import is_running
-from runs import all_gpus_taken, nothing_left, terminal, the_run
+from runs import all_gpus_taken, nothing_left, processes_of, terminal, the_run, words_of
 from terminals import Tmux, local_flags, COOKED
 from test_lookups import rpcs_of
 
@@ -73,6 +74,35 @@ def test_a_person_sees_stops_and_starts_runs(person, tmux):
     assert newest["name"] == "a b"
     person.gpuq("logs", "-f", str(newest["job"]))
     assert person.gpuq("logs", str(newest["job"])).stdout == "quoted said\n"
+
+
+def test_events_execute_the_command_for_notices(person, tmux):
+    """That of gpuq top, and that of gpuq wait; both may hang."""
+    told = person.home / "told"
+    tell = person.home / "tell"
+    tell.write_text(f"#!/bin/sh\necho \"$GPUQ_NOTICE_EVENT|$GPUQ_NOTICE_RUN|$1|$GPUQ_NOTICE_TEXT\" >>{told}\nsleep 2\n")
+    tell.chmod(0o755)
+    person.env["GPUQ_NOTIFY"] = f"{tell} {{text}}"
+    start(person, "bad", "sh", "-c", "until [ -e go ]; do sleep 0.1; done; exit 3")
+    run = the_run(person)
+    tmux.start(person, "top")
+    tmux.wait_for("runs on n0")
+    with person.start("wait", "bad") as waiting:
+        time.sleep(3)  # it reports only the ends of runs that it has seen running
+        (person.home / "go").touch()
+        assert waiting.wait(30) == 3, "not that of the command"
+    def ends():
+        return [line for line in told.read_text().splitlines() if not line.startswith("start|")] if told.exists() else []
+    lines = wait_for(lambda: len(ends()) == 2 and ends(), 30, lambda: f"both notices: {told.read_text()}")
+    text = f"run {run.job} (bad) ended with status 3"
+    assert f"failure|{run.job}|{text}|{text}" in lines, "of gpuq wait"
+    other = next(line for line in lines if text not in line)
+    assert other.startswith(f"failure|{run.job}|run {run.job} (bad): "), "of gpuq top"
+    tmux.wait_for("(bad): ")
+    tmux.keys("q")
+    tmux.wait_for("left with 0")
+    wait_for(lambda: not any(str(tell) in words_of(pid) for pid in processes_of(person)), 20, "the commands to end")
+    assert ends() == lines, "once"
 
 
 def test_runs_are_compared_started_again_and_stopped_together(person, tmux):

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 #include <fcntl.h>
@@ -69,11 +71,28 @@ TEST_F(HostTest, FindsProgramsInPath)
     ::setenv("PATH", ("/no/such:" + m_directory + ":/bin").c_str(), 1);
     EXPECT_EQ(m_host.program("sh"), "/bin/sh");
     EXPECT_EQ(m_host.program("no-such-program"), std::nullopt);
+    EXPECT_EQ(m_host.program("/bin/ls"), "/bin/ls");
+    EXPECT_EQ(m_host.program("/bin"), std::nullopt);
     std::fclose(std::fopen((m_directory + "/sh").c_str(), "w"));
     EXPECT_EQ(m_host.program("sh"), "/bin/sh"); // the first one is not executable
     fs::create_directory(m_directory + "/ls");
     EXPECT_EQ(m_host.program("ls"), "/bin/ls"); // a directory is not executable either
     ::setenv("PATH", before.c_str(), 1);
+}
+
+TEST_F(HostTest, LeavesAProgramRunningWithVariablesOfItsOwn)
+{
+    const std::string file = m_directory + "/done";
+    ::setenv("GPUQ_TEST_KEPT", "kept", 1);
+    ::setenv("GPUQ_TEST_CHANGED", "old", 1);
+    ASSERT_TRUE(m_host.leave_running(
+        {"sh", "-c", "echo $GPUQ_TEST_KEPT $GPUQ_TEST_CHANGED $PWD >$0.new; mv $0.new $0", file},
+        {"GPUQ_TEST_CHANGED=new one"}, 30s));
+    for (int i = 0; i < 2000 && ::access(file.c_str(), F_OK) != 0; ++i) {
+        ::poll(nullptr, 0, 10);
+    }
+    std::ifstream text(file);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(text), {}), "kept new one /\n");
 }
 
 TEST_F(HostTest, WorkApartIsDoneSideBySideAndComesBackInOrder)

@@ -182,8 +182,10 @@ TEST(Sweeps, ReportTheirEndAndNotThatOfEachWorker)
     EXPECT_THAT(update(shown, PictureRead{next}), IsEmpty());
     next.runs[0].active = false;
     next.runs[0].state = "12/12 done";
+    next.runs[0].mark = RunMark::done;
     EXPECT_THAT(update(shown, PictureRead{next}),
-                ElementsAre(VariantWith<Notify>(Notify{"sweep cal: 12/12 done"})));
+                ElementsAre(VariantWith<Notify>(Notify{"sweep cal: 12/12 done", RunMark::done,
+                                                       next.runs[0].key, next.runs[0].id})));
 }
 
 TEST(Leaderboard, IsSortedByMetricNumberAndTime)

@@ -789,14 +789,16 @@ TEST(Update, ReportsStartsAndEndsThatItHasSeen)
     next.runs[0].mark = RunMark::failed;
     const auto effects = update(m, PictureRead{next});
     ASSERT_EQ(effects.size(), 1U);
-    EXPECT_EQ(std::get<Notify>(effects[0]).text, "run 100 (run0): failed");
+    EXPECT_EQ(std::get<Notify>(effects[0]),
+              (Notify{"run 100 (run0): failed", RunMark::failed, "key0", "100"}));
     EXPECT_THAT(screen(m), HasSubstr("run 100 (run0): failed"));
     EXPECT_TRUE(update(m, PictureRead{next}).empty()) << "once";
     update(m, Tick{m.now + std::chrono::seconds(9)});
     EXPECT_THAT(screen(m), Not(HasSubstr("run 100 (run0): failed")));
     next.runs[1].active = next.runs[1].running = true;
     next.runs[1].mark = RunMark::running;
-    EXPECT_EQ(std::get<Notify>(update(m, PictureRead{next})[0]).text, "run 101 (run1) has started");
+    EXPECT_EQ(std::get<Notify>(update(m, PictureRead{next})[0]),
+              (Notify{"run 101 (run1) has started", RunMark::running, "key1", "101"}));
 }
 
 TEST(Update, JumpsToErrorsInTheLog)

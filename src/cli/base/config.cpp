@@ -13,7 +13,7 @@ namespace {
 const std::vector<std::string> k_names = {
     "state_dir", "cluster",         "container", "keep",          "detach_key",
     "direct",    "credentials_dir", "aklog",     "token_command", "host",
-    "remote",    "host_patience",   "transport", "snapshot"};
+    "remote",    "host_patience",   "transport", "snapshot",      "notify"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -193,6 +193,7 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
         }
         settings.keep = *retention;
     }
+    TRY_ASSIGN(settings.notify, strings_of_variable(sources, "GPUQ_NOTIFY"));
     settings.host = variable(sources, "GPUQ_HOST");
     settings.remote_program = variable(sources, "GPUQ_REMOTE");
     if (const auto text = variable(sources, "GPUQ_HOST_PATIENCE")) {
@@ -258,6 +259,7 @@ Settings over(Settings upper, const Settings& lower)
     upper.host_patience = upper.host_patience ? upper.host_patience : lower.host_patience;
     upper.snapshot = upper.snapshot ? upper.snapshot : lower.snapshot;
     upper.transport = upper.transport ? upper.transport : lower.transport;
+    upper.notify = upper.notify ? upper.notify : lower.notify;
     return upper;
 }
 
@@ -282,6 +284,7 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.host_patience, time_in(root, "host_patience"));
     TRY_ASSIGN(settings.transport, transport_in(root));
     TRY_ASSIGN(settings.snapshot, snapshot_in(root));
+    TRY_ASSIGN(settings.notify, strings_in(root, "notify"));
     return settings;
 }
 

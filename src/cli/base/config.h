@@ -45,7 +45,8 @@ struct Settings {
     /// How long a verb on the host waits for a client that was cut off.
     std::optional<std::chrono::seconds> host_patience;
     std::optional<SnapshotPolicy> snapshot;
-    std::optional<std::string> transport; ///< to the host: `auto`, `libssh` or `openssh`
+    std::optional<std::string> transport;           ///< to the host: `auto`, `libssh` or `openssh`
+    std::optional<std::vector<std::string>> notify; ///< command for events of runs (notices.h)
 
     bool operator==(const Settings&) const = default;
 };
@@ -62,7 +63,8 @@ struct SettingSources {
 
 /// Reads GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY, GPUQ_DIRECT,
 /// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, GPUQ_HOST, GPUQ_REMOTE,
-/// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, GPUQ_SNAPSHOT, then $XDG_CONFIG_HOME/gpuq/config.yaml (or
+/// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, GPUQ_SNAPSHOT, GPUQ_NOTIFY, then
+/// $XDG_CONFIG_HOME/gpuq/config.yaml (or
 /// ~/.config/...), then /etc/gpuq/config.yaml. Each setting comes from the first source that has
 /// it. Empty variables are ignored. Every file that exists must be valid.
 Result<Settings> load_settings(const SettingSources& sources);

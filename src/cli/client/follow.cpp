@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/client/follow.h"
 
+#include "cli/base/notices.h"
 #include "cli/base/status_sources.h"
 #include "cli/client/waiting.h"
 #include "ports/step_process.h"
@@ -38,6 +39,7 @@ public:
         LinkNumber link;
         std::optional<JobId> job;
         std::optional<int> leave;
+        std::optional<Ending> ending; ///< with `leave`: of the run
     };
     Result<Next> wait_for_job(JobId job)
     {
@@ -48,7 +50,7 @@ public:
                 return ended(status, job);
             }
             if (status.link > m_options.link && status.job) {
-                return Next{status.link, status.job->job, {}};
+                return Next{status.link, status.job->job, {}, {}};
             }
             pollfd wait{m_signals.descriptor(), POLLIN, 0};
             ::poll(&wait, 1, static_cast<int>(std::chrono::milliseconds(k_query_again).count()));
@@ -58,7 +60,8 @@ public:
                 return Next{{},
                             {},
                             static_cast<int>(*number == SIGINT ? ExitStatus::interrupted
-                                                               : ExitStatus::detached)};
+                                                               : ExitStatus::detached),
+                            {}};
             }
         }
     }
@@ -72,7 +75,7 @@ private:
                 print_message(line);
             }
         }
-        return {status.link, {}, status.ending->status};
+        return {status.link, {}, status.ending->status, status.ending};
     }
 
     void print_note(const std::string& text) const
@@ -104,6 +107,17 @@ Result<int> follow_run(Services& services, Signals& signals, const Run& run, Job
                        SessionOptions options, std::optional<StepProcess> first)
 {
     std::array<std::uint64_t, 2> printed = options.printed;
+    Notices notices(services);
+    const auto begun = std::chrono::steady_clock::now();
+    const auto notice_end = [&](const std::optional<Ending>& ending) {
+        const bool is_old = options.over || !ending || ending->continues;
+        if (!is_old && std::chrono::steady_clock::now() - begun >= options.notice_after) {
+            notices.give(end_notice(run, job, *ending));
+        }
+    };
+    options.on_note = [&](const std::string& text) {
+        notices.give(warning_notice(run, job, text));
+    };
     while (true) {
         send_to_serve(services, run, job, options, printed);
         Session session(services, signals, run, job, options);
@@ -112,11 +126,13 @@ Result<int> follow_run(Services& services, Signals& signals, const Run& run, Job
             printed[static_cast<std::size_t>(stream)] += session.printed(stream);
         }
         if (!status || !session.continues()) {
+            notice_end(session.ending());
             return status;
         }
         TRY_ASSIGN(const Between::Next next,
                    Between(services, signals, run, options).wait_for_job(job));
         if (next.leave) {
+            notice_end(next.ending);
             return *next.leave;
         }
         job = *next.job;

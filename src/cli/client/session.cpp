@@ -384,6 +384,9 @@ void Session::on_frame(wire::Frame frame)
         m_printer.show(screen->bytes);
     } else if (const auto* messages = std::get_if<wire::Note>(&frame)) {
         note(messages->text);
+        if (m_options.on_note) {
+            m_options.on_note(messages->text);
+        }
     } else if (const auto* taken_by = std::get_if<wire::Taken>(&frame)) {
         on_taken(taken_by->by);
     } else if (auto* ended = std::get_if<wire::Ended>(&frame)) {

@@ -18,6 +18,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,11 @@ struct SessionOptions {
     /// Age of the run at which the relay takes over and the first srun is detached (src/README.md,
     /// 4).
     std::chrono::milliseconds handover{2000};
+    /// The end of a run is no notice (cli/base/notices.h) for a client that has followed it for a
+    /// shorter time: its user is probably watching.
+    std::chrono::milliseconds notice_after{10'000};
+    /// Called with each message of the supervisor; may be empty.
+    std::function<void(const std::string& text)> on_note = {};
 };
 
 /// Connects this process's stdin, stdout, stderr and signals to a started run, until the run ends
@@ -61,6 +67,11 @@ public:
     }
     /// After run(): only the link has ended, and the run continues in the next one.
     bool continues() const { return !m_left && m_ended && m_ended->ending.continues; }
+    /// After run(): how the link ended; nothing if it continues without this client.
+    std::optional<Ending> ending() const
+    {
+        return m_ended ? std::optional(m_ended->ending) : std::nullopt;
+    }
 
 private:
     using Clock = std::chrono::steady_clock;

@@ -2,6 +2,7 @@
 #include "cli/client/waiting.h"
 
 #include "cli/base/message.h"
+#include "cli/base/notices.h"
 #include "core/layout.h"
 #include "core/pending_reason.h"
 #include "ports/cluster.h"
@@ -212,6 +213,10 @@ private:
     {
         close_line();
         const auto waited = Steady::now() - m_begin;
+        const bool is_first = m_options.link == LinkNumber{1};
+        if (is_first && waited > m_options.notice_after) {
+            Notices(m_services).give(start_notice(m_run, m_job));
+        }
         if (!m_options.quiet && waited > k_bell_after) {
             const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waited);
             print_message(fmt::format("started after {}", describe(seconds)));

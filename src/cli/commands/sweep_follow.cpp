@@ -2,6 +2,7 @@
 #include "cli/commands/sweep_follow.h"
 
 #include "cli/base/message.h"
+#include "cli/base/notices.h"
 #include "cli/base/signals.h"
 #include "cli/base/table_output.h"
 #include "cli/commands/sweep_start.h"
@@ -44,6 +45,7 @@ public:
         , m_store(store)
         , m_sweep(std::move(sweep))
         , m_board(store, m_sweep.run.key)
+        , m_notices(invocation.services)
     {
     }
 
@@ -58,8 +60,10 @@ public:
                 TRY_ASSIGN(const SweepStatus status, query_sweep(m_services, m_store, m_sweep));
                 m_query_at = m_services.clock().steady() + k_query_period;
                 if (const auto left = outcome(status)) {
+                    notice_end(status, *left);
                     return *left;
                 }
+                m_was_active = true;
             }
             if (const auto left = wait()) {
                 return *left;
@@ -103,6 +107,18 @@ private:
         return status.tally.succeeded + status.tally.stopped_early == status.tries.size()
                    ? 0
                    : k_some_failed;
+    }
+
+    /// Not of a sweep that had ended before it was followed.
+    void notice_end(const SweepStatus& status, int exit)
+    {
+        if (m_was_active) {
+            m_notices.give({exit == k_some_failed || exit == static_cast<int>(ExitStatus::lost)
+                                ? RunNotice::Event::failure
+                                : RunNotice::Event::end,
+                            m_sweep.run.key.text(), m_sweep.name,
+                            fmt::format("sweep {}: {}", m_sweep.name, sweep_summary(status))});
+        }
     }
 
     void show(const SweepStatus& status)
@@ -190,6 +206,8 @@ private:
     Signals m_signals;
     std::vector<int> m_reported; ///< by try: the attempt whose end was reported
     std::chrono::steady_clock::time_point m_query_at;
+    Notices m_notices;
+    bool m_was_active = false;
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/message.h"
+#include "cli/base/notices.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/client/plain_log.h"
@@ -513,6 +514,16 @@ private:
     std::vector<std::string> m_run_ids, m_queues; ///< runs and queues, for completion
 };
 
+RunNotice notice_of(const tui::Notify& event)
+{
+    using tui::RunMark;
+    return {event.mark == RunMark::running     ? RunNotice::Event::start
+            : event.mark == RunMark::failed    ? RunNotice::Event::failure
+            : event.mark == RunMark::attention ? RunNotice::Event::warning
+                                               : RunNotice::Event::end,
+            event.key, event.id, event.text};
+}
+
 /// As in gpuq ls: nothing is cut if the output is not a terminal.
 std::optional<std::size_t> columns_of_terminal()
 {
@@ -565,6 +576,9 @@ Result<int> top(Invocation& invocation)
     };
     sources.compare = [shown](const std::vector<std::string>& keys) {
         return shown->compare(keys);
+    };
+    sources.notify = [notices = std::make_shared<Notices>(services)](const tui::Notify& event) {
+        notices->give(notice_of(event));
     };
     TRY(tui::run(std::move(sources), wants_color(invocation.globals, services)));
     return 0;

@@ -2,6 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/message.h"
+#include "cli/base/notices.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/commands/sweep_follow.h"
@@ -54,6 +55,7 @@ public:
         , m_clock(invocation.services.clock())
         , m_any(invocation.options.has("any"))
         , m_begun(m_clock.steady())
+        , m_notices(invocation.services)
     {
     }
 
@@ -62,6 +64,7 @@ public:
         TRY(find_all());
         while (true) {
             query();
+            notice_changes();
             const bool enough = m_any ? m_first.has_value() || m_awaited.empty()
                                       : std::all_of(m_awaited.begin(), m_awaited.end(), is_over);
             if (enough) {
@@ -84,7 +87,8 @@ private:
     struct Awaited {
         RunStatus status;
         std::optional<Steady> end_seen;
-        std::optional<int> exit; ///< once it has ended
+        std::optional<int> exit;      ///< once it has ended
+        std::optional<RunState> seen; ///< by notice_changes
     };
     static bool is_over(const Awaited& one) { return one.exit.has_value(); }
 
@@ -212,10 +216,44 @@ private:
         if (m_invocation.globals.quiet || m_invocation.globals.json) {
             return;
         }
-        const std::string how = one.status.ending && one.status.run
-                                    ? ending_text(*one.status.ending, one.status.run->request)
-                                    : "has ended; exit status unknown";
-        print_message(fmt::format("{} {} {}", noun(one.status), run_title(one.status), how));
+        print_message(fmt::format("{} {} {}", noun(one.status), run_title(one.status),
+                                  how_ended(one.status)));
+    }
+
+    /// Starts and ends since the last call.
+    void notice_changes()
+    {
+        for (Awaited& one : m_awaited) {
+            const RunState now = one.exit ? RunState::ended : one.status.state;
+            const auto before = std::exchange(one.seen, now);
+            if (!before || before == now || before == RunState::ended) {
+                continue;
+            }
+            if (one.exit || (before == RunState::waiting && now == RunState::running)) {
+                m_notices.give(notice_of(one));
+            }
+        }
+    }
+
+    static RunNotice notice_of(const Awaited& one)
+    {
+        const RunStatus& status = one.status;
+        const auto about = [&](RunNotice::Event event, const std::string& what) {
+            return RunNotice{event, status.plain ? run_id(status) : status.key.text(),
+                             run_id(status),
+                             fmt::format("{} {} {}", noun(status), run_title(status), what)};
+        };
+        if (!one.exit) {
+            return about(RunNotice::Event::start, "has started");
+        }
+        const bool failed = status.ending ? is_failure(*status.ending) : *one.exit != 0;
+        return about(failed ? RunNotice::Event::failure : RunNotice::Event::end, how_ended(status));
+    }
+
+    static std::string how_ended(const RunStatus& status)
+    {
+        return status.ending && status.run ? ending_text(*status.ending, status.run->request)
+                                           : "has ended; exit status unknown";
     }
 
     /// That of the first argument whose run has failed.
@@ -248,6 +286,7 @@ private:
     std::vector<std::string> m_arrays;
     std::optional<int> m_first; ///< exit status of the run that has ended first
     bool m_silent = false;
+    Notices m_notices;
 };
 
 Result<int> wait(Invocation& invocation)

@@ -40,6 +40,12 @@ std::vector<Finding> check_configuration(Services& services)
         return {{"configuration", Level::problem, settings.error().text,
                  "correct this setting; see FILES in man gpuq"}};
     }
+    if (settings->notify && !services.host().program(settings->notify->front())) {
+        return {{"configuration", Level::warning,
+                 fmt::format("notify: {} is not in PATH, or is not executable",
+                             settings->notify->front()),
+                 "give its absolute path; see FILES in man gpuq"}};
+    }
     for (const char* name : {"XDG_CONFIG_HOME", "XDG_STATE_HOME"}) {
         const auto value = services.variable(name);
         if (value && !value->empty() && !value->starts_with('/')) {

@@ -131,10 +131,9 @@ tui::RunMark mark_of(const RunStatus& status)
     if (!status.ending) {
         return RunMark::ended;
     }
-    const Cause cause = status.ending->cause;
-    return cause == Cause::stopped || cause == Cause::cancelled     ? RunMark::ended
-           : cause == Cause::finished && status.ending->status == 0 ? RunMark::done
-                                                                    : RunMark::failed;
+    return is_failure(*status.ending)                ? RunMark::failed
+           : status.ending->cause == Cause::finished ? RunMark::done
+                                                     : RunMark::ended;
 }
 
 /// `line`: the run's in the table of `gpuq ls`.

@@ -77,12 +77,22 @@ TEST(Settings, HaveASnapshotPolicy)
               "c.yaml:1:11: snapshot: 'yes' is not auto, always or never");
 }
 
+TEST(Settings, HaveACommandForNotices)
+{
+    const Texts files = {{k_site_config, "notify: [notify-send, '{text}']\n"}};
+    EXPECT_EQ(load_settings(from({}, files))->notify, (Strings{"notify-send", "{text}"}));
+    EXPECT_EQ(load_settings(from({{"GPUQ_NOTIFY", "mail 'a b'"}}, files))->notify,
+              (Strings{"mail", "a b"}));
+    EXPECT_EQ(settings_in("notify: notify-send\n", "c.yaml").error().text,
+              "c.yaml:1:9: notify must be a list of words: [a, b]");
+}
+
 TEST(Settings, NameTheNearestOneForAMistake)
 {
     EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
               "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
               "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, aklog, "
-              "token_command, host, remote, host_patience, transport, snapshot");
+              "token_command, host, remote, host_patience, transport, snapshot, notify");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container must be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,

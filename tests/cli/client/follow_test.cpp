@@ -25,6 +25,20 @@ protected:
         });
     }
 
+    /// The same with a command for notices; their texts are on stderr when the client has ended.
+    void start_with_notices()
+    {
+        m_client.start(User::pipes, [this](Services& services, Signals& signals) {
+            auto& fakes = static_cast<FakeServices&>(services);
+            fakes.set.notify = {"tell", "{event}: {text}"};
+            auto status = follow_run(services, signals, m_run, JobId{7}, m_options, m_client.first);
+            for (const auto& notice : fakes.machine.unattended) {
+                fmt::print(stderr, "{}\n", fmt::join(notice.arguments, " "));
+            }
+            return status;
+        });
+    }
+
     /// The first link ends, and the next one continues the run.
     void end_first_link(Supervisor& supervisor)
     {
@@ -103,6 +117,44 @@ TEST_F(FollowTest, ReportsARunThatEndsBetweenTwoLinks)
     record_end(LinkNumber{1}, /*continues=*/false, 6);
     EXPECT_EQ(m_client.status(), 6);
     EXPECT_THAT(m_client.err(), ::testing::HasSubstr("run 7 (train) ended with status 6"));
+}
+
+TEST_F(FollowTest, GivesANoticeOfWarningsAndOfTheEnd)
+{
+    m_options.notice_after = 0ms;
+    Supervisor& first = m_client.first_step();
+    start_with_notices();
+    first.greet();
+    first.send(wire::Note{"15 minutes left"});
+    first.send(wire::Ended{{4, Cause::finished, "", Time{}}});
+    EXPECT_EQ(m_client.status(), 4);
+    EXPECT_THAT(m_client.err(),
+                ::testing::EndsWith("tell warning: run 7 (train): 15 minutes left\n"
+                                    "tell failure: run 7 (train) ended with status 4\n"));
+}
+
+TEST_F(FollowTest, GivesANoticeOfTheEndBetweenTwoLinksButNotOfALink)
+{
+    m_options.notice_after = 0ms;
+    Supervisor& first = m_client.first_step();
+    record_start(LinkNumber{1}, 7);
+    start_with_notices();
+    end_first_link(first);
+    record_end(LinkNumber{1}, /*continues=*/false, 0);
+    EXPECT_EQ(m_client.status(), 0);
+    EXPECT_THAT(m_client.err(),
+                ::testing::EndsWith("continues in the next one\n"
+                                    "tell end: run 7 (train) ended with status 0\n"));
+}
+
+TEST_F(FollowTest, GivesNoNoticeOfTheEndOfAShortRun)
+{
+    Supervisor& first = m_client.first_step();
+    start_with_notices();
+    first.greet();
+    first.send(wire::Ended{{4, Cause::finished, "", Time{}}});
+    EXPECT_EQ(m_client.status(), 4);
+    EXPECT_THAT(m_client.err(), ::testing::Not(::testing::HasSubstr("tell")));
 }
 
 TEST_F(FollowTest, DetachesBetweenTwoLinks)

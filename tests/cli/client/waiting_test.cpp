@@ -67,6 +67,18 @@ TEST_F(WaitingTest, EndsWhenSlurmReportsARunningJob)
     EXPECT_EQ(wait(), std::nullopt);
 }
 
+TEST_F(WaitingTest, GivesANoticeOfTheStartAfterALongWait)
+{
+    m_services.set.notify = {"tell", "{text}"};
+    m_services.memory.append(layout::journal(m_run.key, LinkNumber{1}), "{}\n");
+    EXPECT_EQ(wait(), std::nullopt);
+    EXPECT_TRUE(m_services.machine.unattended.empty()) << "it has not waited for long";
+    m_options.notice_after = std::chrono::milliseconds(-1);
+    EXPECT_EQ(wait(), std::nullopt);
+    ASSERT_EQ(m_services.machine.unattended.size(), 1U);
+    EXPECT_EQ(m_services.machine.unattended[0].arguments[1], "run 7 (train) has started");
+}
+
 TEST_F(WaitingTest, EndsWhenTheRunIsOver)
 {
     m_services.memory.append(layout::ended_json(m_run.key), "{}");

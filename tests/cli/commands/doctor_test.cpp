@@ -74,6 +74,15 @@ TEST_F(Doctor, AProblemHasARemedyAndStatusOne)
     EXPECT_THAT(result.out, ContainsRegex("\nproblem +srun +srun is not in PATH\\. add"));
 }
 
+TEST_F(Doctor, WarnsIfTheCommandForNoticesIsNotFound)
+{
+    m_services.set.notify = {"tell", "{text}"};
+    EXPECT_THAT(doctor().out,
+                ContainsRegex("\nwarning +configuration +notify: tell is not in PATH, or is not"));
+    m_services.machine.programs["tell"] = "/usr/bin/tell";
+    EXPECT_THAT(doctor().out, ContainsRegex("\nok +configuration "));
+}
+
 TEST_F(Doctor, ASilentSlurmIsOneProblemAndTheRestUnknown)
 {
     m_services.slurm.silent = true;

@@ -91,6 +91,20 @@ TEST_F(Wait, ReturnsWhenTheRunEnds)
     EXPECT_EQ(m_services.slurm_opened, 0) << "the disk shows that it runs";
 }
 
+TEST_F(Wait, GivesANoticeOfAnEndThatItHasSeen)
+{
+    m_services.set.notify = {"tell", "{event} {run}: {text}"};
+    run("before", JobId{6}).ended(ending(0));
+    auto one = run("train", JobId{7});
+    m_store.path = layout::journal(one.key(), LinkNumber{1});
+    m_store.at = 3;
+    m_store.event = [&] { one.ended(ending(134)); };
+    EXPECT_EQ(wait({"before", "train"}).status, 134);
+    const auto& given = m_services.machine.unattended;
+    ASSERT_EQ(given.size(), 1U) << "the other one had ended before";
+    EXPECT_EQ(given[0].arguments[1], "failure 7: run 7 (train) was killed by signal 6 (SIGABRT)");
+}
+
 TEST_F(Wait, KeepsWaitingForARunInTheQueue)
 {
     const Time made = m_services.time.now() - 1min;
