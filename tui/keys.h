@@ -50,6 +50,7 @@ inline constexpr std::array k_keys = {
     KeyRow{"f", "follow the log's end, or stay", "f follow", k_in_log},
     KeyRow{"e E", "next or previous error or traceback", "e error", k_in_log},
     KeyRow{"w", "wrap long lines, or truncate them", "w wrap", k_in_log},
+    KeyRow{"t", "when each line was written, or not", "t times", k_in_log},
     KeyRow{"p", "the whole log in $PAGER", "p pager", k_in_runs | k_in_run | k_in_board},
     KeyRow{"Enter", "only the selected chart, or all of them", "Enter one", k_in_curves},
     KeyRow{"L", "logarithmic or linear scale", "L log", k_in_curves | k_in_comparison | k_in_board},

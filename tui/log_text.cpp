@@ -79,6 +79,7 @@ LogText::Row& LogText::row()
 void LogText::feed(std::string_view bytes)
 {
     for (const char byte : bytes) {
+        ++m_fed;
         take(byte);
     }
     copy_open_lines();
@@ -193,6 +194,7 @@ void LogText::new_line()
     m_open.emplace_back();
     m_at = m_open.size() - 1;
     m_lines.emplace_back();
+    m_begins.push_back(m_fed);
     if (m_open.size() > k_most_open) {
         m_lines[m_lines.size() - m_open.size()] = compact(m_open.front());
         m_open.pop_front();
@@ -200,6 +202,7 @@ void LogText::new_line()
     }
     if (m_lines.size() > k_most_lines) {
         m_lines.pop_front();
+        m_begins.pop_front();
         ++m_gone;
     }
 }

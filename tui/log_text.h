@@ -4,6 +4,7 @@
 #include "tui/canvas.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ public:
     std::size_t gone() const { return m_gone; }
     /// All lines, the last one unfinished. Never empty.
     const std::deque<Line>& lines() const { return m_lines; }
+    /// The number of bytes fed before the line.
+    std::uint64_t begin_of(std::size_t line) const { return m_begins[line]; }
 
 private:
     struct Glyph {
@@ -50,7 +53,9 @@ private:
     std::deque<Row> m_open{1}; ///< the last lines, which a program may still overwrite
     std::size_t m_at = 0;      ///< which of them has the cursor
     std::size_t m_column = 0;
-    std::deque<Line> m_lines{1}; ///< the finished lines, then the open ones
+    std::deque<Line> m_lines{1};           ///< the finished lines, then the open ones
+    std::deque<std::uint64_t> m_begins{0}; ///< of each line
+    std::uint64_t m_fed = 0;
     std::size_t m_gone = 0;
 };
 

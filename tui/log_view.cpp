@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/log_view.h"
 
+#include "report/ending_text.h"
 #include "term/sanitise.h"
 #include "tui/runs_panel.h"
 
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 namespace gpuq::tui {
 namespace {
@@ -18,6 +20,9 @@ struct Place {
     // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a null pointer in a default <=>
     auto operator<=>(const Place&) const = default;
 };
+
+/// More than a day of output.
+constexpr std::ptrdiff_t k_most_times = 100'000;
 
 int height_of(const Rect& area)
 {
@@ -33,10 +38,38 @@ std::string size_text(std::uint64_t bytes)
                               : fmt::format("{:.0f} MB", megabytes);
 }
 
+/// The width of the times, with a blank.
+constexpr int k_time_width = 15;
+
+/// When a line began: `11-28 16:40:07`, or `?`.
+std::string time_text(const OpenedLog& log, std::size_t line)
+{
+    const std::uint64_t offset = log.skipped + log.text.begin_of(line);
+    const auto mark =
+        std::upper_bound(log.times.begin(), log.times.end(), offset,
+                         [](std::uint64_t at, const LogMoment& each) { return at < each.size; });
+    const bool is_known = mark != log.times.begin() && mark != log.times.end();
+    return is_known ? short_moment_text(mark->at) : "?";
+}
+
 std::vector<Line> rows_of(const OpenedLog& log, std::size_t line, int columns)
 {
     const Line& text = log.text.lines()[line];
-    return log.wrap ? folded(text, columns) : std::vector<Line>{text};
+    const int room = std::max(columns - (log.with_times ? k_time_width : 0), 1);
+    std::vector<Line> rows = log.wrap ? folded(text, room) : std::vector<Line>{text};
+    if (log.with_times) {
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const std::string time = i == 0 ? time_text(log, line) : "";
+            rows[i].insert(rows[i].begin(), {fmt::format("{:<{}}", time, k_time_width), dim()});
+        }
+    }
+    return rows;
+}
+
+/// The text of the program in a row.
+std::string output_in(const OpenedLog& log, const Line& row)
+{
+    return text_of(row).substr(log.with_times ? k_time_width : 0);
 }
 
 /// A cursor at the beginning of a line needs no row.
@@ -157,7 +190,7 @@ std::size_t row_with(const OpenedLog& log, std::size_t line, int columns, std::s
 {
     const auto parts = rows_of(log, line, columns);
     for (std::size_t row = 0; row < parts.size() && !text.empty(); ++row) {
-        if (is_in(text_of(parts[row]), text)) {
+        if (is_in(output_in(log, parts[row]), text)) {
             return row;
         }
     }
@@ -175,6 +208,18 @@ bool would_take_away(const OpenedLog& log, const LogBytes& piece)
     const auto more = std::count(piece.bytes.begin(), piece.bytes.end(), '\n');
     return piece.anew ||
            lines.size() + static_cast<std::size_t>(more) > LogText::k_most_lines + log.top;
+}
+
+/// Forgets those of lines that are gone.
+void take_times(OpenedLog& log, const LogBytes& piece)
+{
+    if (piece.anew) {
+        log.times.clear();
+    }
+    log.times.insert(log.times.end(), piece.times.begin(), piece.times.end());
+    if (log.times.size() > k_most_times) {
+        log.times.erase(log.times.begin(), log.times.end() - k_most_times / 2);
+    }
 }
 
 } // namespace
@@ -204,7 +249,7 @@ void draw_log(Canvas& canvas, const Rect& area, const OpenedLog& log, std::strin
     for (std::size_t i = 0; i < shown.size(); ++i) {
         const int row = top + static_cast<int>(i);
         canvas.put(row, area.left, shown[i], area.width);
-        if (!found.empty() && is_in(text_of(shown[i]), found)) {
+        if (!found.empty() && is_in(output_in(log, shown[i]), found)) {
             canvas.tint(row, area.left, area.width, marked());
         }
     }
@@ -270,6 +315,7 @@ bool is_error_line(std::string_view line, std::string_view /*unused*/)
 void take_bytes(OpenedLog& log, LogBytes& piece)
 {
     log.trouble = std::move(piece.trouble);
+    take_times(log, piece);
     if (piece.anew && !piece.note.empty()) {
         log.note = std::move(piece.note);
     }

@@ -61,15 +61,22 @@ struct DetailRead {
 struct ComparisonRead {
     Comparison comparison;
 };
+/// When bytes of a log were written: those before `size` and not before that of the element before.
+/// The bytes before the first element are older, and their time is unknown.
+struct LogMoment {
+    std::uint64_t size = 0;
+    Time at;
+};
 /// Bytes of the open log, which continue it or replace it.
 struct LogBytes {
     std::string key;
     Stream stream = Stream::out;
     std::string bytes;
-    bool anew = false;         ///< the text shown so far is obsolete
-    std::uint64_t skipped = 0; ///< bytes of the file before the first one shown
-    std::string trouble;       ///< why there are none
-    std::string note{};        ///< with `anew`: the change to the file
+    bool anew = false;              ///< the text shown so far is obsolete
+    std::uint64_t skipped = 0;      ///< bytes of the file before the first one shown
+    std::string trouble;            ///< why there are none
+    std::string note{};             ///< with `anew`: the change to the file
+    std::vector<LogMoment> times{}; ///< with `anew` all of them, else new ones
 };
 /// A command has ended; its last output.
 struct Done {
@@ -151,6 +158,8 @@ struct OpenedLog {
     std::string trouble;
     bool follow = true;
     bool wrap = true;
+    bool with_times = false; ///< each line has its time in front
+    std::vector<LogMoment> times;
     std::string note;        ///< the change to the file
     std::size_t top = 0;     ///< first line shown, unless it follows
     std::size_t top_row = 0; ///< first row shown of that line, if wrapped

@@ -79,6 +79,7 @@ void other_stream(Change change)
     other.title = log.title;
     other.name = log.name;
     other.wrap = log.wrap;
+    other.with_times = log.with_times;
     other.stream = log.stream == Stream::out ? Stream::err : Stream::out;
     log = std::move(other);
     change.add(OpenLog{log.key, log.stream});
@@ -100,6 +101,11 @@ void on_log_key(Change change, const Key& key)
     } else if (key.character == U'w') {
         log.wrap = !log.wrap;
         log.top_row = 0;
+    } else if (key.character == U't') {
+        log.with_times = !log.with_times;
+        log.top_row = 0;
+        model.message =
+            log.with_times && log.times.empty() ? "the times of this log are unknown" : "";
     } else if (key.character == U'o') {
         other_stream(change);
     } else if (key.character == U'/') {

@@ -383,6 +383,7 @@ private:
             return;
         }
         log.wrap = !m_model.log || m_model.log->wrap;
+        log.with_times = m_model.log && m_model.log->with_times;
         m_effects.emplace_back(OpenLog{log.key, Stream::out});
         m_model.log = std::move(log);
     }

@@ -99,6 +99,11 @@ std::string order(const RunKey& key, LinkNumber link)
     return in_link(key, link, "order");
 }
 
+std::string times(const RunKey& key, LinkNumber link)
+{
+    return in_link(key, link, k_times);
+}
+
 std::string journal(const RunKey& key, LinkNumber link)
 {
     return in_link(key, link, "journal.jsonl");

@@ -24,6 +24,7 @@
 ///                                        stream offset, even after lost bytes (supervisor)
 ///     runs/KEY/link-N/out.log.R ...      the same for rank R (Slurm task) alone
 ///     runs/KEY/link-N/order              how the two streams interleave (supervisor)
+///     runs/KEY/link-N/times              when its output was written (supervisor)
 ///     runs/KEY/link-N/journal.jsonl      events with time and reason (supervisor)
 ///     runs/KEY/link-N/heartbeat          when the supervisor was last alive (supervisor)
 ///     runs/KEY/link-N/reserve            disk space reserved for the journal (supervisor)
@@ -85,6 +86,8 @@ std::string supervisor_log(const RunKey&, LinkNumber);
 std::string claim(const RunKey&, LinkNumber);
 std::string log(const RunKey&, LinkNumber, Stream);
 std::string order(const RunKey&, LinkNumber);
+constexpr const char* k_times = "times"; ///< in the link's directory
+std::string times(const RunKey&, LinkNumber);
 std::string journal(const RunKey&, LinkNumber);
 std::string heartbeat(const RunKey&, LinkNumber);
 std::string stop_file(const RunKey&, LinkNumber);

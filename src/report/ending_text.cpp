@@ -128,6 +128,11 @@ std::string moment_text(Time at, Time now)
                                          : fmt::format("{:%Y-%m-%d %H:%M:%S}", then);
 }
 
+std::string short_moment_text(Time at)
+{
+    return fmt::format("{:%m-%d %H:%M:%S}", local(at));
+}
+
 bool is_failure(const Ending& ending)
 {
     const bool succeeded = ending.cause == Cause::finished && ending.status == 0;

@@ -22,6 +22,9 @@ std::string clock_text(Time at, Time now);
 /// `16:40:07`, with the date if it is not today's.
 std::string moment_text(Time at, Time now);
 
+/// `11-28 16:40:07`: always as long.
+std::string short_moment_text(Time at);
+
 /// Why a run ended, in one sentence without a full stop: `reached its time limit of 2 h`.
 std::string ending_text(const Ending& ending, const Request& request);
 

@@ -151,10 +151,10 @@ TEST(FilesPage, HasEveryFileOfTheLayout)
          {layout::run_json(key), layout::inbox(key), layout::ended_json(key),
           layout::shown_json(key), layout::job_json(key, link), layout::claim(key, link),
           layout::log(key, link, Stream::out), layout::log(key, link, Stream::err),
-          layout::order(key, link), layout::journal(key, link), layout::heartbeat(key, link),
-          layout::stop_file(key, link), layout::save_file(key, link), layout::checkpoints(key),
-          layout::kept(key), layout::connect_dir(key), layout::active(key),
-          layout::job_index("CLUSTER", JobId{7})}) {
+          layout::order(key, link), layout::times(key, link), layout::journal(key, link),
+          layout::heartbeat(key, link), layout::stop_file(key, link), layout::save_file(key, link),
+          layout::checkpoints(key), layout::kept(key), layout::connect_dir(key),
+          layout::active(key), layout::job_index("CLUSTER", JobId{7})}) {
         path = std::regex_replace(path, std::regex(key.text()), "KEY");
         path = std::regex_replace(path, std::regex("link-1"), "link-N");
         path = std::regex_replace(path, std::regex("/7$"), "/JOBID");

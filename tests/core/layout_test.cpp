@@ -22,6 +22,7 @@ TEST(Layout, NamesTheFilesOfARun)
     EXPECT_EQ(layout::log(k_key, {1}, Stream::out), run + "/link-1/out.log");
     EXPECT_EQ(layout::log(k_key, {2}, Stream::err), run + "/link-2/err.log");
     EXPECT_EQ(layout::order(k_key, {1}), run + "/link-1/order");
+    EXPECT_EQ(layout::times(k_key, {1}), run + "/link-1/times");
     EXPECT_EQ(layout::journal(k_key, {1}), run + "/link-1/journal.jsonl");
     EXPECT_EQ(layout::job_json(k_key, {1}), run + "/link-1/job.json");
     EXPECT_EQ(layout::claim(k_key, {1}), run + "/link-1/claim");

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """gpuq top on a real Slurm and a real terminal."""
 import contextlib
+import datetime
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -103,6 +105,23 @@ def test_events_execute_the_command_for_notices(person, tmux):
     tmux.wait_for("left with 0")
     wait_for(lambda: not any(str(tell) in words_of(pid) for pid in processes_of(person)), 20, "the commands to end")
     assert ends() == lines, "once"
+
+
+def test_the_times_of_lines_in_a_log(person, tmux):
+    start(person, "train", *COUNTING)
+    tmux.start(person, "top")
+    tmux.wait_for("runs on n0")
+    tmux.keys("Enter")
+    tmux.wait_for("stdout of run")
+    tmux.keys("t")
+    shown = wait_for(lambda: [line for line in tmux.screen() if re.search(r"\d\d-\d\d \d\d:\d\d:\d\d step ", line)],
+                     10, lambda: f"times: {tmux.screen()}")
+    month, day, hour, minute, second = map(int, re.findall(r"\d+", shown[0])[:5])
+    now = datetime.datetime.now()
+    then = now.replace(month=month, day=day, hour=hour, minute=minute, second=second, microsecond=0)
+    assert datetime.timedelta(0) <= now - then < datetime.timedelta(seconds=40)
+    tmux.keys("q")
+    tmux.wait_for("left with 0")
 
 
 def test_runs_are_compared_started_again_and_stopped_together(person, tmux):

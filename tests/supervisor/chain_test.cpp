@@ -632,7 +632,7 @@ TEST(NotChained, ARunPaysNothing)
     }
     files.erase("reserve"); // not on every file system
     EXPECT_EQ(files, (std::set<std::string>{"claim", "err.log", "heartbeat", "journal.jsonl",
-                                            "order", "out.log"}));
+                                            "order", "out.log", "times"}));
     EXPECT_FALSE(std::filesystem::exists(stage.state(layout::kept(stage.run.key))));
     EXPECT_FALSE(
         std::filesystem::exists(stage.state(layout::link_dir(stage.run.key, LinkNumber{2}))));

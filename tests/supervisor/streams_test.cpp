@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/records/log_times.h"
 #include "supervisor/stage.h"
+
+#include <array>
+#include <sstream>
+#include <vector>
 
 namespace gpuq::supervisor {
 namespace {
@@ -51,6 +56,28 @@ TEST(Streams, KeepTheProgramsOrderAlsoOnDisk)
     EXPECT_EQ(client.interleaved, wanted);
     stage.wait();
     EXPECT_EQ(contents(stage.link_file("order")), order);
+}
+
+TEST(Streams, TheTimesOfOutputAreRecorded)
+{
+    Stage stage = Stage::shell("echo one; sleep 1.3; echo two >&2; sleep 1.3; echo three");
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    stage.wait();
+    std::istringstream file(contents(stage.link_file("times")));
+    std::vector<LogTime> times;
+    for (std::string line; std::getline(file, line);) {
+        const auto time = parse_log_time(line);
+        ASSERT_TRUE(time) << line;
+        times.push_back(*time);
+    }
+    ASSERT_EQ(times.size(), 3U);
+    using Sizes = std::array<std::uint64_t, 2>;
+    EXPECT_EQ(times[0].sizes, (Sizes{4, 0}));
+    EXPECT_EQ(times[1].sizes, (Sizes{4, 4}));
+    EXPECT_EQ(times[2].sizes, (Sizes{10, 4}));
+    EXPECT_GE(times[1].at - times[0].at, 1s);
+    EXPECT_GE(times[2].at - times[1].at, 1s);
 }
 
 TEST(Streams, OneLineOf200MegabytesIsWhole)

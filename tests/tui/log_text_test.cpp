@@ -84,6 +84,20 @@ TEST(LogText, IsTheSameInWhateverPiecesItComes)
     EXPECT_EQ(texts_of(bytewise), shown(text));
 }
 
+TEST(LogText, CountsTheBytesBeforeEachLine)
+{
+    LogText log;
+    log.feed("one\n  5 %\r100 %\n");
+    log.feed("\x1b[1A\x1b[32mdone");
+    EXPECT_EQ(log.begin_of(0), 0U);
+    EXPECT_EQ(log.begin_of(1), 4U);
+    EXPECT_EQ(log.begin_of(2), 16U);
+    for (std::size_t i = 0; i < LogText::k_most_lines; ++i) {
+        log.feed("x\n");
+    }
+    EXPECT_EQ(log.begin_of(log.lines().size() - 1) - log.begin_of(log.lines().size() - 2), 2U);
+}
+
 TEST(LogText, HoldsNoMoreThanItSays)
 {
     LogText log;

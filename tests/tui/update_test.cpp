@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/update.h"
 
+#include "report/ending_text.h"
 #include "tui/layout.h"
 #include "tui/log_view.h"
 #include "tui/runs_panel.h"
@@ -386,6 +387,49 @@ TEST(Update, ALongNameGivesWayToWhatOneHasToKnowOfTheLog)
     press(m, "\n");
     update(m, LogBytes{"key0", Stream::out, "a\n", true, 123'456'789, "", "the file was replaced"});
     EXPECT_THAT(log_rows(m), HasSubstr("n…) [the file was replaced], the end of 123 MB; p: all\n"));
+}
+
+TEST(Update, ShowsWhenEachLineWasWritten)
+{
+    Model m = model(1);
+    press(m, "\n");
+    const Time first(std::chrono::seconds(900)), second(std::chrono::seconds(950));
+    LogBytes bytes{"key0", Stream::out, "old\none\n", true, 100, ""};
+    bytes.times = {{104, first}, {108, second}}; // those before 104 are older
+    update(m, bytes);
+    EXPECT_THAT(log_rows(m), HasSubstr("\none\n")) << "not before it is asked for";
+    press(m, "t");
+    EXPECT_THAT(log_rows(m),
+                HasSubstr("\n?              old\n" + short_moment_text(second) + " one\n"));
+    update(m, LogBytes{"key0", Stream::out, "two\n" + std::string(70, 'x') + "\n", false, 0, ""});
+    EXPECT_THAT(log_rows(m), HasSubstr("\n?              two\n?              xxx"))
+        << "not known yet";
+    LogBytes more{"key0", Stream::out, "", false, 0, ""};
+    more.times = {{200, m.now}};
+    update(m, more);
+    EXPECT_THAT(log_rows(m),
+                HasSubstr("\n" + short_moment_text(m.now) + " two\n" + short_moment_text(m.now) +
+                          " " + std::string(63, 'x') + "\n               xxxxxxx"))
+        << "a wrapped line has one time";
+    press(m, "/?\n");
+    EXPECT_THAT(screen(m), HasSubstr("not found")) << "only the output is searched";
+    press(m, "t");
+    EXPECT_THAT(log_rows(m), HasSubstr("\none\n"));
+    press(m, "to");
+    bytes.stream = Stream::err;
+    update(m, bytes);
+    EXPECT_THAT(log_rows(m), HasSubstr("stderr of run 100")) << "also of the other stream";
+    EXPECT_THAT(log_rows(m), HasSubstr(short_moment_text(second) + " one\n"));
+}
+
+TEST(Update, AdmitsThatTheTimesOfALogAreUnknown)
+{
+    Model m = model(1);
+    press(m, "\n");
+    update(m, LogBytes{"key0", Stream::out, "old\n", true, 0, ""});
+    press(m, "t");
+    EXPECT_THAT(screen(m), HasSubstr("the times of this log are unknown"));
+    EXPECT_THAT(log_rows(m), HasSubstr("\n?              old"));
 }
 
 TEST(Update, SaysWhatHasHappenedToTheFile)

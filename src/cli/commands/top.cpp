@@ -259,6 +259,9 @@ public:
             bytes.anew = (*news)->anew;
             bytes.skipped = (*news)->skipped;
             bytes.note = (*news)->anew ? note_of((*news)->why) : "";
+            for (const LogTimes::Mark& mark : (*news)->times) {
+                bytes.times.push_back({mark.size, mark.at});
+            }
         } else {
             return std::nullopt;
         }

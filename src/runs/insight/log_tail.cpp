@@ -77,9 +77,18 @@ Result<std::optional<LogTail::News>> LogTail::next()
     m_known.erase(0, m_known.size() - std::min(m_known.size(), k_compared));
     if (news.skipped > 0) { // do not start in the middle of a line
         const std::size_t line = news.bytes.find('\n');
-        news.bytes.erase(0, line == std::string::npos ? 0 : line + 1);
+        const std::size_t part = line == std::string::npos ? 0 : line + 1;
+        news.bytes.erase(0, part);
+        news.skipped += part;
     }
-    return news.anew || !news.bytes.empty() ? std::optional(std::move(news)) : std::nullopt;
+    if (news.anew && m_key) {
+        m_times.emplace(m_store, *m_key, news.link, m_stream);
+    }
+    if (m_times) {
+        news.times = m_times->next();
+    }
+    return news.anew || !news.bytes.empty() || !news.times.empty() ? std::optional(std::move(news))
+                                                                   : std::nullopt;
 }
 
 } // namespace gpuq

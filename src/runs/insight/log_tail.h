@@ -4,10 +4,12 @@
 #include "core/ids.h"
 #include "core/key.h"
 #include "ports/store.h"
+#include "runs/records/log_times.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace gpuq {
 
@@ -34,8 +36,10 @@ public:
         } why = Why::opened;       ///< with `anew`; fast: the file grew by more than k_window
         std::uint64_t skipped = 0; ///< with `anew`: bytes of the file before these
         LinkNumber link;
+        std::vector<LogTimes::Mark> times; ///< with `anew` all of them, else new ones
     };
-    /// The new bytes; nothing if there are none. An `io` error may be gone at the next call.
+    /// The new bytes and times; nothing if there are none. An `io` error may be gone at the next
+    /// call.
     Result<std::optional<News>> next();
 
 private:
@@ -45,7 +49,8 @@ private:
     Stream m_stream = Stream::out;
     std::optional<LinkNumber> m_link;
     std::uint64_t m_at = 0;
-    std::string m_known; ///< the last bytes before m_at, to detect a replaced file
+    std::optional<LogTimes> m_times; ///< of m_link
+    std::string m_known;             ///< the last bytes before m_at, to detect a replaced file
 };
 
 } // namespace gpuq

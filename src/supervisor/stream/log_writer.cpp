@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/stream/log_writer.h"
 
+#include "core/layout.h"
 #include "log/log.h"
 #include "runs/idle.h"
 #include "runs/records/heartbeat.h"
+#include "runs/records/log_times.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +14,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -32,6 +35,11 @@ constexpr const char* k_stop_file = "stop"; // layout::stop_file
 constexpr std::uint64_t k_room_again = 1 << 20;
 constexpr std::size_t k_max_pending_order = 64 << 10;
 constexpr std::size_t k_max_pending_events = 256;
+/// Between two lines of `times`; the second one once the file is large, after some hours of output.
+constexpr auto k_time_period = 1s;
+constexpr auto k_seldom_time_period = 10s;
+constexpr std::uint64_t k_many_times = 1 << 20;
+constexpr std::size_t k_max_pending_times = 64 << 10;
 
 /// On these file systems written bytes are visible to all readers at once; on others (NFS) only
 /// synced ones are.
@@ -262,9 +270,13 @@ void LogWriter::do_work(Work& work)
     if (write_chunks() && m_report_space.exchange(false)) {
         report({});
     }
+    if (now >= m_next_time) {
+        note_time();
+    }
     if (work.ended) {
         while (write_chunks()) {
         }
+        note_time();
         write_end(*work.ended);
     }
 }
@@ -400,6 +412,45 @@ void LogWriter::write_order()
     }
     if (m_pending_order.size() > k_max_pending_order) {
         m_pending_order = compacted(m_pending_order);
+    }
+}
+
+/// Records the current time for the output since the last one.
+void LogWriter::note_time()
+{
+    if (m_written == m_timed) {
+        return;
+    }
+    m_timed = m_written;
+    m_next_time =
+        m_clock.steady() + (m_times_size < k_many_times ? k_time_period : k_seldom_time_period);
+    if (m_pending_times.size() < k_max_pending_times) {
+        m_pending_times += to_line(LogTime{m_clock.now(), m_written});
+    }
+    write_times();
+}
+
+/// A line that can't be written is tried again together with the next one.
+void LogWriter::write_times()
+{
+    if (m_broken) {
+        return;
+    }
+    if (!m_times) {
+        m_times.reset(::openat(m_setup.files.directory.get(), layout::k_times,
+                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+        struct stat status {};
+        m_times_size =
+            ::fstat(m_times.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+    }
+    const auto size = static_cast<off_t>(m_times_size);
+    const ssize_t written =
+        ::pwrite(m_times.get(), m_pending_times.data(), m_pending_times.size(), size);
+    if (written == static_cast<ssize_t>(m_pending_times.size())) {
+        m_times_size += m_pending_times.size();
+        m_pending_times.clear();
+    } else if (written > 0) {
+        [[maybe_unused]] const int cut = ::ftruncate(m_times.get(), size);
     }
 }
 

@@ -122,6 +122,8 @@ private:
     void report_lost();
     void switch_to(Stream stream);
     void write_order();
+    void note_time();
+    void write_times();
     void journal(const Event& event);
     void write_pending_events();
     void tick();
@@ -161,6 +163,10 @@ private:
     std::uint64_t m_segment_size = 0;
     std::string m_pending_order;
     std::uint64_t m_order_size = 0;
+    Descriptor m_times; ///< opened with the first output
+    std::string m_pending_times;
+    std::uint64_t m_times_size = 0;
+    Position m_timed{}; ///< the sizes in its last line
     bool m_broken = false;
     bool m_reserve = false;
     struct Seen {
@@ -168,7 +174,7 @@ private:
         std::string rehearsal;
     };
     Seen m_seen; ///< requests that were reported
-    std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try;
+    std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try, m_next_time;
     std::optional<std::chrono::steady_clock::time_point> m_sync_due;
 };
 

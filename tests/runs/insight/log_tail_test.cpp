@@ -52,11 +52,28 @@ TEST_F(Tail, BeginsAtTheEndOfALargeFile)
     write(large);
     const auto news = next();
     EXPECT_TRUE(news->anew);
-    EXPECT_EQ(news->skipped, large.size() - LogTail::k_window);
+    EXPECT_EQ(news->skipped, large.size() - news->bytes.size());
+    EXPECT_GE(news->skipped, large.size() - LogTail::k_window);
     EXPECT_EQ(news->bytes.substr(0, 5), "line "); // starts with a whole line
     EXPECT_TRUE(large.ends_with(news->bytes));
     write(large + large);
     EXPECT_TRUE(next()->anew); // grew faster than it was read
+}
+
+TEST_F(Tail, HasTheTimesOfTheBytes)
+{
+    using Marks = std::vector<LogTimes::Mark>;
+    const auto at = [](int milliseconds) { return Time(std::chrono::milliseconds(milliseconds)); };
+    write("one\n");
+    EXPECT_EQ(next()->times, Marks{}) << "not written yet";
+    store.append(layout::times(key, LinkNumber{1}), "1000 4 0\n");
+    EXPECT_EQ(next()->times, (Marks{{0, Time()}, {4, at(1000)}}));
+    EXPECT_FALSE(next());
+    write("two\n", LinkNumber{2});
+    store.append(layout::times(key, LinkNumber{2}), "5000 4 0\n");
+    const auto news = next();
+    EXPECT_TRUE(news->anew);
+    EXPECT_EQ(news->times, (Marks{{0, Time()}, {4, at(5000)}}));
 }
 
 TEST_F(Tail, NoticesAFileThatWasCut)
