@@ -428,9 +428,9 @@ private:
 
 } // namespace
 
-Result<void> run(Sources sources, bool colour)
+Result<void> run(Sources sources, Colours colours)
 {
-    TRY_ASSIGN(auto terminal, Terminal::open(colour));
+    TRY_ASSIGN(auto terminal, Terminal::open(colours));
     const auto shared = std::make_shared<Shared>();
     const auto kept = std::make_shared<Sources>(std::move(sources));
     for (const auto& work : {refresh_picture, refresh_detail, refresh_from_slurm,

@@ -41,6 +41,6 @@ struct Sources {
 };
 
 /// Shows the view until the user quits. `usage` if there is no terminal, or if its type is unknown.
-Result<void> run(Sources sources, bool colour);
+Result<void> run(Sources sources, Colours colours);
 
 } // namespace gpuq::tui

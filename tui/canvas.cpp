@@ -11,7 +11,8 @@ namespace gpuq::tui {
 Style for_light(Style style)
 {
     constexpr int k_yellow = 3, k_white = 7;
-    const int colour = style.fg && !style.bg ? *style.fg % 8 : -1;
+    const bool is_basic = style.fg && (*style.fg & k_rgb) == 0 && !style.bg;
+    const int colour = is_basic ? static_cast<int>(*style.fg % 8) : -1;
     if (colour == k_yellow || colour == k_white) {
         style.fg.reset();
         style.bold = style.bold || colour == k_yellow;

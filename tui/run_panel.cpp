@@ -235,6 +235,7 @@ void draw_gpu_uses(Canvas& canvas, const Rect& area, const Model& model)
     const std::vector<Line> lines = gpu_use_lines(model, area.width);
     const int shown = std::min(static_cast<int>(lines.size()), area.height);
     canvas.put_lines({area.top, area.left, shown, area.width}, lines, model.scroll);
+    shade(canvas, {area.top, area.left, shown, area.width}, model.theme);
     const Detail* const detail = selected_detail(model);
     if (detail == nullptr) {
         return;

@@ -478,6 +478,7 @@ void draw_runs(Canvas& canvas, const Rect& panel, const Model& model)
             canvas.tint(row, area.left, area.width, focused ? marked() : bold());
         }
     }
+    shade(canvas, area, model.theme);
 }
 
 std::string run_at(const Model& model, const Rect& panel, int row)

@@ -147,9 +147,22 @@ int palette_number(std::uint32_t rgb)
     return 16 + 36 * level(16) + 6 * level(8) + level(0);
 }
 
+/// The description of this kind of terminal with 24-bit colours (xterm-direct for xterm-256color),
+/// if this machine has one, else `kind`.
+std::string direct_type(const std::string& kind)
+{
+    const std::string name = kind.substr(0, kind.find('-')) + "-direct";
+    int status = 0;
+    const bool is_known = ::setupterm(name.c_str(), STDOUT_FILENO, &status) == OK;
+    if (is_known) {
+        ::del_curterm(::set_curterm(nullptr));
+    }
+    return is_known ? name : kind;
+}
+
 } // namespace
 
-Result<std::unique_ptr<Terminal>> Terminal::open(bool colour)
+Result<std::unique_ptr<Terminal>> Terminal::open(Colours colours)
 {
     if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
         return fail(Error::Kind::usage, "not a terminal: gpuq top --once prints the display once");
@@ -174,26 +187,29 @@ Result<std::unique_ptr<Terminal>> Terminal::open(bool colour)
     const bool ascii = std::strcmp(::nl_langinfo(CODESET), "UTF-8") != 0;
     has_modes = ::tcgetattr(STDIN_FILENO, &modes_before) == 0;
     ::set_escdelay(k_escape_ms);
-    SCREEN* const screen = ::newterm(kind, stdout, stdin);
+    const std::string type = colours == Colours::direct ? direct_type(kind) : kind;
+    SCREEN* const screen = ::newterm(type.c_str(), stdout, stdin);
     if (screen == nullptr) {
         return fail(Error::Kind::usage,
                     fmt::format("unsuitable terminal type '{}': gpuq top --once prints the "
                                 "display once",
                                 sanitised(kind)));
     }
-    return std::unique_ptr<Terminal>(new Terminal(screen, colour, ascii));
+    return std::unique_ptr<Terminal>(new Terminal(screen, colours, ascii));
 }
 
-Terminal::Terminal(void* screen, bool colour, bool ascii)
+Terminal::Terminal(void* screen, Colours colours, bool ascii)
     : m_screen(screen)
-    , m_colour(colour && ::has_colors() && ::start_color() == OK)
+    , m_colour(colours != Colours::none && ::has_colors() && ::start_color() == OK)
 {
     m_theme.ascii = ascii;
-    const char* const colours = std::getenv("COLORFGBG");
-    m_light = report::is_light(colours == nullptr ? "" : colours);
+    const char* const background = std::getenv("COLORFGBG");
+    m_theme.light = report::is_light(background == nullptr ? "" : background);
     if (m_colour) {
         ::use_default_colors();
-        m_theme.gradients = COLORS >= k_palette && !m_light; // they are bright
+        const bool has_basic =
+            colours == Colours::basic || (colours == Colours::automatic && m_theme.light);
+        m_theme.gradients = COLORS >= k_palette && !has_basic;
     }
     enter();
 }
@@ -273,7 +289,7 @@ int Terminal::pair(const Style& style)
 
 void Terminal::set_style(const Style& wanted)
 {
-    const Style style = m_light ? for_light(wanted) : wanted;
+    const Style style = m_theme.light ? for_light(wanted) : wanted;
     const bool bright = m_colour && style.fg && *style.fg >= 8 && *style.fg < 16;
     attr_t attributes = A_NORMAL;
     attributes |= style.bold || bright ? A_BOLD : 0;

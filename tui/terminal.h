@@ -20,7 +20,7 @@ namespace gpuq::tui {
 class Terminal {
 public:
     /// `usage` if there is none, or if its type is unknown on this machine.
-    static Result<std::unique_ptr<Terminal>> open(bool colour);
+    static Result<std::unique_ptr<Terminal>> open(Colours colours);
     ~Terminal();
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
@@ -44,7 +44,7 @@ public:
     void notify(const std::string& text);
 
 private:
-    Terminal(void* screen, bool colour, bool ascii);
+    Terminal(void* screen, Colours colours, bool ascii);
     void draw_row(const Canvas& canvas, int row);
     void set_style(const Style& wanted);
     int number_of(std::uint32_t colour) const;
@@ -54,7 +54,6 @@ private:
     void* m_screen; ///< ncurses' SCREEN, known only to terminal.cpp
     bool m_colour;
     Theme m_theme;
-    bool m_light = false;
     std::optional<Canvas> m_shown;
     /// The last click that was not the second of a double click, and its row and column.
     std::optional<std::pair<std::chrono::steady_clock::time_point, std::pair<int, int>>> m_click;

@@ -8,13 +8,18 @@
 namespace gpuq::tui {
 namespace {
 
-constexpr std::array k_levels = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr std::array<std::string_view, 8> k_levels = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr std::string_view k_full = "█", k_empty = "░";
 constexpr std::array k_series = {0x4fc3f7U, 0xffb74dU, 0x81c784U, 0xf06292U,
                                  0xba68c8U, 0xfff176U, 0x4db6acU, 0xe57373U};
+constexpr std::array k_series_light = {0x01579bU, 0xb35900U, 0x2e7d32U, 0xad1457U,
+                                       0x6a1b9aU, 0x827717U, 0x00695cU, 0xb71c1cU};
 constexpr std::array k_series_basic = {k_cyan, k_yellow, k_green, k_red, k_magenta, k_blue};
 /// From idle to full.
 constexpr std::array<std::uint32_t, 5> k_heat = {0x5b6c8aU, 0x3f9fb0U, 0x57b865U, 0xe0b040U,
                                                  0xe06040U};
+constexpr std::array<std::uint32_t, 5> k_heat_light = {0x44526bU, 0x1f6f80U, 0x2b7d3aU, 0x8a6300U,
+                                                       0xb03a20U};
 
 std::uint32_t channel(std::uint32_t colour, unsigned shift)
 {
@@ -34,6 +39,42 @@ std::uint32_t mixed(std::uint32_t one, std::uint32_t other, double share)
 std::string ascii_level(double share)
 {
     return std::to_string(std::clamp(static_cast<int>(share * 10), 0, 9));
+}
+
+/// The height of a level, 0 to 1; nothing for another character.
+std::optional<double> level_of(std::string_view glyph)
+{
+    const auto* const found = std::find(k_levels.begin(), k_levels.end(), glyph);
+    return found == k_levels.end() ? std::nullopt
+                                   : std::optional(static_cast<double>(found - k_levels.begin()) /
+                                                   static_cast<double>(k_levels.size() - 1));
+}
+
+/// The number of cells of the bar that begins here: full ones, then empty ones. 0 without one: full
+/// cells alone may be a sparkline.
+int bar_width(const Canvas& canvas, int row, int begin, int end)
+{
+    int column = begin;
+    const auto skip = [&](std::string_view glyph) {
+        const int from = column;
+        while (column < end && canvas.at(row, column).glyph == glyph) {
+            ++column;
+        }
+        return column > from;
+    };
+    return skip(k_full) && skip(k_empty) ? column - begin : 0;
+}
+
+void shade_cell(Canvas& canvas, int row, int column, std::optional<double> share,
+                const Theme& theme)
+{
+    const Canvas::Cell& cell = canvas.at(row, column);
+    if (!share || cell.style.reverse || cell.glyph == k_empty) {
+        return;
+    }
+    Style style = cell.style;
+    style.fg = heat(*share, theme).fg;
+    canvas.tint(row, column, 1, style);
 }
 
 } // namespace
@@ -72,14 +113,31 @@ Style heat(double share, const Theme& theme)
     if (!theme.gradients) {
         return coloured(part < 0.1 ? k_blue : part < 0.9 ? k_green : k_yellow);
     }
-    const double place = part * static_cast<double>(k_heat.size() - 1);
-    const auto at = std::min(static_cast<std::size_t>(place), k_heat.size() - 2);
-    return coloured(k_rgb | mixed(k_heat[at], k_heat[at + 1], place - static_cast<double>(at)));
+    const auto& colours = theme.light ? k_heat_light : k_heat;
+    const double place = part * static_cast<double>(colours.size() - 1);
+    const auto at = std::min(static_cast<std::size_t>(place), colours.size() - 2);
+    return coloured(k_rgb | mixed(colours[at], colours[at + 1], place - static_cast<double>(at)));
+}
+
+void shade(Canvas& canvas, const Rect& area, const Theme& theme)
+{
+    for (int row = area.top; theme.gradients && row <= area.bottom(); ++row) {
+        for (int column = area.left; column < area.left + area.width;) {
+            const int width = bar_width(canvas, row, column, area.left + area.width);
+            for (int i = 0; i < std::max(width, 1); ++i) {
+                const auto share = width > 0 ? std::optional((i + 0.5) / width)
+                                             : level_of(canvas.at(row, column + i).glyph);
+                shade_cell(canvas, row, column + i, share, theme);
+            }
+            column += std::max(width, 1);
+        }
+    }
 }
 
 Style series_style(std::size_t number, const Theme& theme)
 {
-    return coloured(theme.gradients ? k_rgb | k_series[number % k_series.size()]
+    const auto& series = theme.light ? k_series_light : k_series;
+    return coloured(theme.gradients ? k_rgb | series[number % series.size()]
                                     : k_series_basic[number % k_series_basic.size()]);
 }
 
@@ -169,8 +227,8 @@ std::string level(std::optional<double> share, const Theme& theme)
         return ascii_level(*share);
     }
     const auto step = static_cast<int>(std::clamp(*share, 0.0, 1.0) * k_levels.size());
-    return k_levels[static_cast<std::size_t>(
-        std::min(step, static_cast<int>(k_levels.size()) - 1))];
+    return std::string(
+        k_levels[static_cast<std::size_t>(std::min(step, static_cast<int>(k_levels.size()) - 1))]);
 }
 
 std::string bar(double share, int width, const Theme& theme)
@@ -178,7 +236,7 @@ std::string bar(double share, int width, const Theme& theme)
     const int full = std::clamp(static_cast<int>(share * width + 0.5), 0, std::max(width, 0));
     std::string text;
     for (int i = 0; i < width; ++i) {
-        text += i < full ? (theme.ascii ? "#" : "█") : (theme.ascii ? "." : "░");
+        text += i < full ? (theme.ascii ? "#" : k_full) : (theme.ascii ? "." : k_empty);
     }
     return text;
 }

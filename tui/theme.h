@@ -10,10 +10,20 @@
 /// Colours and characters by their meaning.
 namespace gpuq::tui {
 
+/// The colours that the user wants: none, or those of the setting `theme`.
+enum class Colours : std::uint8_t {
+    none,
+    automatic, ///< `basic` on a light background, else as many as the terminal has
+    basic,     ///< the 16 of the terminal's own theme
+    palette,   ///< also gradients, of the usual palette of 256 colours
+    direct,    ///< also gradients, of 24-bit colours if a description of the terminal has them
+};
+
 /// The terminal's abilities.
 struct Theme {
     bool ascii = false;     ///< only ASCII: the locale does not use UTF-8
     bool gradients = false; ///< colours besides the 16 of the terminal's own theme
+    bool light = false;     ///< the background is light
 };
 
 constexpr std::uint32_t k_red = 1, k_green = 2, k_yellow = 3, k_blue = 4, k_magenta = 5, k_cyan = 6;
@@ -25,6 +35,9 @@ Style marked();
 
 /// For a share of something in use, 0 to 1.
 Style heat(double share, const Theme& theme);
+/// Colours each cell of the bars, levels and sparklines in an area by its place or its height,
+/// unless it is reversed. Nothing without gradients.
+void shade(Canvas& canvas, const Rect& area, const Theme& theme);
 /// For the n-th of several curves in one chart.
 Style series_style(std::size_t number, const Theme& theme);
 Style style_of(Gpu::State state);

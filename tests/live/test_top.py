@@ -199,6 +199,16 @@ def test_the_mouse(person):
         assert b"\x1b[?1006;1000l" in screen.screen
 
 
+@pytest.mark.parametrize("theme, colours", [("256", True), ("16", False), ("256; export NO_COLOR=1", False)])
+def test_the_theme(person, theme, colours):
+    start(person, "train", "sh", "-c", "for i in 1 2 3 4; do echo step $i loss: 0.$i; done; sleep 300")
+    with terminal(person, "top", before=f"export TERM=xterm-256color GPUQ_THEME={theme};") as screen:
+        screen.wait_for("loss 0.4")
+        screen.type("q")
+        assert screen.status() == 0
+        assert (b"38;5;" in screen.screen) == colours
+
+
 def test_why_a_run_waits_and_its_place(cluster, person, tmux):
     with all_gpus_taken(cluster):
         start(person, "first", "sleep", "300")

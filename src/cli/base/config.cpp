@@ -11,9 +11,9 @@ namespace gpuq::cli {
 namespace {
 
 const std::vector<std::string> k_names = {
-    "state_dir", "cluster",         "container", "keep",          "detach_key",
-    "direct",    "credentials_dir", "aklog",     "token_command", "host",
-    "remote",    "host_patience",   "transport", "snapshot",      "notify"};
+    "state_dir",       "cluster",  "container",     "keep", "detach_key", "direct",
+    "credentials_dir", "aklog",    "token_command", "host", "remote",     "host_patience",
+    "transport",       "snapshot", "notify",        "theme"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -121,6 +121,37 @@ Result<std::optional<SnapshotPolicy>> snapshot_in(const yaml::Node& root)
     return std::optional{*policy};
 }
 
+Result<ColourTheme> theme_from(const std::string& text)
+{
+    if (text == "auto") {
+        return ColourTheme::automatic;
+    }
+    if (text == "16") {
+        return ColourTheme::basic;
+    }
+    if (text == "256") {
+        return ColourTheme::palette;
+    }
+    if (text == "truecolor") {
+        return ColourTheme::direct;
+    }
+    return fail(Error::Kind::usage,
+                fmt::format("theme: '{}' is not auto, 16, 256 or truecolor", text));
+}
+
+Result<std::optional<ColourTheme>> theme_in(const yaml::Node& root)
+{
+    TRY_ASSIGN(const auto text, text_in(root, "theme"));
+    if (!text) {
+        return std::optional<ColourTheme>{};
+    }
+    const auto theme = theme_from(*text);
+    if (!theme) {
+        return yaml::error_at(*root.find("theme"), theme.error().text);
+    }
+    return std::optional{*theme};
+}
+
 Result<std::optional<std::chrono::seconds>> time_in(const yaml::Node& root, const std::string& name)
 {
     TRY_ASSIGN(const auto text, text_in(root, name));
@@ -215,6 +246,9 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
     if (const auto text = variable(sources, "GPUQ_SNAPSHOT")) {
         TRY_ASSIGN(settings.snapshot, snapshot_from(*text));
     }
+    if (const auto text = variable(sources, "GPUQ_THEME")) {
+        TRY_ASSIGN(settings.theme, theme_from(*text));
+    }
     return settings;
 }
 
@@ -260,6 +294,7 @@ Settings over(Settings upper, const Settings& lower)
     upper.snapshot = upper.snapshot ? upper.snapshot : lower.snapshot;
     upper.transport = upper.transport ? upper.transport : lower.transport;
     upper.notify = upper.notify ? upper.notify : lower.notify;
+    upper.theme = upper.theme ? upper.theme : lower.theme;
     return upper;
 }
 
@@ -285,6 +320,7 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.transport, transport_in(root));
     TRY_ASSIGN(settings.snapshot, snapshot_in(root));
     TRY_ASSIGN(settings.notify, strings_in(root, "notify"));
+    TRY_ASSIGN(settings.theme, theme_in(root));
     return settings;
 }
 

@@ -28,6 +28,14 @@ enum class SnapshotPolicy {
     never,
 };
 
+/// The colours of `gpuq top`.
+enum class ColourTheme {
+    automatic, ///< as many as the terminal has
+    basic,     ///< the 16 of the terminal's own theme
+    palette,   ///< also gradients, of a palette of 256
+    direct,    ///< also gradients, of 24-bit colours
+};
+
 /// Settings of users and sites. Unset: gpuq's own default.
 struct Settings {
     std::optional<std::string> state_dir; ///< `%u` expands to the user's name
@@ -47,6 +55,7 @@ struct Settings {
     std::optional<SnapshotPolicy> snapshot;
     std::optional<std::string> transport;           ///< to the host: `auto`, `libssh` or `openssh`
     std::optional<std::vector<std::string>> notify; ///< command for events of runs (notices.h)
+    std::optional<ColourTheme> theme;
 
     bool operator==(const Settings&) const = default;
 };
@@ -63,7 +72,7 @@ struct SettingSources {
 
 /// Reads GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY, GPUQ_DIRECT,
 /// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, GPUQ_HOST, GPUQ_REMOTE,
-/// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, GPUQ_SNAPSHOT, GPUQ_NOTIFY, then
+/// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, GPUQ_SNAPSHOT, GPUQ_NOTIFY, GPUQ_THEME, then
 /// $XDG_CONFIG_HOME/gpuq/config.yaml (or
 /// ~/.config/...), then /etc/gpuq/config.yaml. Each setting comes from the first source that has
 /// it. Empty variables are ignored. Every file that exists must be valid.

@@ -527,6 +527,21 @@ RunNotice notice_of(const tui::Notify& event)
             event.key, event.id, event.text};
 }
 
+tui::Colours colours_of(std::optional<ColourTheme> theme)
+{
+    switch (theme.value_or(ColourTheme::automatic)) {
+    case ColourTheme::automatic:
+        break;
+    case ColourTheme::basic:
+        return tui::Colours::basic;
+    case ColourTheme::palette:
+        return tui::Colours::palette;
+    case ColourTheme::direct:
+        return tui::Colours::direct;
+    }
+    return tui::Colours::automatic;
+}
+
 /// As in gpuq ls: nothing is cut if the output is not a terminal.
 std::optional<std::size_t> columns_of_terminal()
 {
@@ -583,7 +598,9 @@ Result<int> top(Invocation& invocation)
     sources.notify = [notices = std::make_shared<Notices>(services)](const tui::Notify& event) {
         notices->give(notice_of(event));
     };
-    TRY(tui::run(std::move(sources), wants_color(invocation.globals, services)));
+    TRY_ASSIGN(const Settings settings, services.settings());
+    const bool has_colour = wants_color(invocation.globals, services);
+    TRY(tui::run(std::move(sources), has_colour ? colours_of(settings.theme) : tui::Colours::none));
     return 0;
 }
 

@@ -87,12 +87,23 @@ TEST(Settings, HaveACommandForNotices)
               "c.yaml:1:9: notify must be a list of words: [a, b]");
 }
 
+TEST(Settings, HaveATheme)
+{
+    const Texts files = {{k_site_config, "theme: 256\n"}};
+    EXPECT_EQ(load_settings(from({}, files))->theme, ColourTheme::palette);
+    EXPECT_EQ(load_settings(from({{"GPUQ_THEME", "truecolor"}}, files))->theme,
+              ColourTheme::direct);
+    EXPECT_EQ(settings_in("theme: '16'\n", "c.yaml")->theme, ColourTheme::basic);
+    EXPECT_EQ(settings_in("theme: dark\n", "c.yaml").error().text,
+              "c.yaml:1:8: theme: 'dark' is not auto, 16, 256 or truecolor");
+}
+
 TEST(Settings, NameTheNearestOneForAMistake)
 {
     EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
               "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
               "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, aklog, "
-              "token_command, host, remote, host_patience, transport, snapshot, notify");
+              "token_command, host, remote, host_patience, transport, snapshot, notify, theme");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container must be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,
