@@ -53,6 +53,7 @@ inline constexpr std::array k_keys = {
     KeyRow{"t", "when each line was written, or not", "t times", k_in_log},
     KeyRow{"p", "the whole log in $PAGER", "p pager", k_in_runs | k_in_run | k_in_board},
     KeyRow{"Enter", "only the selected chart, or all of them", "Enter one", k_in_curves},
+    KeyRow{"Space", "choose the chart: Enter shows all chosen ones in one", "", k_in_curves},
     KeyRow{"L", "logarithmic or linear scale", "L log", k_in_curves | k_in_comparison | k_in_board},
     KeyRow{"m", "smooth more, or not at all", "m smooth", k_in_curves | k_in_comparison},
     KeyRow{"t", "over time or over steps", "t time", k_in_curves | k_in_comparison},

@@ -244,7 +244,8 @@ struct Model {
     ChartView chart;
     std::size_t curve = 0; ///< selected one
     BoardView board;
-    bool single = false; ///< only the selected curve is shown
+    bool single = false;          ///< only the selected chart is shown, or one of the chosen ones
+    std::set<std::string> chosen; ///< titles of the first curves of charts
     std::optional<Comparison> comparison;
     /// Set when a run is started from here: the keys of all runs before. One that is not among them
     /// is selected.

@@ -177,6 +177,17 @@ bool on_chart_key(ChartView& chart, const Key& key)
     }
 }
 
+/// Chooses the selected chart, or no longer.
+void choose_chart(Model& model, const Detail& detail)
+{
+    const auto charts = charts_of(detail.curves);
+    const std::string& title =
+        detail.curves[charts[std::min(model.curve, charts.size() - 1)][0]].title;
+    if (model.chosen.erase(title) == 0) {
+        model.chosen.insert(title);
+    }
+}
+
 void on_curves_key(Change change, const Key& key)
 {
     Model& model = change.model;
@@ -196,6 +207,8 @@ void on_curves_key(Change change, const Key& key)
         select(charts - 1);
     } else if (key.special == Special::enter) {
         model.single = !model.single;
+    } else if (key.character == U' ' && charts > 0) {
+        choose_chart(model, *detail);
     }
 }
 

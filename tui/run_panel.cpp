@@ -159,6 +159,51 @@ std::vector<Plotted> plotted(const std::vector<Curve>& curves,
     return all;
 }
 
+bool is_chosen(const Model& model, const std::vector<Curve>& curves,
+               const std::vector<std::size_t>& chart)
+{
+    return model.chosen.contains(curves[chart[0]].title);
+}
+
+/// The curves of the chosen charts, those over steps first and apart from those over time; without
+/// a chosen one, those of the selected chart.
+std::vector<std::vector<Plotted>>
+chosen_curves(const Model& model, const std::vector<Curve>& curves, std::size_t selected)
+{
+    const auto charts = charts_of(curves);
+    std::vector<std::vector<Plotted>> parts;
+    for (const bool of_training : {true, false}) {
+        std::vector<Plotted> part;
+        for (const auto& chart : charts) {
+            if (is_chosen(model, curves, chart) && curves[chart[0]].of_training == of_training) {
+                const std::vector<Plotted> more = plotted(curves, chart, part.size(), model.theme);
+                part.insert(part.end(), more.begin(), more.end());
+            }
+        }
+        if (!part.empty()) {
+            parts.push_back(std::move(part));
+        }
+    }
+    if (parts.empty()) {
+        parts.push_back(plotted(curves, charts[selected], 0, model.theme));
+    }
+    return parts;
+}
+
+/// One below the other, as many as have room.
+void draw_parts(Canvas& canvas, const Rect& area, const std::vector<std::vector<Plotted>>& parts,
+                const Model& model)
+{
+    const int count = std::clamp(static_cast<int>(parts.size()), 1,
+                                 std::max(area.height / k_least_chart_rows, 1));
+    const int height = area.height / count;
+    for (int i = 0; i < count; ++i) {
+        const Rect one{area.top + i * height, area.left, height - (i + 1 < count ? 1 : 0),
+                       area.width};
+        draw_chart(canvas, one, parts[static_cast<std::size_t>(i)], model.chart, model.theme);
+    }
+}
+
 void draw_curves(Canvas& canvas, const Rect& area, const Model& model)
 {
     const Detail* const detail = selected_detail(model);
@@ -177,8 +222,7 @@ void draw_curves(Canvas& canvas, const Rect& area, const Model& model)
     const auto charts = charts_of(detail->curves);
     const std::size_t selected = std::min(model.curve, charts.size() - 1);
     if (model.single || area.height < 2 * k_least_chart_rows) {
-        draw_chart(canvas, area, plotted(detail->curves, charts[selected], 0, model.theme),
-                   model.chart, model.theme);
+        draw_parts(canvas, area, chosen_curves(model, detail->curves, selected), model);
         return;
     }
     const int count = static_cast<int>(charts.size());
@@ -192,6 +236,9 @@ void draw_curves(Canvas& canvas, const Rect& area, const Model& model)
                        width - 2};
         draw_chart(canvas, one, plotted(detail->curves, charts[number], 0, model.theme),
                    model.chart, model.theme);
+        if (is_chosen(model, detail->curves, charts[number])) {
+            canvas.put(one.top, one.left + one.width - 1, model.theme.ascii ? "*" : "●");
+        }
         if (number == selected && model.focus == Panel::run) {
             canvas.tint(one.top, one.left, one.width, marked());
         }

@@ -17,6 +17,7 @@
 namespace gpuq::tui {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using Strings = std::vector<std::string>;
@@ -870,6 +871,27 @@ TEST(IsErrorLine, IsNoMetricOfThatName)
          {"step 3 train error: 0.12", "val_error: 0.3", "no errors", "loss 0.2"}) {
         EXPECT_FALSE(is_error_line(line, "")) << line;
     }
+}
+
+TEST(Update, ShowsTheChosenCurvesInOneChart)
+{
+    Model m = model(1);
+    Detail detail = detail_of("key0", 1);
+    detail.curves.push_back({"lr", "", detail.curves[0].dots, true});
+    const Time begin(std::chrono::seconds(900));
+    detail.curves.push_back({"GPUs busy", "%", {{0, begin, 50}, {9, m.now, 60}}, false});
+    update(m, DetailRead{detail});
+    press(m, "\n\t jj ");
+    EXPECT_THAT(screen(m), HasSubstr("● ")) << "its mark";
+    press(m, "\n");
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("loss 1  "), HasSubstr("lr 1  "), Not(HasSubstr("acc")),
+                                 Not(HasSubstr("GPUs busy"))));
+    press(m, "\njj \n");
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("loss 1  ━ lr 1"), HasSubstr("GPUs busy 60 %")))
+        << "those over time apart";
+    press(m, "\n k kk \n");
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("loss 1"), Not(HasSubstr("lr"))))
+        << "the selected one if none is chosen";
 }
 
 TEST(Update, MovesAndZoomsInCurves)
