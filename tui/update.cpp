@@ -155,7 +155,7 @@ private:
                 run.sweep ? "sweep " + run.name
                           : fmt::format("{} {} ({})", run.plain ? "job" : "run", run.id, run.name);
             if (!run.sweep_key.empty()) {
-                continue; // the sweep is what matters
+                continue; // the events of the sweep are reported
             }
             if (was.active && !run.active) {
                 notice(run, name + ": " + run.state, run.mark);

@@ -35,7 +35,7 @@ constexpr int k_not_executable = 126;
 /// While a process that has closed its output is awaited until a limit.
 constexpr int k_longest_pause = 20;
 
-/// What the child needs, allocated before the fork.
+/// The data of the child, allocated before the fork.
 struct Prepared {
     const Subprocess& plan;
     const char* program;
