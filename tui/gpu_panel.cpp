@@ -271,19 +271,17 @@ const Holder* holder_of(const Model& model, const Gpu* gpu)
                : nullptr;
 }
 
-std::string about_selected(const Model& model)
+std::string about_gpu(const Model& model, const Selected& at)
 {
-    const Selected at = selected_gpu(model);
-    if (at.gpu == nullptr) {
-        return "";
-    }
     const Gpu& gpu = *at.gpu;
     const Holder* const holder = holder_of(model, at.gpu);
     std::string text = sanitised(at.node->name) + ": ";
     if (holder == nullptr) {
         return text + (gpu.state == Gpu::State::free ? "free"
                        : gpu.state == Gpu::State::reserved
-                           ? "not held, but reserved or without a free core"
+                           ? at.node->reserved.empty()
+                                 ? "not held, but reserved or without a free core"
+                                 : "not held"
                        : gpu.state == Gpu::State::down    ? "the node accepts no jobs"
                        : gpu.state == Gpu::State::unknown ? "state unknown"
                        : gpu.state == Gpu::State::mine    ? "held by a job of yours"
@@ -304,6 +302,17 @@ std::string about_selected(const Model& model)
         text += fmt::format(", memory {:.0f} %", 100 * *gpu.memory);
     }
     return text;
+}
+
+std::string about_selected(const Model& model)
+{
+    const Selected at = selected_gpu(model);
+    if (at.gpu == nullptr) {
+        return "";
+    }
+    const std::string text = about_gpu(model, at);
+    return at.node->reserved.empty() ? text
+                                     : fmt::format("{}, {}", text, sanitised(at.node->reserved));
 }
 
 Line legend(Form form, const Model& model)

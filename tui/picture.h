@@ -38,6 +38,7 @@ struct Gpu {
 struct GpuNode {
     std::string name;
     std::vector<Gpu> gpus;
+    std::string reserved{}; ///< `reserved until 16:00 by ada (ml)`; empty: it is not
 };
 
 /// The GPUs of one model in the same queues.

@@ -69,6 +69,9 @@ std::set<std::string> accounts_in(const policy::Policy& policy)
     for (const policy::Course& course : policy.courses) {
         names.insert(course.accounts.begin(), course.accounts.end());
     }
+    if (policy.reserve) {
+        names.insert(policy.reserve->accounts.begin(), policy.reserve->accounts.end());
+    }
     for (const policy::FairShare::Part& part : policy.fair_share.shares) {
         names.insert(part.account);
     }

@@ -169,7 +169,9 @@ std::vector<SlurmObject> objects_of_site(const Scene& scene,
     const auto generated = partitions_of(scene.texts.include);
     Objects list;
     for (const SlurmObject& object : scene.actual.objects) {
-        const bool ours = find(of_policy, object.kind, object.name) != nullptr ||
+        // Those of `gpuq reserve` come and go.
+        const bool reserved = object.kind == Kind::reservation && object.name.starts_with("gpuq:");
+        const bool ours = reserved || find(of_policy, object.kind, object.name) != nullptr ||
                           object.kind == Kind::script ||
                           (object.kind != Kind::setting && object.kind != Kind::share &&
                            find(scene.owned, object.kind, object.name) != nullptr) ||

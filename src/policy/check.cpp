@@ -110,6 +110,7 @@ private:
                         m_policy.fair_share.half_life.line > 0,
                     "default_queue and fair_share");
         need_queues(!m_policy.courses.empty(), "courses");
+        need_queues(m_policy.reserve.has_value(), "rules of reserve");
         need_queues(!m_policy.tests.empty(), "tests");
     }
 
@@ -366,10 +367,6 @@ private:
     /// sacctmgr converts names of QOS to lower case; slurm.conf(5) reserves DEFAULT.
     void check_name(const Queue& queue)
     {
-        const auto is_small = [](const std::string& name) {
-            return std::none_of(name.begin(), name.end(),
-                                [](char c) { return c >= 'A' && c <= 'Z'; });
-        };
         for (const std::string& account : queue.access.accounts) {
             if (!is_small(account)) {
                 error(queue.access.line, "not-a-name",
@@ -497,6 +494,9 @@ private:
             check_course(course);
         }
         check_overlaps();
+        if (m_policy.reserve) {
+            check_reserve(*m_policy.reserve);
+        }
         for (const Case& test : m_policy.tests) {
             for (const auto& name : {test.queue, test.in}) {
                 if (name) {
@@ -526,6 +526,26 @@ private:
                 }
             }
         }
+    }
+
+    /// Slurm stores the names of accounts in lower case. A reservation names a queue's partition,
+    /// by which it is found to be one of the pool.
+    void check_reserve(const ReserveRule& rule)
+    {
+        for (const std::string& pool : rule.pools ? rule.pools->value : Names{}) {
+            expect_known(pool, m_pools, "pool", *rule.pools);
+        }
+        for (const std::string& account : rule.accounts) {
+            if (!is_small(account)) {
+                error(rule.line, "not-a-name",
+                      fmt::format("account {}: Slurm stores its name in lower case", account));
+            }
+        }
+    }
+
+    static bool is_small(const std::string& name)
+    {
+        return std::none_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
     }
 
     static const std::string* common_node(const Course& one, const Course& other)

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <tuple>
 
@@ -17,6 +18,7 @@ namespace {
 using Strings = std::vector<std::string>;
 using QueueRules = Rules::QueueRules;
 using Candidates = std::vector<const QueueRules*>;
+using Partitions = std::vector<QueuePartition>;
 
 bool contains(const Strings& messages, const std::string& word)
 {
@@ -273,23 +275,63 @@ Verdict refused(Strings messages)
     return verdict;
 }
 
-/// The verdict for a job on a course's nodes, if a course is in progress and accepts the job.
-std::optional<Verdict> in_course(const Policy& policy, const Candidates& candidates,
-                                 const Submission& job, const GpuTotals& asked,
-                                 const Strings& courses_on)
+/// The verdict for a job in a reservation, if a queue accepts it on the pools in which that has
+/// nodes.
+std::optional<Verdict> in_reservation(const std::string& name, const Candidates& candidates,
+                                      const Submission& job, const GpuTotals& asked,
+                                      const std::function<bool(const Pool&)>& has_nodes)
 {
-    for (const Course& course : policy.courses) {
-        if (job.reservation || !contains(courses_on, course.name) || !is_of(course, job)) {
-            continue;
+    for (const QueueRules* rules : candidates) {
+        Answer answer = ask(*rules, job, asked);
+        std::erase_if(answer.queue_partitions, [&](const QueuePartition* queue_partition) {
+            return !has_nodes(*queue_partition->pool);
+        });
+        if (!answer.queue_partitions.empty()) {
+            Verdict verdict = accepted(*rules, job, answer.queue_partitions);
+            verdict.reservation = name;
+            return verdict;
         }
-        for (const QueueRules* rules : candidates) {
-            Answer answer = ask(*rules, job, asked);
-            std::erase_if(answer.queue_partitions, [&](const QueuePartition* queue_partition) {
-                return !queue_partition->pool->has_some_of(course);
-            });
-            if (!answer.queue_partitions.empty()) {
-                Verdict verdict = accepted(*rules, job, answer.queue_partitions);
-                verdict.reservation = course.name;
+    }
+    return std::nullopt;
+}
+
+const Pool* pool_of(const Rules& rules, const std::string& partition)
+{
+    const QueueRules* const queue = rules.of_partition(partition);
+    for (const QueuePartition& one : queue ? queue->queue_partitions : Partitions{}) {
+        if (one.partition == partition) {
+            return one.pool;
+        }
+    }
+    return nullptr;
+}
+
+/// The reservations that are on: courses, and those made by `gpuq reserve`.
+struct On {
+    const Strings& courses;
+    const std::vector<Reserved>& reserved;
+};
+
+std::optional<Verdict> in_any_reservation(const Rules& rules, const Candidates& candidates,
+                                          const Submission& job, const GpuTotals& asked,
+                                          const On& on)
+{
+    if (job.reservation) {
+        return std::nullopt;
+    }
+    for (const Course& course : rules.policy().courses) {
+        if (contains(on.courses, course.name) && is_of(course, job)) {
+            const auto has = [&](const Pool& pool) { return pool.has_some_of(course); };
+            if (auto verdict = in_reservation(course.name, candidates, job, asked, has)) {
+                return verdict;
+            }
+        }
+    }
+    for (const Reserved& one : on.reserved) {
+        const Pool* const pool = pool_of(rules, one.partition);
+        if (pool != nullptr && contains(one.users, job.user_name)) {
+            const auto has = [&](const Pool& other) { return other.name == pool->name; };
+            if (auto verdict = in_reservation(one.name, candidates, job, asked, has)) {
                 return verdict;
             }
         }
@@ -297,25 +339,25 @@ std::optional<Verdict> in_course(const Policy& policy, const Candidates& candida
     return std::nullopt;
 }
 
-Verdict evaluate(const Policy& policy, const Candidates& candidates, const Submission& job,
-                 const Strings& courses_on, Size whose = Size::asked)
+Verdict evaluate(const Rules& rules, const Candidates& candidates, const Submission& job,
+                 const On& on, Size whose = Size::asked)
 {
     const GpuTotals asked = gpu_totals(job);
-    if (auto verdict = in_course(policy, candidates, job, asked, courses_on)) {
+    if (auto verdict = in_any_reservation(rules, candidates, job, asked, on)) {
         return *std::move(verdict);
     }
     Strings reasons;
-    for (const QueueRules* rules : candidates) {
-        Answer answer = ask(*rules, job, asked, whose);
+    for (const QueueRules* queue : candidates) {
+        Answer answer = ask(*queue, job, asked, whose);
         if (!answer.queue_partitions.empty()) {
-            Verdict verdict = accepted(*rules, job, answer.queue_partitions);
+            Verdict verdict = accepted(*queue, job, answer.queue_partitions);
             verdict.declined = std::move(reasons);
             return verdict;
         }
         reasons.push_back(std::move(answer.why));
     }
     if (candidates.size() > 1) {
-        reasons.insert(reasons.begin(), nowhere(policy));
+        reasons.insert(reasons.begin(), nowhere(rules.policy()));
     }
     return refused(std::move(reasons));
 }
@@ -427,7 +469,8 @@ const Rules::QueueRules* Rules::of_partition(const std::string& partition) const
     return found == m_of_partition.end() ? nullptr : &m_queues[found->second];
 }
 
-Verdict decide(const Rules& rules, const Submission& job, const Strings& courses_on)
+Verdict decide(const Rules& rules, const Submission& job, const Strings& courses_on,
+               const std::vector<Reserved>& reserved)
 {
     Asked asked;
     if (job.partition) {
@@ -442,7 +485,7 @@ Verdict decide(const Rules& rules, const Submission& job, const Strings& courses
         return {};
     }
     return job.het_job_offset ? refused({no_parts()})
-                              : evaluate(rules.policy(), asked.queues, job, courses_on);
+                              : evaluate(rules, asked.queues, job, {courses_on, reserved});
 }
 
 Verdict decide_change(const Rules& rules, const Submission& before, const Submission& after,
@@ -476,7 +519,7 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
     if (partition_changed && after.qos == before.qos) {
         job.qos.reset(); // it was set by the queue that the job leaves
     }
-    Verdict verdict = evaluate(rules.policy(), is.queues, job, {}, kept ? Size::kept : Size::asked);
+    Verdict verdict = evaluate(rules, is.queues, job, {{}, {}}, kept ? Size::kept : Size::asked);
     if (!partition_changed) {
         verdict.partitions.clear();
         verdict.qos.clear();

@@ -34,6 +34,13 @@ struct Verdict {
     bool operator==(const Verdict&) const = default;
 };
 
+/// A reservation made by `gpuq reserve` that has begun.
+struct Reserved {
+    std::string name;
+    std::string partition; ///< one of the pool whose nodes it has
+    std::vector<std::string> users;
+};
+
 /// A policy prepared for judging many jobs. Owns the policy; not movable, because its parts point
 /// to each other.
 class Rules {
@@ -76,13 +83,15 @@ private:
 ///    does not request (`per_gpu`, --exclusive). A job without a time limit gets the queue's
 ///    default, and its user a message.
 /// 4. A job of a user for whom a course is in progress goes to the course's nodes if a queue
-///    accepts it on them. `courses_on`: the names of the active reservations.
+///    accepts it on them. `courses_on`: the names of the active reservations. The same applies to a
+///    user of a reservation that was made by `gpuq reserve` and has begun, after all courses.
 /// 5. In the queue, the job gets the partitions of all pools that have its model and enough GPUs on
 ///    a node.
 ///
 /// Pure and total: every job has a verdict.
 Verdict decide(const Rules& rules, const Submission& job,
-               const std::vector<std::string>& courses_on);
+               const std::vector<std::string>& courses_on,
+               const std::vector<Reserved>& reserved = {});
 
 /// The same for a change of a pending or running job (scontrol update): `after` is the entire job
 /// as it would be; a memory of 0 means that it was requested, not that Slurm's record shows it. A

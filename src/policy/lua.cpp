@@ -58,13 +58,13 @@ std::string partition_text(const Policy& policy, const QueuePartition& queue_par
             courses.push_back(course.name);
         }
     }
-    return fmt::format("            {{ partition = {}, models = {}, per_node = {}, threads = {}, "
-                       "courses = {} }},\n",
-                       lua_literal(queue_partition.partition),
-                       queue_partition.pool->has_models() ? set_of(models) : "nil",
-                       !models.empty() ? std::to_string(queue_partition.pool->gpus_per_node())
-                                       : "nil",
-                       queue_partition.pool->threads(), set_of(courses));
+    return fmt::format(
+        "            {{ partition = {}, pool = {}, models = {}, per_node = {}, "
+        "threads = {}, courses = {} }},\n",
+        lua_literal(queue_partition.partition), lua_literal(queue_partition.pool->name),
+        queue_partition.pool->has_models() ? set_of(models) : "nil",
+        !models.empty() ? std::to_string(queue_partition.pool->gpus_per_node()) : "nil",
+        queue_partition.pool->threads(), set_of(courses));
 }
 
 std::string sentences_text(const Sentences& sentences)

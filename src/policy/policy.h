@@ -200,6 +200,18 @@ struct Course {
     bool operator==(const Course&) const = default;
 };
 
+/// Who may reserve GPUs with `gpuq reserve`, and how many (policy/reserve.h).
+struct ReserveRule {
+    std::vector<std::string> users;
+    std::vector<std::string> accounts;
+    Maybe<std::vector<std::string>> pools; ///< the first is preferred; unset: all
+    Rule<minutes> ahead{std::chrono::hours{24 * 14}};
+    Rule<minutes> longest{std::chrono::hours{4}};
+    Maybe<int> most; ///< GPUs that such reservations hold at the same time; unset: no limit
+    int line = 0;
+    bool operator==(const ReserveRule&) const = default;
+};
+
 /// Objects in Slurm that the site manages itself: they are compared, and never changed. Names and
 /// values are Slurm's, as described in core/slurm_object.h.
 struct Site {
@@ -240,7 +252,8 @@ struct Policy {
     Maybe<std::string> default_queue; ///< for jobs that request neither GPUs nor a queue
     FairShare fair_share;
     std::vector<Course> courses;
-    std::optional<Site> site; ///< a policy that has it may have no queues
+    std::optional<ReserveRule> reserve; ///< unset: `gpuq reserve` reserves nothing
+    std::optional<Site> site;           ///< a policy that has it may have no queues
     std::vector<Case> tests;
     bool operator==(const Policy&) const = default;
 

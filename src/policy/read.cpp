@@ -401,6 +401,27 @@ Course course_in(Reader& reader, const std::string& name, const Node& place, con
     return course;
 }
 
+ReserveRule reserve_in(Reader& reader, const Node& node)
+{
+    ReserveRule rule;
+    rule.line = node.line;
+    reader.map(
+        node, "reserve",
+        {
+            {"users", [&](const Node& value) { rule.users = reader.user_names(value).value; }},
+            {"accounts",
+             [&](const Node& value) { rule.accounts = reader.user_names(value).value; }},
+            {"pools", [&](const Node& value) { rule.pools = reader.some_names(value); }},
+            {"ahead", [&](const Node& value) { rule.ahead = reader.walltime(value); }},
+            {"longest", [&](const Node& value) { rule.longest = reader.walltime(value); }},
+            {"most", [&](const Node& value) { rule.most = reader.number(value, 1, k_many); }},
+        });
+    if (rule.users.empty() && rule.accounts.empty()) {
+        reader.note(node, "missing", "reserve needs 'users' or 'accounts'");
+    }
+    return rule;
+}
+
 void job_in(Reader& reader, Case& test, const Node& node)
 {
     const auto gpus = [&](const Node& value) {
@@ -580,6 +601,7 @@ void policy_in(Reader& reader, Policy& policy, const Node& root)
             {"fair_share",
              [&](const Node& node) { policy.fair_share = fair_share_in(reader, node); }},
             {"courses", each("courses", policy.courses, course_in)},
+            {"reserve", [&](const Node& node) { policy.reserve = reserve_in(reader, node); }},
             {"site", [&](const Node& node) { policy.site = site_in(reader, node); }},
             {"tests", [&](const Node& node) { tests_in(reader, policy, node); }},
         });

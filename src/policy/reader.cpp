@@ -27,6 +27,8 @@ bool is_name(std::string_view text)
            std::all_of(text.begin(), text.end(), fits);
 }
 
+} // namespace
+
 bool is_user_name(std::string_view text)
 {
     const auto fits = [](unsigned char c) {
@@ -35,8 +37,6 @@ bool is_user_name(std::string_view text)
     return !text.empty() && text.size() <= k_longest_name && text.front() != '-' &&
            std::all_of(text.begin(), text.end(), fits);
 }
-
-} // namespace
 
 std::string to_line(const Finding& finding, const std::string& file)
 {

@@ -16,6 +16,9 @@
 /// replaced by a default, so that one pass finds all errors in a file.
 namespace gpuq::policy {
 
+/// A name of a user or account: letters, digits, - _ and dots.
+bool is_user_name(std::string_view text);
+
 class Reader {
 public:
     enum class Need { no, yes };

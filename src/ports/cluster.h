@@ -5,6 +5,7 @@
 #include "core/result.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
+#include "ports/reservation.h"
 #include "ports/step_process.h"
 
 #include <chrono>
@@ -99,6 +100,19 @@ public:
     /// know the job; `denied` with its message: the owner of a running job can only reduce the
     /// limit.
     virtual Result<void> set_walltime(JobId id, std::chrono::minutes walltime) = 0;
+
+    /// Reservations that have not ended, as far as Slurm shows them to the calling user. One RPC.
+    virtual Result<std::vector<Reservation>> reservations() = 0;
+    /// Makes a reservation. `denied` if the calling user is no operator of Slurm, or with Slurm's
+    /// message; `busy` if the partition has too few nodes that are free for the whole time.
+    ///
+    /// This and the two functions below may wait for a second: slurmctld shows its job_submit.lua a
+    /// change only if it comes in a later second than the last one.
+    virtual Result<void> reserve(const ReservationSpec& spec) = 0;
+    /// Removes a reservation. `missing`; `busy` while jobs run in it; `denied` as above.
+    virtual Result<void> remove_reservation(const std::string& name) = 0;
+    /// Ends a reservation that has begun, and with it the jobs that run in it. Errors as above.
+    virtual Result<void> end_reservation(const std::string& name) = 0;
 
     /// Ends an allocation with an exit status (0..255), from inside or outside. Succeeds if it has
     /// already ended.

@@ -27,7 +27,8 @@ struct ScriptAnswer {
 class SubmitScript {
 public:
     virtual ~SubmitScript() = default;
-    /// Calls slurm_job_submit. `reservations`: names of the active reservations. `internal` when
+    /// Calls slurm_job_submit. `reservations`: the active reservations, as NAME or as
+    /// `NAME|PARTITION|USER,USER`. `internal` when
     /// the script raises an error or returns no number, which slurmctld treats as acceptance.
     virtual Result<ScriptAnswer> submit(const ScriptFields& job,
                                         const std::vector<std::string>& reservations) = 0;

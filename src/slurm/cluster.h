@@ -59,6 +59,10 @@ public:
     Result<void> cancel(JobId id) override;
     Result<void> cancel_called(const std::string& called) override;
     Result<void> set_walltime(JobId id, std::chrono::minutes walltime) override;
+    Result<std::vector<Reservation>> reservations() override;
+    Result<void> reserve(const ReservationSpec& spec) override;
+    Result<void> remove_reservation(const std::string& name) override;
+    Result<void> end_reservation(const std::string& name) override;
     Result<void> complete(JobId id, int exit_status) override;
 
     /// NodeAddr: the address by which Slurm, and hence the other nodes, reach a node. One RPC.

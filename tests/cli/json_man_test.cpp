@@ -9,6 +9,7 @@
 #include "cli/render/plain_show.h"
 #include "cli/render/policy_text.h"
 #include "cli/render/profile_text.h"
+#include "cli/render/reservation_text.h"
 #include "cli/render/run_table.h"
 #include "cli/render/show_text.h"
 #include "cli/render/simulation_text.h"
@@ -98,14 +99,22 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     free.next.emplace(1);
     free.waiting.emplace();
     free.own_waiting.resize(1);
-    EXPECT_EQ(documented_in("gpuq free"), members_of(free_document(free)));
+    free.reserved.emplace();
+    EXPECT_EQ(documented_in("gpuq free"), members_of(free_document(free, Time())));
+
+    const std::vector<ReservedGpus> reserved(1);
+    Names reservation;
+    collect(reservations_json(reserved, Time()), {}, reservation);
+    EXPECT_EQ(documented_in("A reservation"), reservation);
+    EXPECT_EQ(documented_in("gpuq reserve"),
+              members_of(reservation_document(reserved, Time()), {"reservations"}));
 
     TopFound top;
     top.overview.pools.resize(1);
     top.runs.push_back(some_status());
     EXPECT_EQ(documented_in("gpuq top"), members_of(top_document(top, Time()), {"run"}));
 
-    const Why why{some_status(), {}, {Advice{}}, {}, {"silent"}};
+    const Why why{some_status(), {}, {Advice{}}, {}, {"silent"}, {}};
     EXPECT_EQ(documented_in("gpuq why"), members_of(why_document(why, Time()), {"run"}));
 
     WholeRun whole{some_status(), {Event{}}, {}, {}, {}, {}};

@@ -41,11 +41,12 @@ std::string plain(const std::string& name)
     return std::regex_replace(lines, std::regex("\\\\(?=[-~])"), "");
 }
 
-const std::array<std::pair<std::string, const Verb*>, 11> k_pages = {
+const std::array<std::pair<std::string, const Verb*>, 12> k_pages = {
     {{"gpuq-logs.1", &k_logs_verb},
      {"gpuq-ls.1", &k_ls_verb},
      {"gpuq-stop.1", &k_stop_verb},
      {"gpuq-free.1", &k_free_verb},
+     {"gpuq-reserve.1", &k_reserve_verb},
      {"gpuq-top.1", &k_top_verb},
      {"gpuq-why.1", &k_why_verb},
      {"gpuq-show.1", &k_show_verb},
@@ -56,12 +57,13 @@ const std::array<std::pair<std::string, const Verb*>, 11> k_pages = {
 
 std::string tag_of(const Option& option)
 {
+    const std::string name = std::regex_replace(std::string(option.name), std::regex("-"), "\\-");
     if (option.letter == 0 && !option.value.empty()) {
-        return fmt::format("\n.TP\n.BI \\-\\-{} \" {}\"\n", option.name, option.value);
+        return fmt::format("\n.TP\n.BI \\-\\-{} \" {}\"\n", name, option.value);
     }
     return option.letter == 0
-               ? fmt::format("\n.TP\n.B \\-\\-{}\n", option.name)
-               : fmt::format("\n.TP\n.BR \\-{} \", \" \\-\\-{}\n", option.letter, option.name);
+               ? fmt::format("\n.TP\n.B \\-\\-{}\n", name)
+               : fmt::format("\n.TP\n.BR \\-{} \", \" \\-\\-{}\n", option.letter, name);
 }
 
 TEST(VerbPages, HaveEveryOption)

@@ -46,6 +46,17 @@ TEST(AccountingCommands, LetSlurmRefuseAtOnceOnlyWhereNoLimitIsSoft)
                 Contains(ElementsAre("modify", "qos", "gpuq_q", "set", "MaxTRESPU=gres/gpu=4")));
 }
 
+TEST(AccountingCommands, MakeTheAccountsThatMayReserve)
+{
+    const auto reading =
+        policy::read_policy("version: 1\npools: {a: {nodes: n1, gpus: 4}}\nqueues: {q: {time: 2h, "
+                            "pools: a}}\nreserve: {accounts: staff}\n",
+                            "p");
+    EXPECT_THAT(accounting_commands(reading->policy, "local"),
+                Contains(ElementsAre("add", "account", "staff", "Description=staff",
+                                     "Organization=local")));
+}
+
 TEST(AccountingCommands, GiveARestrictedQueueToItsPeopleAlone)
 {
     const auto list = commands(", allow: {accounts: [lab, ml], users: ada}");

@@ -41,6 +41,11 @@ public:
     bool runs_steps = false;   ///< steps run as local processes
     bool hides_others = false; ///< PrivateData=jobs
 
+    std::vector<Reservation> kept;           ///< reservations
+    std::vector<ReservationSpec> reserved;   ///< as requested, in order
+    std::set<std::string> reservations_used; ///< by running jobs
+    bool is_operator = true;                 ///< the calling user
+
     FakeCluster() = default;
     FakeCluster(const FakeCluster&) = delete;
     FakeCluster& operator=(const FakeCluster&) = delete;
@@ -215,6 +220,46 @@ public:
         return answer();
     }
 
+    Result<std::vector<Reservation>> reservations() override
+    {
+        TRY(ask("reservations"));
+        return kept;
+    }
+
+    Result<void> reserve(const ReservationSpec& spec) override
+    {
+        TRY(ask("reserve " + spec.name));
+        TRY(admit_operator());
+        reserved.push_back(spec);
+        kept.push_back({spec.name,
+                        spec.start,
+                        spec.start + spec.duration,
+                        nodes_for(spec.partition, spec.nodes),
+                        spec.partition,
+                        spec.users,
+                        {}});
+        return answer();
+    }
+
+    Result<void> remove_reservation(const std::string& name) override
+    {
+        TRY(ask("remove_reservation " + name));
+        TRY(admit_operator());
+        if (reservations_used.contains(name)) {
+            return fail(Error::Kind::busy, "Requested reservation is in use");
+        }
+        std::erase_if(kept, [&](const Reservation& one) { return one.name == name; });
+        return answer();
+    }
+
+    Result<void> end_reservation(const std::string& name) override
+    {
+        TRY(ask("end_reservation " + name));
+        TRY(admit_operator());
+        std::erase_if(kept, [&](const Reservation& one) { return one.name == name; });
+        return answer();
+    }
+
     Result<void> complete(JobId id, int exit_status) override
     {
         TRY(ask("complete " + std::to_string(id.value) + " " + std::to_string(exit_status)));
@@ -260,6 +305,24 @@ private:
             return fail(Error::Kind::denied, refusal);
         }
         return {};
+    }
+
+    Result<void> admit_operator() const
+    {
+        return is_operator ? Result<void>() : fail(Error::Kind::denied, "Invalid user id");
+    }
+
+    std::string nodes_for(const std::string& partition, int count) const
+    {
+        std::string list;
+        for (const Node& node : machines) {
+            const auto& in = node.partitions;
+            if (count > 0 && std::find(in.begin(), in.end(), partition) != in.end()) {
+                list += (list.empty() ? "" : ",") + node.name;
+                --count;
+            }
+        }
+        return list;
     }
 
     int gpus_held_on(const std::string& node) const

@@ -17,6 +17,11 @@ def join(cluster, user, account):
     cluster.slurm("sacctmgr", "-i", "modify", "user", user.pw_name, "set", f"defaultaccount={account}")
 
 
+def make_operator(cluster, user):
+    """Gives the user AdminLevel Operator in Slurm."""
+    cluster.slurm("sacctmgr", "-i", "modify", "user", user.pw_name, "set", "adminlevel=operator")
+
+
 def sbatch(cluster, user, *words, sleep=600):
     """Returns (job ID or None, sbatch's error output)."""
     done = run(["sbatch", "--parsable", "-o", "/dev/null", *words, "--wrap", f"exec sleep {sleep}"],

@@ -63,7 +63,7 @@ def waiting_run(cluster, person, *options):
 
 def test_free_asks_for_queues_and_nodes_once(cluster, person):
     found, rpcs = rpcs_of(cluster, lambda: document(person, "free"))
-    assert rpcs == {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1}
+    assert rpcs == {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_RESERVATION_INFO": 1}
     assert found["free_now"] is True and found["next"] is None
     assert found["pools"] == [{"model": "k80", "queues": ["calibration", "gpu"], "total": 8,
                                "free": 8, "in_use": 0, "down": 0, "blocked": 0,
@@ -78,7 +78,7 @@ def test_free_next_follows_the_limits_of_running_jobs(cluster, person):
         waiting = waiting_run(cluster, person, "-g", "2")
         found, rpcs = rpcs_of(cluster, lambda: document(person, "free", "--next"))
         assert rpcs == {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1,
-                        "REQUEST_JOB_INFO": 1}
+                        "REQUEST_RESERVATION_INFO": 1, "REQUEST_JOB_INFO": 1}
         assert found["free_now"] is False
         assert [one["job"] for one in found["next"]] == [int(jobs[1]), int(jobs[0])]
         assert [(one["gpus"], one["model"]) for one in found["next"]] == [(4, "k80")] * 2
@@ -117,7 +117,8 @@ def test_why_tells_the_place_and_what_holds_a_run(cluster, person):
         wait_for(lambda: cluster.job(second)["Reason"] == "Priority", 30, "a reason")
         told, rpcs = rpcs_of(cluster, lambda: document(person, "why", second))
         assert rpcs == {"REQUEST_JOB_USER_INFO": 1, "REQUEST_JOB_INFO": 1,
-                        "REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1}
+                        "REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1,
+                        "REQUEST_RESERVATION_INFO": 1}
         assert told["run"]["reason"] == "Priority"
         assert told["reason_text"] == "others are before you"
         assert (told["ahead"], told["position"]) == (1, 2)

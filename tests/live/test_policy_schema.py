@@ -23,6 +23,7 @@ WHOLE = {
                      "limits": {"user": {}, "account": {}, "all": {}, "job": {}}}},
     "fair_share": {},
     "site": {},
+    "reserve": {"users": "a"},
     "courses": {"c": {"nodes": "n1", "start": "2026-11-03T13:00", "duration": "1h", "users": "a"}},
     "tests": [{"job": {}, "expect": {"queue": "q"}}],
 }

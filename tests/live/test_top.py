@@ -236,7 +236,7 @@ def test_several_ask_slurm_as_often_as_one(cluster, person):
         printed = person.gpuq("top", "--once")
         assert printed.returncode == 0 and "k80" in printed.stdout
     first = {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_USER_INFO": 1}
-    whole = {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_INFO": 1}
+    whole = {"REQUEST_PARTITION_INFO": 1, "REQUEST_NODE_INFO": 1, "REQUEST_JOB_INFO": 1, "REQUEST_RESERVATION_INFO": 1}
     both = {name: first.get(name, 0) + whole.get(name, 0) for name in first | whole}
     _, rpcs = rpcs_of(cluster, watch)
     # The jobs of all users are queried a few seconds later; four terminals need that long on a busy

@@ -59,6 +59,15 @@ std::string shown(const ScriptFields& fields)
     return text;
 }
 
+/// As the script reads them.
+Strings shown(Strings on, const std::vector<Reserved>& reserved)
+{
+    for (const Reserved& one : reserved) {
+        on.push_back(fmt::format("{}|{}|{}", one.name, one.partition, fmt::join(one.users, ",")));
+    }
+    return on;
+}
+
 /// The job after a verdict was applied.
 ScriptFields after(const Submission& job, const Verdict& verdict)
 {
@@ -102,8 +111,9 @@ TEST_P(Agreement, OnEverySubmission)
     for (int round = 0; round < rounds(); ++round) {
         const Submission job = jobs.job();
         const Strings on = jobs.courses_on();
-        const Verdict verdict = decide(rules, job, on);
-        const auto answer = script->submit(fields_of(job), on);
+        const std::vector<Reserved> reserved = jobs.reserved();
+        const Verdict verdict = decide(rules, job, on, reserved);
+        const auto answer = script->submit(fields_of(job), shown(on, reserved));
         ASSERT_TRUE(answer) << answer.error().text << shown(fields_of(job));
         ASSERT_EQ(answer->status == 0, verdict.outcome != Outcome::refuse)
             << shown(fields_of(job)) << fmt::format(": {}", fmt::join(answer->messages, "; "));

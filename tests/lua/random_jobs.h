@@ -105,6 +105,18 @@ public:
     {
         return m_courses.empty() || one_in(2) ? Strings{} : Strings{pick(m_courses)};
     }
+    /// Sorted by name, as the script considers them.
+    std::vector<Reserved> reserved()
+    {
+        std::vector<Reserved> list;
+        for (const char* name : {"gpuq:a:1", "gpuq:b:2"}) {
+            if (one_in(3)) {
+                list.push_back({name, one_in(5) ? "gone" : pick(m_partitions),
+                                one_in(2) ? Strings{"alice", "lena"} : Strings{"student1"}});
+            }
+        }
+        return list;
+    }
     bool one_in(unsigned many) { return m_random() % many == 0; }
 
 private:

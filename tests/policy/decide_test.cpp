@@ -475,6 +475,26 @@ TEST(Decide, ACoursesPeopleGoToItsNodesWhileItIsOn)
     EXPECT_EQ(decide(criann(), student, {"deep-learning-2026"}).queue, "long");
 }
 
+TEST(Decide, UsersOfAReservationGoToThePoolOfWhichItHasNodes)
+{
+    const std::vector<Reserved> reserved{{"gpuq:ada:ml", "calibration-lab", {"alice"}},
+                                         {"gpuq:ada:none", "gone", {"alice"}}};
+    const Verdict verdict = decide(criann(), job(60, "gres:gpu:1"), {}, reserved);
+    EXPECT_EQ(verdict.reservation, "gpuq:ada:ml");
+    EXPECT_THAT(verdict.partitions, ElementsAre("calibration-lab", "calibration-lab-more"));
+    Submission other = job(60, "gres:gpu:1");
+    other.user_name = "lena";
+    EXPECT_EQ(decide(criann(), other, {}, reserved).reservation, "");
+    Submission named = job(60, "gres:gpu:1");
+    named.reservation = "own";
+    EXPECT_EQ(decide(criann(), named, {}, reserved).reservation, "");
+    // Courses come first.
+    Submission student = job(60, "gres:gpu:1");
+    student.account = "course-dl";
+    EXPECT_EQ(decide(criann(), student, {"deep-learning-2026"}, reserved).reservation,
+              "deep-learning-2026");
+}
+
 TEST(Decide, SaysThatNoPoolHasAllModels)
 {
     Submission both = job(60, "");

@@ -218,6 +218,10 @@ public:
     }
     void abandon(const StepProcess&) override {}
     Result<void> cancel_called(const std::string&) override { return no(); }
+    Result<std::vector<Reservation>> reservations() override { return no(); }
+    Result<void> reserve(const ReservationSpec&) override { return no(); }
+    Result<void> remove_reservation(const std::string&) override { return no(); }
+    Result<void> end_reservation(const std::string&) override { return no(); }
     Result<void> cancel(JobId id) override
     {
         TRY(answers("cancel " + std::to_string(id.value)));

@@ -2,11 +2,14 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/table_output.h"
+#include "cli/queries/site_context.h"
 #include "cli/render/free_table.h"
+#include "cli/render/reservation_text.h"
 #include "ports/cluster.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <string>
@@ -17,6 +20,7 @@ namespace gpuq::cli {
 namespace {
 
 using Lines = std::vector<std::string>;
+using Reserved = std::vector<ReservedGpus>;
 
 constexpr std::array k_options = {
     Option{'n', "next", "", "show which GPUs come free next, and by when at the latest"}};
@@ -41,11 +45,35 @@ std::vector<OwnWait> own_waiting(const Inventory& inventory, const AllJobs& all,
     return list;
 }
 
+/// The nodes of a reservation of `gpuq reserve` are available to its users: the script of the
+/// policy sends their jobs there.
+void open_to_user(std::vector<Node>& nodes, const Reserved& reserved, Time now)
+{
+    const std::string user = user_name();
+    for (const ReservedGpus& one : reserved) {
+        const Reservation& reservation = one.reservation;
+        const bool is_on = reservation.start <= now && now < reservation.end;
+        if (!is_on || !parse_reservation_name(reservation.name) ||
+            std::count(reservation.users.begin(), reservation.users.end(), user) == 0) {
+            continue;
+        }
+        for (Node& node : nodes) {
+            node.reserved =
+                node.reserved && std::count(one.nodes.begin(), one.nodes.end(), node.name) == 0;
+        }
+    }
+}
+
 Result<FreeGpus> find_free(Cluster& cluster, bool want_next, Time now)
 {
     FreeGpus found;
     TRY_ASSIGN(found.cluster, cluster.name());
-    TRY_ASSIGN(const Inventory inventory, cluster.inventory());
+    TRY_ASSIGN(Inventory inventory, cluster.inventory());
+    if (const auto reservations = cluster.reservations()) {
+        found.reserved = reserved_gpus(*reservations, inventory.nodes);
+        mark_reserved(inventory.nodes, *found.reserved, now);
+        open_to_user(inventory.nodes, *found.reserved, now);
+    }
     found.partitions = inventory.partitions;
     found.pools = gpu_pools(inventory);
     if (want_next) {
@@ -74,6 +102,10 @@ Result<int> print(const FreeGpus& found, Invocation& invocation, Time now)
     for (const std::string& line : globals.no_header ? Lines{} : own_lines(found, now)) {
         TRY(print_line(line));
     }
+    for (const ReservedGpus& one :
+         globals.no_header ? Reserved{} : found.reserved.value_or(Reserved{})) {
+        TRY(print_line(reservation_line(one, now)));
+    }
     return 0;
 }
 
@@ -87,7 +119,8 @@ Result<int> free_gpus(Invocation& invocation)
     TRY_ASSIGN(const FreeGpus found, find_free(*cluster, invocation.options.has("next"),
                                                invocation.services.clock().now()));
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(free_document(found))));
+        TRY(print_text(
+            report::json_document(free_document(found, invocation.services.clock().now()))));
         return 0;
     }
     return print(found, invocation, invocation.services.clock().now());

@@ -23,6 +23,7 @@ constexpr std::array k_verbs = {
     &k_ls_verb,
     &k_top_verb,
     &k_free_verb,
+    &k_reserve_verb,
     &k_why_verb,
     &k_show_verb,
     &k_diff_verb,
@@ -51,7 +52,7 @@ constexpr std::array k_verbs = {
 };
 constexpr std::size_t k_hidden = 1;
 
-constexpr std::array<std::string_view, 2> k_reserved_verbs = {"reserve", "data"};
+constexpr std::array<std::string_view, 1> k_reserved_verbs = {"data"};
 
 } // namespace
 

@@ -32,6 +32,7 @@ extern const Verb k_logs_verb;
 extern const Verb k_ls_verb;
 extern const Verb k_top_verb;
 extern const Verb k_free_verb;
+extern const Verb k_reserve_verb;
 extern const Verb k_why_verb;
 extern const Verb k_show_verb;
 extern const Verb k_diff_verb;

@@ -7,6 +7,7 @@
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/why_text.h"
+#include "core/strings.h"
 #include "ports/cluster.h"
 #include "runs/find.h"
 #include "runs/free_gpus.h"
@@ -18,9 +19,23 @@
 namespace gpuq::cli {
 namespace {
 
-/// Queries the jobs, then queues and nodes: three queries, only for a waiting run.
+/// Without a time limit, a job would run into any reservation.
+constexpr std::chrono::minutes k_long{365 * 24 * 60};
+
+/// A pending job may name several.
+std::vector<std::string> queues_of(const Job& job)
+{
+    std::vector<std::string> queues;
+    for (const std::string_view name : fields(job.partition, ",")) {
+        queues.emplace_back(name);
+    }
+    return queues;
+}
+
+/// Queries the jobs, then queues, nodes and reservations: four queries, only for a waiting run.
 Result<void> query_slurm(Services& services, Why& why)
 {
+    const Time now = services.clock().now();
     TRY_ASSIGN(Cluster* const cluster, services.cluster());
     TRY_ASSIGN(const AllJobs all, cluster->all_jobs());
     const JobId id = why.run.job->job;
@@ -31,12 +46,17 @@ Result<void> query_slurm(Services& services, Why& why)
     }
     TRY_ASSIGN(const Inventory inventory, cluster->inventory());
     if (mine != all.jobs.end() && wants_estimate(*mine)) {
-        auto estimates = expected_starts({id}, all, inventory, services.clock().now());
+        auto estimates = expected_starts({id}, all, inventory, now);
         if (const auto found = estimates.find(id); found != estimates.end()) {
             why.run.estimate = std::move(found->second);
         }
     }
     why.advice = remedies(why.run.run->request, id, why.run.reason, inventory);
+    TRY_ASSIGN(const auto reservations, cluster->reservations());
+    if (mine != all.jobs.end()) {
+        why.reserved = in_the_way(reserved_gpus(reservations, inventory.nodes), queues_of(*mine),
+                                  now, now + mine->walltime.value_or(k_long));
+    }
     const auto ruled = [](const Partition& queue) { return queue.ruled; };
     if (!why.run.plain &&
         std::any_of(inventory.partitions.begin(), inventory.partitions.end(), ruled)) {
@@ -59,7 +79,7 @@ Result<int> why(Invocation& invocation)
     const RunStatuses statuses = key == nullptr
                                      ? RunStatuses{{std::get<RunStatus>(target)}, {}, {}}
                                      : query_status(status_sources(services, *store), {*key});
-    Why why{statuses.runs.front(), {}, {}, {}, {}};
+    Why why{statuses.runs.front(), {}, {}, {}, {}, {}};
     if (!statuses.slurm_silent.empty()) {
         why.warnings.push_back(statuses.slurm_silent);
     }

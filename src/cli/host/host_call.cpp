@@ -172,8 +172,8 @@ bool is_brief(std::string_view verb)
 
 bool prints_lines(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 8> k_keywords = {
-        "stop", "extend", "save", "exempt", "keepalive", "report", "policy", "cluster"};
+    static constexpr std::array<std::string_view, 9> k_keywords = {
+        "stop", "extend", "save", "exempt", "reserve", "keepalive", "report", "policy", "cluster"};
     return is_brief(verb) || is_one_of(verb, k_keywords);
 }
 

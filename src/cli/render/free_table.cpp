@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/free_table.h"
 
+#include "cli/render/reservation_text.h"
 #include "core/number.h"
 #include "core/walltime.h"
 #include "ports/nodes.h"
@@ -280,7 +281,7 @@ std::vector<std::string> own_lines(const FreeGpus& found, Time now)
     return lines;
 }
 
-Json::Members free_document(const FreeGpus& found)
+Json::Members free_document(const FreeGpus& found, Time now)
 {
     return {{"cluster", found.cluster},
             {"free_now", is_one_free(found.pools)},
@@ -290,7 +291,8 @@ Json::Members free_document(const FreeGpus& found)
             {"own_waiting", found.next ? list_of(found.own_waiting) : Json()},
             {"waiting", found.waiting ? Json::object({{"jobs", found.waiting->jobs},
                                                       {"gpus", found.waiting->gpus}})
-                                      : Json()}};
+                                      : Json()},
+            {"reservations", found.reserved ? reservations_json(*found.reserved, now) : Json()}};
 }
 
 } // namespace gpuq::cli

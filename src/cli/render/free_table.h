@@ -5,6 +5,7 @@
 #include "report/table.h"
 #include "runs/expected_start.h"
 #include "runs/free_gpus.h"
+#include "runs/reservations.h"
 
 #include <optional>
 #include <string>
@@ -26,9 +27,10 @@ struct FreeGpus {
     std::string cluster;
     std::vector<Partition> partitions;
     std::vector<GpuPool> pools;
-    std::optional<std::vector<NextFree>> next; ///< with --next
-    std::optional<WaitingLine> waiting;        ///< with --next, if no jobs are hidden
-    std::vector<OwnWait> own_waiting;          ///< with --next, eligible jobs only
+    std::optional<std::vector<NextFree>> next;         ///< with --next
+    std::optional<WaitingLine> waiting;                ///< with --next, if no jobs are hidden
+    std::vector<OwnWait> own_waiting;                  ///< with --next, eligible jobs only
+    std::optional<std::vector<ReservedGpus>> reserved; ///< now or later; unset: unknown
 };
 
 /// Whether a GPU is free now: `yes: 6 k80 in queue calibration (up to 2 h), at most 4 on one node`.
@@ -50,6 +52,6 @@ std::string shares_text(const GpuPool& pool);
 report::Json shares_json(const std::optional<PoolShares>& shares);
 
 /// For --json.
-report::Json::Members free_document(const FreeGpus& found);
+report::Json::Members free_document(const FreeGpus& found, Time now);
 
 } // namespace gpuq::cli

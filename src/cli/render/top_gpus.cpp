@@ -2,6 +2,7 @@
 #include "cli/render/top_gpus.h"
 
 #include "cli/render/free_table.h"
+#include "cli/render/reservation_text.h"
 #include "cli/render/run_table.h"
 
 #include <fmt/format.h>
@@ -24,9 +25,10 @@ double number(const Reading& reading)
 /// around.
 class Gpus {
 public:
-    Gpus(tui::Picture& picture, const TopFound& found)
+    Gpus(tui::Picture& picture, const TopFound& found, Time now)
         : m_picture(picture)
         , m_found(found)
+        , m_now(now)
     {
         for (const RunStatus& run : found.runs) {
             if (run.job && run.state != RunState::ended) {
@@ -63,7 +65,7 @@ private:
     /// Those in use first: the user's, then those of others; then the free and the unusable ones.
     tui::GpuNode node_of(const NodeUse& use, const std::string& model)
     {
-        tui::GpuNode node{use.name, {}};
+        tui::GpuNode node{use.name, {}, reserved(use.name)};
         const auto add = [&](Gpu::State state, int count) {
             const int room = use.total - static_cast<int>(node.gpus.size());
             node.gpus.insert(node.gpus.end(), static_cast<std::size_t>(std::clamp(count, 0, room)),
@@ -82,6 +84,18 @@ private:
         add(Gpu::State::reserved, use.blocked);
         add(Gpu::State::down, use.total);
         return node;
+    }
+
+    /// The first reservation of a node, as text.
+    std::string reserved(const std::string& node) const
+    {
+        for (const ReservedGpus& one : m_found.overview.reserved) {
+            if (m_now < one.reservation.end &&
+                std::find(one.nodes.begin(), one.nodes.end(), node) != one.nodes.end()) {
+                return reserved_text(one.reservation, m_now);
+            }
+        }
+        return "";
     }
 
     /// At most `most` GPUs that the user or others hold by known jobs.
@@ -151,6 +165,7 @@ private:
 
     tui::Picture& m_picture;
     const TopFound& m_found;
+    const Time m_now;
     std::map<std::uint32_t, const RunStatus*> m_runs;
     std::map<std::pair<std::string, std::string>, std::vector<const Holding*>> m_holdings;
     std::map<std::uint32_t, int> m_holders;
@@ -180,9 +195,9 @@ std::optional<int> of_others(const PoolUse& use)
                                        : std::nullopt;
 }
 
-void add_gpus(tui::Picture& picture, const TopFound& found)
+void add_gpus(tui::Picture& picture, const TopFound& found, Time now)
 {
-    Gpus(picture, found).add();
+    Gpus(picture, found, now).add();
 }
 
 } // namespace gpuq::cli

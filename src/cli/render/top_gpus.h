@@ -18,6 +18,6 @@ std::optional<double> memory_share(const GpuSample& gpu);
 std::optional<int> of_others(const PoolUse& use);
 
 /// Sets the GPUs of a picture and their holders.
-void add_gpus(tui::Picture& picture, const TopFound& found);
+void add_gpus(tui::Picture& picture, const TopFound& found, Time now);
 
 } // namespace gpuq::cli

@@ -3,6 +3,7 @@
 
 #include "cli/render/credentials_text.h"
 #include "cli/render/free_table.h"
+#include "cli/render/reservation_text.h"
 #include "cli/render/run_table.h"
 #include "cli/render/sample_text.h"
 #include "cli/render/show_text.h"
@@ -445,7 +446,7 @@ tui::Picture top_picture(const TopFound& found, Time now)
     picture.slurm_at = found.overview.at;
     picture.answer = top_answer(found.overview, now);
     picture.trouble = found.overview.silent.empty() ? found.trouble : found.overview.silent;
-    add_gpus(picture, found);
+    add_gpus(picture, found, now);
     const report::Table table = run_table(found.runs, now);
     std::set<std::string> listed;
     for (const TopSweep& sweep : found.sweeps) {
@@ -549,7 +550,8 @@ report::Json::Members top_document(const TopFound& found, Time now)
             {"asked_at", found.overview.at},
             {"slurm_silent", found.overview.silent.empty() ? Json() : Json(found.overview.silent)},
             {"pools", Json::array(std::move(pools))},
-            {"runs", Json::array(std::move(runs))}};
+            {"runs", Json::array(std::move(runs))},
+            {"reservations", reservations_json(found.overview.reserved, now)}};
 }
 
 } // namespace gpuq::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/why_text.h"
 
+#include "cli/render/reservation_text.h"
 #include "cli/render/run_table.h"
 #include "core/pending_reason.h"
 #include "report/ending_text.h"
@@ -92,6 +93,9 @@ Lines waiting_lines(const Why& why, Time now)
     Lines lines = {fmt::format("{} {} waits: {}", noun(why.run), run_title(why.run),
                                reason_text(why.run.reason, gpus_asked(why.run))),
                    position_line(why), start_line(why.run, now)};
+    for (const ReservedGpus& one : why.reserved) {
+        lines.push_back("reservation: " + reservation_line(one, now));
+    }
     add_advice(lines, why.advice);
     if (!why.policy.empty()) {
         lines.emplace_back("policy for such a run:");
@@ -185,6 +189,7 @@ Json::Members why_document(const Why& why, Time now)
                                            : Json()},
             {"advice", Json::array(std::move(advice))},
             {"policy", Json::array(std::move(policy))},
+            {"reservations", reservations_json(why.reserved, now)},
             {"warnings", Json::array(std::move(warnings))}};
 }
 

@@ -163,6 +163,9 @@ void query_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t
         std::exchange(overview, make_overview(overview.cluster, *inventory, *all, uid, now));
     overview.asked_at = before.asked_at;
     overview.allowance_used = before.allowance_used;
+    const auto reservations = cluster.reservations();
+    overview.reserved =
+        reservations ? reserved_gpus(*reservations, inventory->nodes) : std::move(before.reserved);
     overview.took = std::chrono::duration_cast<std::chrono::milliseconds>(clock.steady() - begin);
 }
 

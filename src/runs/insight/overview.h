@@ -8,6 +8,7 @@
 #include "ports/store.h"
 #include "runs/expected_start.h"
 #include "runs/free_gpus.h"
+#include "runs/reservations.h"
 #include "runs/status.h"
 
 #include <chrono>
@@ -69,8 +70,9 @@ struct Overview {
     /// must have ended since. Sorted by node, then job. On a node, more GPUs may be in use than are
     /// held here: jobs of others have started since, or the site hides them.
     std::vector<Holding> holdings;
-    std::optional<std::uint32_t> uid;  ///< the user; unset: no answer yet
-    std::chrono::milliseconds took{0}; ///< duration of the last full query
+    std::vector<ReservedGpus> reserved; ///< now or later; queried with all jobs
+    std::optional<std::uint32_t> uid;   ///< the user; unset: no answer yet
+    std::chrono::milliseconds took{0};  ///< duration of the last full query
 };
 
 /// Builds an overview from a full query. Pure. `uid`: the user.
@@ -84,7 +86,7 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
 ///   pending; more rarely if the query takes long;
 /// - the user's own jobs every 15 s while one of them is pending.
 ///
-/// At most 46 RPCs in five minutes. `first`, if there was no query for a long time: nodes and the
+/// At most 48 RPCs in five minutes. `first`, if there was no query for a long time: nodes and the
 /// user's own jobs. All jobs follow within five seconds, at a moment that depends on `uid`: many
 /// users who start at the same time do not query at the same time.
 enum class Due { nothing, own_jobs, nodes, first, all };

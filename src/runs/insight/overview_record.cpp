@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int k_version = 5;
+constexpr int k_version = 6;
 
 template <typename Value>
 json of(const std::optional<Value>& value)
@@ -245,6 +245,33 @@ Partition queue_in(const json& value)
     return queue;
 }
 
+json of(const ReservedGpus& reserved)
+{
+    const Reservation& reservation = reserved.reservation;
+    return {{"name", reservation.name},
+            {"from", of(std::optional(reservation.start))},
+            {"until", of(std::optional(reservation.end))},
+            {"list", reservation.nodes},
+            {"partition", reservation.partition},
+            {"users", reservation.users},
+            {"accounts", reservation.accounts},
+            {"gpus", reserved.gpus},
+            {"nodes", reserved.nodes},
+            {"queues", reserved.queues}};
+}
+
+ReservedGpus reserved_in(const json& value)
+{
+    using Names = std::vector<std::string>;
+    return {{value.at("name").get<std::string>(), time_in(value.at("from")).value_or(Time{}),
+             time_in(value.at("until")).value_or(Time{}), value.at("list").get<std::string>(),
+             value.at("partition").get<std::string>(), value.at("users").get<Names>(),
+             value.at("accounts").get<Names>()},
+            value.at("gpus").get<int>(),
+            value.at("nodes").get<Names>(),
+            value.at("queues").get<Names>()};
+}
+
 template <typename Value>
 json list_of(const std::vector<Value>& values)
 {
@@ -385,6 +412,7 @@ json document(const Overview& overview)
             {"waiting_gpus", overview.waiting ? json(overview.waiting->gpus) : json()},
             {"jobs", list_of(overview.jobs)},
             {"holdings", of(overview.holdings)},
+            {"reserved", list_of(overview.reserved)},
             {"uid", of(overview.uid)},
             {"took_ms", overview.took.count()}};
 }
@@ -416,6 +444,9 @@ std::optional<Overview> overview_in(const json& value)
         return std::nullopt;
     }
     overview.holdings = std::move(*holdings);
+    for (const json& reserved : value.at("reserved")) {
+        overview.reserved.push_back(reserved_in(reserved));
+    }
     if (const json& uid = value.at("uid"); !uid.is_null()) {
         overview.uid = uid.get<std::uint32_t>();
     }

@@ -2,6 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/fake_services.h"
+#include "cli/queries/site_context.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
 
@@ -81,6 +82,24 @@ TEST_F(Free, SaysByWhenOnesOwnJobsStart)
                                    "reaches its time limit\n"));
 }
 
+TEST_F(Free, CountsReservedGpusForThoseWhoMayUseThem)
+{
+    const Time now = m_services.time.now();
+    const auto reserve = [&](const std::string& name, const std::string& user, Time start) {
+        m_services.slurm.kept = {{name, start, start + 1h, "n[0-1]", "", {user}, {}}};
+        Globals globals;
+        globals.no_header = true;
+        globals.columns = "free,blocked";
+        return free({}, globals).out;
+    };
+    run_on("n0", 7, 2);
+    EXPECT_EQ(reserve("gpuq:ada:ml", "another", now), "0  5\n");
+    EXPECT_EQ(reserve("gpuq:ada:ml", user_name(), now), "5  0\n");
+    EXPECT_EQ(reserve("gpuq:ada:ml", "another", now + 1min), "5  0\n");
+    // Jobs need --reservation for one that an operator has made.
+    EXPECT_EQ(reserve("lecture", user_name(), now), "0  5\n");
+}
+
 TEST_F(Free, SaysFirstWhetherThereIsOne)
 {
     run_on("n0", 7, 2);
@@ -89,7 +108,7 @@ yes: 5 k80 in queue short (up to 2 h), at most 3 on one node
 MODEL  QUEUES      TOTAL  FREE  USED  DOWN  BLOCKED
 k80    long,short      8     5     3     0        0
 )");
-    EXPECT_THAT(m_services.slurm.requests, ElementsAre("inventory"));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("inventory", "reservations"));
 }
 
 TEST_F(Free, ShowsFreeSharesWhereGpusAreShared)
@@ -145,7 +164,7 @@ BY     IN      GPUS  MODEL  QUEUES      NODE  JOB
 08:25  25 min     4  k80    long,short  n0      7
 10:00  2 h        3  k80    long,short  n1      8
 )");
-    EXPECT_THAT(m_services.slurm.requests, ElementsAre("inventory", "all_jobs"));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("inventory", "reservations", "all_jobs"));
     add_node("n2", "k80", 4, 2);
     EXPECT_THAT(free({"--next"}).out,
                 HasSubstr("perhaps: 2 k80 in queue short (up to 2 h); 1 job waits for 2 GPUs\n"));
@@ -249,7 +268,8 @@ TEST_F(Free, WritesItsDocument)
   "waiting": {
     "jobs": 0,
     "gpus": 0
-  }
+  },
+  "reservations": []
 }
 )");
 }

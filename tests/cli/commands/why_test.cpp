@@ -81,7 +81,8 @@ suggestions:
   gpuq run -p long ...  3 k80 free in it now
   gpuq run -t TIME ...  a shorter run may fit in before the jobs ahead of it
 )");
-    EXPECT_THAT(m_services.slurm.requests, ElementsAre("own_jobs", "all_jobs", "inventory"));
+    EXPECT_THAT(m_services.slurm.requests,
+                ElementsAre("own_jobs", "all_jobs", "inventory", "reservations"));
 }
 
 TEST_F(WhyVerb, SaysWhatIsNotKnown)

@@ -38,6 +38,24 @@ TEST(TopPicture, DoesNotKnowWhoWaitsBeforeTheFirstWholeLook)
     EXPECT_THAT(top_picture(found, now).answer, EndsWith("; 3 jobs wait for 4 GPUs"));
 }
 
+TEST(TopPicture, ShowsByWhomANodeIsReserved)
+{
+    const Time now{1'795'000'000s};
+    TopFound found;
+    PoolUse use;
+    use.pool.model = "k80";
+    use.nodes = {{"n0", 2, 0}, {"n1", 2, 0}};
+    found.overview.pools = {use};
+    found.overview.at = now;
+    const Reservation ended{"gpuq:eva:dl", now - 2h, now, "n1", "", {"ben"}, {}};
+    const Reservation on{"gpuq:ada:ml", now - 1h, now + 1h, "n0", "", {"ben"}, {}};
+    found.overview.reserved = {{ended, 2, {"n1"}, {}}, {on, 2, {"n0"}, {}}};
+    const auto nodes = top_picture(found, now).gpus.front().nodes;
+    EXPECT_THAT(nodes[0].reserved, StartsWith("reserved until "));
+    EXPECT_THAT(nodes[0].reserved, EndsWith(" by ada (ml)"));
+    EXPECT_EQ(nodes[1].reserved, "");
+}
+
 TopCloser a_chain(Time now)
 {
     TopCloser closer{{*RunKey::parse("20261123T072953.601Z-9ace793821375167")}, {}, {}, {}, {}, {}};

@@ -302,6 +302,20 @@ TEST_F(Refreshed, KeepsTheHoldersOfOthersUntilTheNextWholeLook)
     EXPECT_EQ(kept().holdings, std::vector<Holding>{others});
 }
 
+TEST_F(Refreshed, KeepsTheReservationsOfGpus)
+{
+    cluster.machines = inventory().nodes;
+    cluster.kept = {
+        {"gpuq:ada:ml", clock.now(), clock.now() + 1h, "n0", "short", {"ben"}, {"lab"}}};
+    refresh_whole();
+    const auto expected = reserved_gpus(cluster.kept, cluster.machines);
+    ASSERT_EQ(expected.size(), 1U);
+    EXPECT_EQ(kept().reserved, expected);
+    clock.advance(31s);
+    refresh(); // nodes only
+    EXPECT_EQ(kept().reserved, expected);
+}
+
 TEST_F(Refreshed, DoesNotWaitForEverForAFirstAnswer)
 {
     host.held_by_others.insert(asks_as(store, *cluster.name()));
