@@ -160,8 +160,9 @@ void use_pools(ClusterSpec& spec, const NodesOfPolicy& nodes,
             }
         }
         for (const std::string& name : pool.nodes.value) {
-            spec.named.push_back(
-                {name, gpus, pool.threads_per_core ? pool.threads_per_core->value : 1, ""});
+            spec.named.push_back({name, gpus,
+                                  pool.threads_per_core ? pool.threads_per_core->value : 1, "",
+                                  pool.shares ? pool.shares->per_gpu.value : spec.shards});
         }
     }
     spec.nodes = static_cast<int>(spec.named.size());

@@ -110,6 +110,19 @@ int most_gpus(const NodesOfPolicy& nodes)
     return most;
 }
 
+/// --shards is for pools whose shares the policy leaves open.
+Result<void> check_shards(const NodesOfPolicy& nodes, const std::optional<int>& shards)
+{
+    for (const policy::Pool& pool : nodes.pools) {
+        if (shards && pool.shares && pool.shares->per_gpu.value != *shards) {
+            return fail(Error::Kind::usage,
+                        fmt::format("--shards {}: a GPU of pool {} has {} shares in the policy",
+                                    *shards, pool.name, pool.shares->per_gpu.value));
+        }
+    }
+    return {};
+}
+
 Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const State* former)
 {
     TRY_ASSIGN(const MachineFacts machine, inspect_machine(places));
@@ -124,11 +137,11 @@ Result<ClusterSpec> decide(const Places& places, const Wishes& wishes, const Sta
     if (ruled) {
         TRY_ASSIGN(nodes, nodes_of_policy(wishes.policy ? *wishes.policy
                                                         : content_of(places.policy_yaml())));
-        if (!nodes.pools.empty() &&
-            (wishes.gpus || wishes.nodes || wishes.model || wishes.shards)) {
+        if (!nodes.pools.empty() && (wishes.gpus || wishes.nodes || wishes.model)) {
             return fail(Error::Kind::usage, "the policy defines the nodes and their GPUs: leave "
-                                            "out --gpus, --model, --shards and --nodes");
+                                            "out --gpus, --model and --nodes");
         }
+        TRY(check_shards(nodes, wishes.shards));
         all.gpus = nodes.pools.empty() ? all.gpus : most_gpus(nodes);
         all.model = nodes.pools.empty() ? all.model : std::nullopt;
     }
@@ -184,7 +197,8 @@ bool asks_for(const Wishes& wishes, const ClusterSpec& spec, const Places& place
         return spec.conf_lines == wishes.conf->lines;
     }
     if (wishes.policy) {
-        return spec.policy && content_of(places.policy_yaml()) == *wishes.policy;
+        return spec.policy && content_of(places.policy_yaml()) == *wishes.policy &&
+               wishes.shards.value_or(spec.shards) == spec.shards;
     }
     const Wishes same = merge({}, spec);
     return merge(wishes, spec) == same;

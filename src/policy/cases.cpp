@@ -68,6 +68,9 @@ std::vector<std::pair<RuleCount, std::string>> rules_of(const Rules::QueueRules&
         list.push_back({{named("limits of a job, nodes"), queue.limits.job.nodes->line, 0},
                         rules.sentences.nodes});
     }
+    if (const auto most = queue.limits.most_shares_of_a_job()) {
+        list.push_back({{named("limits on shares"), most->line, 0}, rules.sentences.share_count});
+    }
     return list;
 }
 

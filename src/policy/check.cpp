@@ -176,6 +176,13 @@ private:
                 }
             }
             check_owner(pool);
+            // Slurm 22.05 gives a GPU without a type to a job as a whole while others share it.
+            if (pool.shares && !pool.has_models()) {
+                error(pool.shares->line, "missing",
+                      fmt::format("pool {} has shares, and must specify its GPUs with their model "
+                                  "(gpus: a10:4)",
+                                  pool.name));
+            }
         }
     }
 
@@ -248,6 +255,7 @@ private:
         }
         check_queue_models(queue);
         check_limits(queue);
+        check_shares(queue);
         check_sizes(queue);
         check_wait(queue.wait);
     }
@@ -316,6 +324,30 @@ private:
                     fmt::format("a job may have {} GPUs, but the user or account only {} (line {})",
                                 limits.job.gpus->value, share->gpus->value, share->gpus->line));
             }
+        }
+    }
+
+    /// Limits on shares make a queue accept them, so that its pools must have some.
+    void check_shares(const Queue& queue)
+    {
+        int most = 0;
+        for (const QueuePartition& one : partitions_of(m_policy, queue)) {
+            most = std::max(most, one.pool->shares ? one.pool->shares->per_gpu.value : 0);
+        }
+        const Limits& limits = queue.limits;
+        for (const auto* limit : {&limits.job.shares, &limits.user.shares, &limits.account.shares,
+                                  &limits.all.shares}) {
+            if (*limit && most == 0) {
+                error(**limit, "no-effect",
+                      fmt::format("no pool of queue {} has shares (shares: {{per_gpu: 4}})",
+                                  queue.name));
+            }
+        }
+        if (limits.job.shares && most > 0 && limits.job.shares->value > most) {
+            warn(*limits.job.shares, "no-effect",
+                 fmt::format("{} shares never bind: a GPU of queue {} has {}, and a job gets those "
+                             "of one GPU",
+                             limits.job.shares->value, queue.name, most));
         }
     }
 
@@ -427,7 +459,16 @@ private:
                at_least(first.limits.job.nodes, queue.limits.job.nodes) &&
                at_least(first.cpus_per_gpu, queue.cpus_per_gpu) &&
                at_least(first.memory_per_gpu_mib, queue.memory_per_gpu_mib) &&
-               covers_models(first, queue);
+               covers_shares(first, queue) && covers_models(first, queue);
+    }
+
+    /// The pools are not compared: a queue that might take other shares is not reported.
+    static bool covers_shares(const Queue& first, const Queue& queue)
+    {
+        return !queue.limits.most_shares_of_a_job() ||
+               (first.limits.most_shares_of_a_job() && first.pools == queue.pools &&
+                first.limits.most_shares_of_a_job()->value >=
+                    queue.limits.most_shares_of_a_job()->value);
     }
 
     /// Whether every job for `queue` fits `first` by its models and its GPUs on one node.

@@ -131,6 +131,7 @@ std::optional<WaitBound> wait_bound(const Policy& policy, const Queue& queue)
     }
     WaitBound bound;
     bound.per_user = user.soft_gpus ? user.soft_gpus->value : user.gpus->value;
+    bound.per_user += user.shares ? user.shares->value : 0; // each may keep a GPU from others
     for (const QueuePartition& queue_partition : partitions_of(policy, queue)) {
         if (queue_partition.kind == QueuePartition::Kind::own) {
             if (queue_partition.pool->gpus.value.empty()) {
@@ -162,6 +163,14 @@ std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm, cons
     report_rounded(policy, findings);
     for (const Pool& pool : policy.pools) {
         report_return(pool, longest_min_run(policy), findings);
+    }
+    for (const Pool& pool : policy.pools) {
+        if (pool.shares) {
+            findings.push_back({Weight::note, pool.shares->line, 0, "not-simulated",
+                                fmt::format("pool {}: simulations leave out jobs with shares, and "
+                                            "show the waits for whole GPUs as if there were none",
+                                            pool.name)});
+        }
     }
     for (const Course& course : policy.courses) {
         report_over(course, now, findings);

@@ -50,6 +50,11 @@ bool has_models(const QueuePartition& queue_partition, const GpuTotals& asked)
 
 bool has_room(const QueuePartition& queue_partition, const GpuTotals& asked)
 {
+    const auto& shares = queue_partition.pool->shares;
+    if (asked.parts > 0 &&
+        (!shares || asked.parts > static_cast<std::uint64_t>(shares->per_gpu.value))) {
+        return false;
+    }
     return queue_partition.pool->gpus.value.empty() ||
            asked.per_node <= static_cast<std::uint64_t>(queue_partition.pool->gpus_per_node());
 }
@@ -82,23 +87,35 @@ std::uint64_t most_nodes(const Queue& queue)
     return nodes ? static_cast<std::uint64_t>(nodes->value) : k_unlimited;
 }
 
+/// The CPUs or memory that come with the GPUs of a job, or with the part of one that it shares:
+/// rounded down, as in share_of_a_gpu() (runs/gpu_models.h), but at least 1.
+std::uint64_t comes_with(std::uint64_t each, const QueuePartition& queue_partition,
+                         const GpuTotals& asked)
+{
+    if (asked.parts == 0 || !queue_partition.pool->shares) {
+        return asked.total * each;
+    }
+    const auto per_gpu = static_cast<std::uint64_t>(queue_partition.pool->shares->per_gpu.value);
+    return std::max<std::uint64_t>(1, each * asked.parts / per_gpu);
+}
+
 Excess excess(const Queue& queue, const QueuePartition& queue_partition, const Submission& job,
               const GpuTotals& asked)
 {
-    if (asked.total == 0) {
+    if (asked.total == 0 && asked.parts == 0) {
         return Excess::none;
     }
+    const std::uint64_t share = comes_with(cpus_with_each(queue), queue_partition, asked);
+    const std::uint64_t memory = comes_with(
+        queue.memory_per_gpu_mib ? queue.memory_per_gpu_mib->value : 0, queue_partition, asked);
     const auto beyond = [&](NodeLayout layout) {
         const JobSize size = job_size(job, asked, cpus_with_each(queue), layout);
         const auto threads = static_cast<std::uint64_t>(layout.threads_per_core);
         // A share that is not a whole number of cores is rounded up.
-        const std::uint64_t cores = (asked.total * cpus_with_each(queue) + threads - 1) / threads;
+        const std::uint64_t cores = (share + threads - 1) / threads;
         const std::uint64_t cpus = threads == 1 ? size.cpus : size.allocated;
         return (queue.cpus_per_gpu && cpus > cores * threads) ||
-               (queue.memory_per_gpu_mib &&
-                (size.memory_mib >
-                     asked.total * static_cast<std::uint64_t>(queue.memory_per_gpu_mib->value) ||
-                 size.all_memory));
+               (queue.memory_per_gpu_mib && (size.memory_mib > memory || size.all_memory));
     };
     if (beyond({})) {
         return Excess::asked;
@@ -195,10 +212,14 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpuTotals& aske
     if (submitter == Submitter::sweep && !sentences.sweep.empty()) {
         return refused(sentences.sweep);
     }
-    if (asked.shares) {
+    const Maybe<int> most_shares = queue.limits.most_shares_of_a_job();
+    if (asked.shares && (!most_shares || asked.parts == 0)) {
         return refused(sentences.shares);
     }
-    if (asked.total == 0 && !rules.takes_gpuless) {
+    if (asked.shares && asked.parts > static_cast<std::uint64_t>(most_shares->value)) {
+        return refused(sentences.share_count);
+    }
+    if (asked.total == 0 && !asked.shares && !rules.takes_gpuless) {
         return refused(sentences.gpuless);
     }
     if (const std::string* model = missing_model(rules, asked)) {
@@ -239,7 +260,8 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpuTotals& aske
     if (answer.queue_partitions.empty()) {
         answer.why = !together
                          ? fmt::format("{}{}", fmt::join(asked.models, " and "), sentences.mix)
-                     : !fits ? fmt::format("{}{}", asked.per_node, sentences.fit)
+                     : !fits ? asked.shares ? sentences.share_fit
+                                            : fmt::format("{}{}", asked.per_node, sentences.fit)
                              : why_whole(sentences, beyond);
     }
     return answer;
@@ -248,6 +270,24 @@ Answer ask(const QueueRules& rules, const Submission& job, const GpuTotals& aske
 bool is_of(const Course& course, const Submission& job)
 {
     return contains(course.users, job.user_name) || contains(course.accounts, account_of(job));
+}
+
+/// Slurm gives a job with shares the default memory of a job without GPUs, which may be all memory
+/// of the node. The least of the pools.
+std::optional<std::uint32_t>
+memory_of_share(const Queue& queue, const Submission& job,
+                const std::vector<const QueuePartition*>& queue_partitions)
+{
+    const GpuTotals asked = gpu_totals(job);
+    if (asked.parts == 0 || !queue.memory_per_gpu_mib || job.min_mem_per_node ||
+        job.min_mem_per_cpu) {
+        return std::nullopt;
+    }
+    std::uint64_t least = k_unlimited - 2;
+    for (const QueuePartition* one : queue_partitions) {
+        least = std::min(least, comes_with(queue.memory_per_gpu_mib->value, *one, asked));
+    }
+    return static_cast<std::uint32_t>(least);
 }
 
 Verdict accepted(const QueueRules& rules, const Submission& job,
@@ -260,6 +300,7 @@ Verdict accepted(const QueueRules& rules, const Submission& job,
         verdict.partitions.push_back(queue_partition->partition);
     }
     verdict.qos = rules.qos;
+    verdict.memory_mib = memory_of_share(*rules.queue, job, queue_partitions);
     if (!job.time_limit) {
         verdict.time_limit = static_cast<std::uint32_t>(rules.queue->default_time.value.count());
         verdict.messages.push_back(rules.sentences.undeclared);
@@ -523,6 +564,7 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
     if (!partition_changed) {
         verdict.partitions.clear();
         verdict.qos.clear();
+        verdict.memory_mib.reset();
     }
     return verdict;
 }
@@ -542,6 +584,9 @@ Submission submission_of(const Case& test)
         job.time_limit = static_cast<std::uint32_t>(test.time->count());
     }
     ask_for(job, test.cpus, test.memory_mib);
+    if (test.shares) {
+        job.tres_per_node = fmt::format("gres:shard:{}", *test.shares);
+    }
     const auto gpus = parse_gpu_counts(test.gpus);
     for (const GpuCount& gpu : gpus ? *gpus : std::vector<GpuCount>{}) {
         job.tres_per_node += fmt::format("{}gres:gpu{}:{}", job.tres_per_node.empty() ? "" : ",",

@@ -28,6 +28,7 @@ struct Verdict {
     std::vector<std::string> partitions;     ///< they replace those of the job
     std::string qos;                         ///< likewise
     std::optional<std::uint32_t> time_limit; ///< in minutes; only if the job had none
+    std::optional<std::uint32_t> memory_mib; ///< per node; only of a job with shares that had none
     std::string reservation;                 ///< of a course; empty: unchanged
     std::vector<std::string> messages; ///< for the user: reasons for a refusal, or defaults applied
     std::vector<std::string> declined; ///< reasons of the queues before this one
@@ -76,12 +77,12 @@ private:
 /// 2. A job without a partition is judged for all queues, in the order of the file, if it requests
 ///    GPUs or shares of them; without GPUs for `default_queue`, if there is one, else it is
 ///    outside.
-/// 3. No queue accepts a job with shares of GPUs (gres/shard, gres/mps): Slurm does not count them
-/// as
-///    GPUs, so that no limit would hold. A queue accepts a job that meets its rules on users,
-///    models, time, GPUs and nodes, and leaves to others the CPUs and the memory of GPUs that it
-///    does not request (`per_gpu`, --exclusive). A job without a time limit gets the queue's
-///    default, and its user a message.
+/// 3. A queue accepts a job that meets its rules on users, models, time, GPUs and nodes, and leaves
+///    to others the CPUs and the memory of GPUs that it does not request (`per_gpu`, --exclusive).
+///    A job without a time limit gets the queue's default, and its user a message. A job with
+///    shares of a GPU (gres/shard) is accepted if the queue limits them and its pool has them, in
+///    the one form in which Slurm counts them as requested: per node, on one node, without whole
+///    GPUs. Any other job with shares (gres/mps) is refused: Slurm does not count them as GPUs.
 /// 4. A job of a user for whom a course is in progress goes to the course's nodes if a queue
 ///    accepts it on them. `courses_on`: the names of the active reservations. The same applies to a
 ///    user of a reservation that was made by `gpuq reserve` and has begun, after all courses.

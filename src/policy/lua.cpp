@@ -60,11 +60,13 @@ std::string partition_text(const Policy& policy, const QueuePartition& queue_par
     }
     return fmt::format(
         "            {{ partition = {}, pool = {}, models = {}, per_node = {}, "
-        "threads = {}, courses = {} }},\n",
+        "threads = {}, courses = {}, shares = {} }},\n",
         lua_literal(queue_partition.partition), lua_literal(queue_partition.pool->name),
         queue_partition.pool->has_models() ? set_of(models) : "nil",
         !models.empty() ? std::to_string(queue_partition.pool->gpus_per_node()) : "nil",
-        queue_partition.pool->threads(), set_of(courses));
+        queue_partition.pool->threads(), set_of(courses),
+        queue_partition.pool->shares ? std::to_string(queue_partition.pool->shares->per_gpu.value)
+                                     : "nil");
 }
 
 std::string sentences_text(const Sentences& sentences)
@@ -81,14 +83,15 @@ std::string sentences_text(const Sentences& sentences)
         "            whole = {},\n"
         "            qos = {}, undeclared = {},\n"
         "            through = {}, sweep = {}, shares = {},\n"
+        "            share_count = {}, share_fit = {},\n"
         "        }},\n",
         lua_literal(sentences.access), lua_literal(sentences.model), lua_literal(sentences.time),
         lua_literal(sentences.gpus), lua_literal(sentences.nodes), lua_literal(sentences.fit),
         lua_literal(sentences.mix), lua_literal(sentences.gpuless), lua_literal(sentences.share),
         lua_literal(sentences.cores), lua_literal(sentences.spread), lua_literal(sentences.uneven),
         lua_literal(sentences.whole), lua_literal(sentences.qos), lua_literal(sentences.undeclared),
-        lua_literal(sentences.through), lua_literal(sentences.sweep),
-        lua_literal(sentences.shares));
+        lua_literal(sentences.through), lua_literal(sentences.sweep), lua_literal(sentences.shares),
+        lua_literal(sentences.share_count), lua_literal(sentences.share_fit));
 }
 
 std::string queue_text(const Policy& policy, const Queue& queue)
@@ -96,15 +99,15 @@ std::string queue_text(const Policy& policy, const Queue& queue)
     std::string text = fmt::format(
         "    {{\n"
         "        name = {}, qos = {}, max_time = {}, default_time = {},\n"
-        "        job_gpus = {}, job_nodes = {}, models = {},\n"
+        "        job_gpus = {}, job_nodes = {}, job_shares = {}, models = {},\n"
         "        cpus = {}, memory = {},\n"
         "        open = {}, users = {}, accounts = {}, through = {},\n",
         lua_literal(queue.name), lua_literal(qos_of(queue)), queue.max_time.value.count(),
         queue.default_time.value.count(), or_nil(queue.limits.most_gpus_of_a_job()),
-        or_nil(queue.limits.job.nodes), queue.models ? set_of(queue.models->value) : "nil",
-        or_nil(queue.cpus_per_gpu), or_nil(queue.memory_per_gpu_mib), queue.access.is_open(),
-        set_of(queue.access.users), set_of(queue.access.accounts),
-        queue.through ? lua_literal(queue.through->value) : "nil");
+        or_nil(queue.limits.job.nodes), or_nil(queue.limits.most_shares_of_a_job()),
+        queue.models ? set_of(queue.models->value) : "nil", or_nil(queue.cpus_per_gpu),
+        or_nil(queue.memory_per_gpu_mib), queue.access.is_open(), set_of(queue.access.users),
+        set_of(queue.access.accounts), queue.through ? lua_literal(queue.through->value) : "nil");
     text += sentences_text(sentences_of(policy, queue)) + "        doors = {\n";
     for (const QueuePartition& queue_partition : partitions_of(policy, queue)) {
         text += partition_text(policy, queue_partition);

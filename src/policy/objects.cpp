@@ -58,12 +58,21 @@ void add_settings(const Policy& policy, std::vector<Object>& objects)
     set("PriorityWeightQOS", "0");
 }
 
+bool has_shares(const Policy& policy)
+{
+    return std::any_of(policy.pools.begin(), policy.pools.end(),
+                       [](const Pool& pool) { return pool.shares.has_value(); });
+}
+
 /// slurmctld exits if a partition has a billing weight for a TRES that is not accounted for.
 std::string accounted(const Policy& policy)
 {
     std::vector<std::string> tres{"gres/gpu"};
     for (const GpuModel& model : policy.gpus) {
         tres.push_back("gres/gpu:" + model.name);
+    }
+    if (has_shares(policy)) {
+        tres.emplace_back("gres/shard");
     }
     return sorted(std::move(tres));
 }
@@ -77,6 +86,9 @@ void add_requirements(const Policy& policy, std::vector<Object>& objects)
     need("AccountingStorageEnforce", "associations,limits,qos,safe");
     need("AccountingStorageTRES", accounted(policy));
     need("JobSubmitPlugins", "lua");
+    if (has_shares(policy)) {
+        need("GresTypes", "shard");
+    }
     need("SchedulerParameters", "bf_continue,bf_one_resv_per_job,preempt_youngest_first");
     const auto probed =
         std::find_if(policy.pools.begin(), policy.pools.end(),
@@ -110,14 +122,24 @@ void add_hardware(const Policy& policy, std::vector<Object>& objects)
     }
 }
 
-/// `GRES/gpu:k80=0.25,GRES/gpu:p100=0.6`; for a policy without models: `GRES/gpu=1`.
-std::string billing(const Policy& policy)
+/// `GRES/gpu:k80=0.25,GRES/gpu:p100=0.6`; for a policy without models: `GRES/gpu=1`. A share has
+/// its part of the weight of the pool's first model.
+std::string billing(const Policy& policy, const Pool& pool)
 {
     std::vector<std::string> weights;
     for (const GpuModel& model : policy.gpus) {
         weights.push_back(fmt::format("GRES/gpu:{}={}", model.name, model.weight.value));
     }
-    return weights.empty() ? "GRES/gpu=1" : sorted(std::move(weights));
+    if (weights.empty()) {
+        weights.emplace_back("GRES/gpu=1");
+    }
+    if (pool.shares) {
+        const GpuModel* const model =
+            pool.gpus.value.empty() ? nullptr : policy.model(pool.gpus.value.front().model);
+        const double weight = model != nullptr ? model->weight.value : 1.0;
+        weights.push_back(fmt::format("GRES/shard={:.4g}", weight / pool.shares->per_gpu.value));
+    }
+    return sorted(std::move(weights));
 }
 
 Fields partition_fields(const Policy& policy, const Queue& queue,
@@ -130,7 +152,7 @@ Fields partition_fields(const Policy& policy, const Queue& queue,
                   {"AllowQos", qos_of(queue)},
                   {"OverTimeLimit", "0"}, // slurm.conf may allow jobs to exceed their limit
                   {"PreemptMode", queue_partition.guest ? "REQUEUE" : "OFF"},
-                  {"TRESBillingWeights", billing(policy)}};
+                  {"TRESBillingWeights", billing(policy, *queue_partition.pool)}};
     if (queue.limits.has_soft() && queue_partition.kind == QueuePartition::Kind::own) {
         fields["QOS"] = soft_qos_of(queue);
     }
@@ -158,9 +180,23 @@ void limit(Fields& fields, const std::string& name, const Maybe<int>& rule,
     }
 }
 
+/// `gres/gpu=2,gres/shard=4`
+void limit_gpus(Fields& fields, const std::string& name, const Share& share)
+{
+    std::vector<std::string> tres;
+    if (share.gpus) {
+        tres.push_back(fmt::format("gres/gpu={}", share.gpus->value));
+    }
+    if (share.shares) {
+        tres.push_back(fmt::format("gres/shard={}", share.shares->value));
+    }
+    if (!tres.empty()) {
+        fields[name] = sorted(std::move(tres));
+    }
+}
+
 Fields qos_fields(const Queue& queue)
 {
-    constexpr std::string_view k_gpus = "gres/gpu=";
     const Limits& limits = queue.limits;
     Fields fields;
     // With a soft limit, Slurm would refuse jobs beyond it, although another partition accepts
@@ -168,21 +204,24 @@ Fields qos_fields(const Queue& queue)
     if (!limits.has_soft()) {
         fields["Flags"] = "DenyOnLimit";
     }
-    limit(fields, "MaxTRESPU", limits.user.gpus, k_gpus);
+    limit_gpus(fields, "MaxTRESPU", limits.user);
     limit(fields, "MaxJobsPU", limits.user.jobs);
     limit(fields, "MaxSubmitPU", limits.user.queued);
-    limit(fields, "MaxTRESPA", limits.account.gpus, k_gpus);
+    limit_gpus(fields, "MaxTRESPA", limits.account);
     limit(fields, "MaxJobsPA", limits.account.jobs);
     limit(fields, "MaxSubmitPA", limits.account.queued);
-    limit(fields, "GrpTRES", limits.all.gpus, k_gpus);
+    limit_gpus(fields, "GrpTRES", limits.all);
     limit(fields, "GrpJobs", limits.all.jobs);
     limit(fields, "GrpSubmit", limits.all.queued);
     std::vector<std::string> job;
-    if (limits.job.gpus) {
+    if (limits.job.gpus && limits.job.gpus->value > 0) { // 0: shares only, enforced by the script
         job.push_back(fmt::format("gres/gpu={}", limits.job.gpus->value));
     }
     if (limits.job.nodes) {
         job.push_back(fmt::format("node={}", limits.job.nodes->value));
+    }
+    if (limits.job.shares) {
+        job.push_back(fmt::format("gres/shard={}", limits.job.shares->value));
     }
     if (!job.empty()) {
         fields["MaxTRES"] = sorted(std::move(job));

@@ -27,6 +27,17 @@ Maybe<int> Limits::most_gpus_of_a_job() const
     return most;
 }
 
+Maybe<int> Limits::most_shares_of_a_job() const
+{
+    Maybe<int> most;
+    for (const Maybe<int>& one : {job.shares, user.shares, account.shares, all.shares}) {
+        if (one && (!most || one->value < most->value)) {
+            most = one;
+        }
+    }
+    return most;
+}
+
 bool Limits::has_soft() const
 {
     return user.soft_gpus || account.soft_gpus;

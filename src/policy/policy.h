@@ -63,6 +63,13 @@ struct Course;
 /// only refuses more jobs.
 constexpr int k_assumed_threads = 2;
 
+/// How the GPUs of a pool are shared: as Slurm's gres/shard.
+struct Shares {
+    Rule<int> per_gpu{};
+    int line = 0;
+    bool operator==(const Shares&) const = default;
+};
+
 /// A named set of nodes.
 struct Pool {
     std::string name;
@@ -72,8 +79,9 @@ struct Pool {
     /// Hardware threads (Slurm's CPUs) of each core; unset: not specified, and assumed to be
     /// k_assumed_threads for a job that restricts its threads.
     Maybe<int> threads_per_core;
-    Maybe<std::string> owner; ///< a queue; all others are guests
-    std::optional<Lend> lend; ///< unset: guests are never preempted
+    Maybe<std::string> owner;     ///< a queue; all others are guests
+    std::optional<Lend> lend;     ///< unset: guests are never preempted
+    std::optional<Shares> shares; ///< unset: only whole GPUs
     int line = 0;
     bool operator==(const Pool&) const = default;
 
@@ -94,12 +102,14 @@ struct Share {
     Maybe<int> jobs;            ///< running
     Maybe<int> queued;          ///< running and pending
     Maybe<int> gpu_hours_ahead; ///< GPUs times remaining time limits of the running jobs
+    Maybe<int> shares;          ///< of GPUs; never more at a time
     bool operator==(const Share&) const = default;
 };
 
 struct JobLimits {
     Maybe<int> gpus;
     Maybe<int> nodes;
+    Maybe<int> shares;
     bool operator==(const JobLimits&) const = default;
 };
 
@@ -112,6 +122,8 @@ struct Limits {
 
     /// The tightest limit on the GPUs that one job can ever have; nullopt: no limit.
     Maybe<int> most_gpus_of_a_job() const;
+    /// The tightest limit on the shares of a job; nullopt: jobs with shares are not accepted.
+    Maybe<int> most_shares_of_a_job() const;
     bool has_soft() const;
 };
 
@@ -233,7 +245,8 @@ struct Case {
     std::optional<std::string> queue;  ///< requested
     std::optional<std::string> course; ///< one in progress
     Submitter through = Submitter::run;
-    std::string gpus; ///< as for sbatch --gpus: `2`, `k80:2`; empty: none
+    std::string gpus;          ///< as for sbatch --gpus: `2`, `k80:2`; empty: none
+    std::optional<int> shares; ///< as for sbatch --gres=shard:N
     int nodes = 1;
     std::optional<int> cpus;                 ///< per node
     std::optional<std::uint64_t> memory_mib; ///< per node

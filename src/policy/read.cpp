@@ -23,6 +23,7 @@ using yaml::Node;
 using Need = Reader::Need;
 
 constexpr int k_many = 1'000'000;
+constexpr int k_most_shares = 64;  ///< of a GPU
 constexpr int k_most_threads = 16; ///< per core; POWER has 8
 constexpr seconds k_idle_warning = std::chrono::minutes(5);
 
@@ -97,6 +98,20 @@ Lend lend_in(Reader& reader, const Node& node)
     return lend;
 }
 
+Shares shares_in(Reader& reader, const Node& node)
+{
+    Shares shares;
+    shares.line = node.line;
+    reader.map(
+        node, "shares",
+        {
+            {"per_gpu",
+             [&](const Node& value) { shares.per_gpu = reader.number(value, 2, k_most_shares); },
+             Need::yes},
+        });
+    return shares;
+}
+
 Pool pool_in(Reader& reader, const std::string& name, const Node& place, const Node& node)
 {
     Pool pool;
@@ -117,6 +132,7 @@ Pool pool_in(Reader& reader, const std::string& name, const Node& place, const N
                     }},
                    {"owner", [&](const Node& value) { pool.owner = reader.name(value); }},
                    {"lend", [&](const Node& value) { pool.lend = lend_in(reader, value); }},
+                   {"shares", [&](const Node& value) { pool.shares = shares_in(reader, value); }},
                });
     return pool;
 }
@@ -136,6 +152,7 @@ Share share_in(Reader& reader, std::string_view what, const Node& node)
                    {"jobs", into(share.jobs, 1)},
                    {"queued", into(share.queued, 1)},
                    {"gpu_hours_ahead", into(share.gpu_hours_ahead, 1)},
+                   {"shares", into(share.shares, 1)},
                });
     return share;
 }
@@ -152,9 +169,11 @@ Limits limits_in(Reader& reader, const Node& node)
             value, "the limits of a job",
             {
                 {"gpus",
-                 [&](const Node& gpus) { limits.job.gpus = reader.number(gpus, 1, k_many); }},
+                 [&](const Node& gpus) { limits.job.gpus = reader.number(gpus, 0, k_many); }},
                 {"nodes",
                  [&](const Node& nodes) { limits.job.nodes = reader.number(nodes, 1, k_many); }},
+                {"shares",
+                 [&](const Node& shares) { limits.job.shares = reader.number(shares, 1, k_many); }},
             });
     };
     reader.map(node, "limits",
@@ -437,6 +456,8 @@ void job_in(Reader& reader, Case& test, const Node& node)
             {"account", [&](const Node& value) { test.account = value.text; }},
             {"time", [&](const Node& value) { test.time = reader.walltime(value).value; }},
             {"gpus", gpus},
+            {"shares",
+             [&](const Node& value) { test.shares = reader.number(value, 1, k_many).value; }},
             {"nodes",
              [&](const Node& value) { test.nodes = reader.number(value, 1, 65536).value; }},
             {"cpus", [&](const Node& value) { test.cpus = reader.number(value, 1, 4096).value; }},

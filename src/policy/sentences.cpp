@@ -41,6 +41,41 @@ std::string models_text(const Policy& policy, const Queue& queue)
     return fmt::format("{}", fmt::join(models, ", "));
 }
 
+/// The most shares of one GPU in the queue's pools, and the line; 0: they have none.
+Rule<int> most_shares_of_a_gpu(const Policy& policy, const Queue& queue)
+{
+    Rule<int> most;
+    for (const QueuePartition& one : partitions_of(policy, queue)) {
+        if (one.pool->shares && one.pool->shares->per_gpu.value > most.value) {
+            most = one.pool->shares->per_gpu;
+        }
+    }
+    return most;
+}
+
+void add_share_sentences(const Policy& policy, const Queue& queue, Sentences& sentences)
+{
+    const auto most = queue.limits.most_shares_of_a_job();
+    if (!most) {
+        sentences.shares =
+            fmt::format("queue {} gives whole GPUs only, no shares of them (shard, mps){}",
+                        queue.name, place_of(policy, queue.line));
+        return;
+    }
+    sentences.shares =
+        fmt::format("queue {} gives shares of a GPU only as --gres=shard:N on one node, without "
+                    "other GPUs{}",
+                    queue.name, place_of(policy, most->line));
+    sentences.share_count =
+        fmt::format("queue {} gives a job at most {}{}", queue.name,
+                    counted(static_cast<std::uint64_t>(most->value), "share") + " of a GPU",
+                    place_of(policy, most->line));
+    const Rule<int> of_a_gpu = most_shares_of_a_gpu(policy, queue);
+    sentences.share_fit = fmt::format("a GPU of queue {} has {}{}", queue.name,
+                                      counted(static_cast<std::uint64_t>(of_a_gpu.value), "share"),
+                                      place_of(policy, of_a_gpu.line));
+}
+
 } // namespace
 
 std::string place_of(const Policy& policy, int line)
@@ -77,16 +112,18 @@ Sentences sentences_of(const Policy& policy, const Queue& queue)
                                  at(queue.max_time.line));
     if (const Maybe<int> most = queue.limits.most_gpus_of_a_job()) {
         sentences.gpus =
-            fmt::format("{} gives a job at most {}{}", name,
-                        counted(static_cast<std::uint64_t>(most->value), "GPU"), at(most->line));
+            most->value == 0
+                ? fmt::format("{} gives only shares of GPUs (shard){}", name, at(most->line))
+                : fmt::format("{} gives a job at most {}{}", name,
+                              counted(static_cast<std::uint64_t>(most->value), "GPU"),
+                              at(most->line));
     }
     if (job.nodes) {
         sentences.nodes = fmt::format("{} gives a job at most {}{}", name,
                                       counted(static_cast<std::uint64_t>(job.nodes->value), "node"),
                                       at(job.nodes->line));
     }
-    sentences.shares = fmt::format("{} gives whole GPUs only, no shares of them (shard, mps){}",
-                                   name, at(queue.line));
+    add_share_sentences(policy, queue, sentences);
     sentences.gpuless = fmt::format("{} is for jobs with GPUs{}", name, at(queue.line));
     if (queue.cpus_per_gpu || queue.memory_per_gpu_mib) {
         const std::string gives = fmt::format("{} gives {} with each GPU", name, share_text(queue));

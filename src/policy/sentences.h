@@ -15,19 +15,21 @@ struct Sentences {
     std::string time;
     std::string gpus;
     std::string nodes;
-    std::string shares;     ///< requests shares of GPUs
-    std::string gpuless;    ///< requests no GPU
-    std::string share;      ///< more CPUs or memory than come with its GPUs
-    std::string cores;      ///< the same, through whole cores whose threads it does not all use
-    std::string spread;     ///< the same, through its requests on every node
-    std::string uneven;     ///< the same, through nodes with unequal numbers of GPUs
-    std::string whole;      ///< exclusive nodes, without all of their GPUs
-    std::string fit;        ///< follows a number of GPUs that none of its nodes has
-    std::string mix;        ///< follows models that none of its pools has together
-    std::string qos;        ///< requests a QOS
-    std::string through;    ///< not submitted by gpuq, or not by gpuq sweep
-    std::string sweep;      ///< works on a sweep; empty: such jobs are accepted
-    std::string undeclared; ///< accepted without a time limit
+    std::string shares; ///< requests shares of GPUs, which it does not give, or in another form
+    std::string share_count; ///< requests too many of them
+    std::string share_fit;   ///< requests more of them than its GPUs have
+    std::string gpuless;     ///< requests no GPU
+    std::string share;       ///< more CPUs or memory than come with its GPUs
+    std::string cores;       ///< the same, through whole cores whose threads it does not all use
+    std::string spread;      ///< the same, through its requests on every node
+    std::string uneven;      ///< the same, through nodes with unequal numbers of GPUs
+    std::string whole;       ///< exclusive nodes, without all of their GPUs
+    std::string fit;         ///< follows a number of GPUs that none of its nodes has
+    std::string mix;         ///< follows models that none of its pools has together
+    std::string qos;         ///< requests a QOS
+    std::string through;     ///< not submitted by gpuq, or not by gpuq sweep
+    std::string sweep;       ///< works on a sweep; empty: such jobs are accepted
+    std::string undeclared;  ///< accepted without a time limit
     bool operator==(const Sentences&) const = default;
 };
 Sentences sentences_of(const Policy& policy, const Queue& queue);

@@ -163,6 +163,31 @@ bool has_shares(std::string_view tres)
     });
 }
 
+namespace {
+
+/// The number of shards in a TRES string; 0 if an item of it is in another form, or mps.
+std::uint64_t shards_in(std::string_view tres)
+{
+    std::uint64_t total = 0;
+    for (const std::string_view item : split(tres, ",")) {
+        const auto parts = split(without_prefix(item), ":=");
+        if (parts.front() != "shard") {
+            if (parts.front() == "mps") {
+                return 0;
+            }
+            continue;
+        }
+        const int count = parts.size() == 1 ? 1 : parts.size() == 2 ? count_of(parts[1]) : 0;
+        if (count == 0) {
+            return 0;
+        }
+        total += static_cast<std::uint64_t>(count);
+    }
+    return total;
+}
+
+} // namespace
+
 std::vector<GpuCount> gpus_in_tres(std::string_view tres)
 {
     std::vector<GpuCount> gpus;
@@ -198,6 +223,11 @@ GpuTotals gpu_totals(const Submission& job)
                    has_shares(job.tres_per_task) || has_shares(job.tres_per_socket);
     asked.total = on(nodes);
     asked.most = on(most_nodes);
+    const bool elsewhere = has_shares(job.tres_per_job) || has_shares(job.tres_per_task) ||
+                           has_shares(job.tres_per_socket);
+    if (!elsewhere && asked.most == 0 && most_nodes == 1) {
+        asked.parts = shards_in(job.tres_per_node);
+    }
     for (const auto* gpus : {&per_job, &per_node, &per_task, &per_socket}) {
         for (const GpuCount& count : *gpus) {
             const auto found = std::find(asked.models.begin(), asked.models.end(), count.model);
@@ -214,9 +244,12 @@ JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpu
 {
     const std::uint64_t fewest = std::min(k_most, nodes_of(job, gpus, 1));
     const std::uint64_t nodes = std::min(k_most, nodes_of(job, gpus, layout.most_nodes));
-    const std::uint64_t total = std::min(gpus.total, k_most);
+    // Requests per GPU of a job with shares count for a whole GPU.
+    const std::uint64_t total =
+        std::min(gpus.shares ? std::max<std::uint64_t>(gpus.total, 1) : gpus.total, k_most);
     const std::uint64_t each = sum(gpus_in_tres(job.cpus_per_tres));
-    const std::uint64_t tasks = std::max(tasks_of(job), total * job.ntasks_per_tres.value_or(0));
+    const std::uint64_t tasks =
+        std::max(tasks_of(job), std::min(gpus.total, k_most) * job.ntasks_per_tres.value_or(0));
     const auto threads = static_cast<std::uint64_t>(layout.threads_per_core);
     JobSize asked;
     asked.cpus = std::min(k_most, std::max({std::uint64_t{job.min_cpus.value_or(0)},
@@ -225,12 +258,13 @@ JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpu
     const bool unsaid = !job.cpus_per_task && each == 0;
     const bool of_gpus = each > 0 || (unsaid && job.ntasks_per_tres.value_or(0) == 0);
     const bool total_only = gpus.per_node == 0 && sum(gpus_in_tres(job.tres_per_socket)) == 0;
-    if (layout.gpus_per_node > 0 && total_only && of_gpus) {
+    if (layout.gpus_per_node > 0 && gpus.total > 0 && total_only && of_gpus) {
         asked.cpus = std::max(asked.cpus, cpus_when_uneven(job, total, unsaid ? cpus_per_gpu : each,
                                                            layout.gpus_per_node));
     }
-    const std::uint64_t given =
-        unsaid ? std::max(asked.cpus, std::min(k_most, total * cpus_per_gpu)) : asked.cpus;
+    const std::uint64_t given = unsaid && gpus.total > 0
+                                    ? std::max(asked.cpus, std::min(k_most, total * cpus_per_gpu))
+                                    : asked.cpus;
     asked.allocated =
         std::min(k_most, threads * cores_of(job, given, std::min(tasks, k_most), fewest, threads));
     asked.memory_mib = std::max({nodes * job.min_mem_per_node.value_or(0),

@@ -56,6 +56,9 @@ struct GpuTotals {
     std::uint64_t per_node = 0;      ///< required on each node; 0: Slurm may spread them
     std::vector<std::string> models; ///< the requested models, each once, in order
     bool shares = false;             ///< shares of GPUs: gres/shard, gres/mps, in any number
+    /// Number of shares (gres/shard) of a job that requests nothing else of GPUs, per node, on one
+    /// node. 0: none, or in another form, whose number Slurm may multiply.
+    std::uint64_t parts = 0;
     bool operator==(const GpuTotals&) const = default;
 };
 

@@ -59,6 +59,23 @@ TEST(NodesOfPolicy, HaveTheNamesAndGpusOfItsPools)
     EXPECT_EQ(describe(spec), "1 node of its policy with 1 GPU (simulated)");
 }
 
+TEST(NodesOfPolicy, HaveTheSharesOfTheirPoolOrThoseOfTheOption)
+{
+    const auto nodes = nodes_of_policy(
+        "version: 1\npools:\n  a: {nodes: g1, gpus: 'a10:1', shares: {per_gpu: 4}}\n"
+        "  b: {nodes: v1, gpus: 'a10:1'}\nqueues: {q: {time: 2h, pools: [a, b]}}\n");
+    ASSERT_TRUE(nodes) << nodes.error().text;
+    ClusterSpec spec;
+    use_pools(spec, *nodes, stand_ins(1, ""));
+    EXPECT_EQ(spec.shards_of(0), 4);
+    EXPECT_EQ(spec.shards_of(1), 0);
+    ClusterSpec with_option;
+    with_option.shards = 2;
+    use_pools(with_option, *nodes, stand_ins(1, ""));
+    EXPECT_EQ(with_option.shards_of(0), 4);
+    EXPECT_EQ(with_option.shards_of(1), 2);
+}
+
 TEST(NodesOfPolicy, HaveToBeKnownUnlessTheyAreAllNodes)
 {
     EXPECT_TRUE(nodes_of_policy("version: 1\npools: {a: {nodes: ALL}}\n"

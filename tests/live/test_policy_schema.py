@@ -17,7 +17,7 @@ SCHEMA = json.loads((POLICIES / "policy.schema.json").read_text())
 WHOLE = {
     "version": 1,
     "gpus": {"m": {}},
-    "pools": {"p": {"nodes": "n1", "gpus": "m:4", "owner": "q", "lend": {}}},
+    "pools": {"p": {"nodes": "n1", "gpus": "m:4", "owner": "q", "lend": {}, "shares": {"per_gpu": 4}}},
     "queues": {"q": {"time": "2h", "pools": "p", "per_gpu": {}, "allow": {}, "wait": {}, "chain": {},
                      "idle": {"after": "30m"},
                      "limits": {"user": {}, "account": {}, "all": {}, "job": {}}}},

@@ -84,6 +84,9 @@ ScriptFields after(const Submission& job, const Verdict& verdict)
     if (verdict.time_limit) {
         fields["time_limit"] = *verdict.time_limit;
     }
+    if (verdict.memory_mib) {
+        fields["min_mem_per_node"] = *verdict.memory_mib;
+    }
     if (!verdict.reservation.empty()) {
         fields["reservation"] = verdict.reservation;
     }

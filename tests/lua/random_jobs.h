@@ -57,7 +57,7 @@ public:
         if (one_in(5)) { // a typical job
             job.partition.reset();
             job.time_limit = number({1, 30, 60});
-            job.tres_per_node = pick({"gres:gpu:1", "gres:gpu:2"});
+            job.tres_per_node = pick({"gres:gpu:1", "gres:gpu:2", "gres:shard:1", "gres:shard:2"});
             return job;
         }
         job.time_limit =

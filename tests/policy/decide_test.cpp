@@ -475,6 +475,130 @@ TEST(Decide, ACoursesPeopleGoToItsNodesWhileItIsOn)
     EXPECT_EQ(decide(criann(), student, {"deep-learning-2026"}).queue, "long");
 }
 
+const std::string k_shared = "version: 1\n"
+                             "pools:\n"
+                             "  whole: {nodes: n1, gpus: 'a10:4'}\n"
+                             "  desks: {nodes: 'd[1-5]', gpus: 'a10:1', shares: {per_gpu: 4}}\n"
+                             "queues:\n"
+                             "  lessons:\n"
+                             "    time: 2h\n"
+                             "    pools: [whole, desks]\n"
+                             "    per_gpu: {cpus: 6, memory: 24G}\n"
+                             "    limits: {user: {shares: 3}, job: {gpus: 1}}\n"
+                             "  other: {time: 48h, pools: whole}\n";
+
+Submission share_job(const std::string& gres)
+{
+    Submission one = job(60, gres);
+    one.min_nodes = 1;
+    return one;
+}
+
+TEST(Decide, AShareOfAGpuGoesToAPoolThatHasShares)
+{
+    const Rules rules(read_policy(k_shared, "p.yaml")->policy);
+    const Verdict verdict = decide(rules, share_job("gres:shard:1"), {});
+    EXPECT_EQ(verdict.queue, "lessons") << testing::PrintToString(verdict.messages);
+    EXPECT_THAT(verdict.partitions, ElementsAre("lessons-desks"));
+    EXPECT_EQ(verdict.memory_mib, 6U * 1024);
+    EXPECT_EQ(decide(rules, share_job("gres/shard:3"), {}).memory_mib, 18U * 1024);
+    EXPECT_EQ(decide(rules, share_job("shard"), {}).queue, "lessons");
+    // Whole GPUs keep their pools, and their default memory.
+    EXPECT_THAT(decide(rules, share_job("gres:gpu:1"), {}).partitions,
+                ElementsAre("lessons", "lessons-desks"));
+    EXPECT_EQ(decide(rules, share_job("gres:gpu:1"), {}).memory_mib, std::nullopt);
+}
+
+TEST(Decide, AShareHasItsPartOfTheCoresAndTheMemory)
+{
+    Policy policy = read_policy(k_shared, "p.yaml")->policy;
+    for (Pool& pool : policy.pools) {
+        pool.threads_per_core = Rule<int>{1, 3, 1};
+    }
+    policy.queues.pop_back();
+    const Rules rules(policy);
+    const auto refusal = [&](auto&& change) {
+        Submission one = share_job("gres:shard:2");
+        change(one);
+        const Verdict verdict = decide(rules, one, {});
+        return verdict.outcome == Outcome::accept ? "" : verdict.messages.front();
+    };
+    EXPECT_EQ(refusal([](Submission& one) { one.cpus_per_task = 3; }), "");
+    EXPECT_THAT(refusal([](Submission& one) { one.cpus_per_task = 4; }),
+                HasSubstr("gives 6 CPUs and 24 GiB with each GPU, and no more"));
+    EXPECT_EQ(refusal([](Submission& one) { one.min_mem_per_node = 12 * 1024; }), "");
+    EXPECT_THAT(refusal([](Submission& one) { one.min_mem_per_node = 12 * 1024 + 1; }),
+                HasSubstr("and no more"));
+    EXPECT_THAT(refusal([](Submission& one) { one.min_mem_per_node = 0; }),
+                HasSubstr("and no more"));
+    EXPECT_THAT(refusal([](Submission& one) { one.cpus_per_tres = "gres:gpu:6"; }),
+                HasSubstr("and no more"));
+    EXPECT_THAT(refusal([](Submission& one) { one.mem_per_tres = "gres:gpu:24576"; }),
+                HasSubstr("and no more"));
+    EXPECT_THAT(refusal([](Submission& one) { one.shared = 0; }), HasSubstr("whole node"));
+}
+
+TEST(Decide, SharesThatSlurmWouldMultiplyAreRefused)
+{
+    const Rules rules(read_policy(k_shared, "p.yaml")->policy);
+    const auto refusal = [&](const Submission& one) {
+        Submission in_lessons = one;
+        in_lessons.partition = "lessons";
+        const Verdict verdict = decide(rules, in_lessons, {});
+        return verdict.outcome == Outcome::accept ? "" : verdict.messages.front();
+    };
+    const auto form = HasSubstr("gives shares of a GPU only as --gres=shard:N on one node");
+    EXPECT_EQ(refusal(share_job("gres:shard:3")), "");
+    EXPECT_EQ(refusal(share_job("gres:shard:4")),
+              "queue lessons gives a job at most 3 shares of a GPU (p.yaml:10)");
+    for (const char* gres : {"gres:mps:50", "gres:shard:1,gres:gpu:1", "gres:shard:1,gres:mps:1",
+                             "gres:shard:a10:1", "gres:shard:0", "gres:shard:x"}) {
+        EXPECT_THAT(refusal(share_job(gres)), form) << gres;
+    }
+    Submission nodes = share_job("gres:shard:1");
+    nodes.min_nodes = 2;
+    EXPECT_THAT(refusal(nodes), form);
+    nodes.min_nodes = 1;
+    nodes.max_nodes = 4;
+    EXPECT_THAT(refusal(nodes), form);
+    nodes.max_nodes = 1;
+    EXPECT_EQ(refusal(nodes), "");
+    Submission spread = share_job("gres:shard:1");
+    spread.num_tasks = 2;
+    spread.ntasks_per_node = 1;
+    EXPECT_THAT(refusal(spread), form);
+    for (auto member :
+         {&Submission::tres_per_job, &Submission::tres_per_task, &Submission::tres_per_socket}) {
+        Submission other = share_job("gres:shard:1");
+        other.*member = "gres:shard:1";
+        EXPECT_THAT(refusal(other), form);
+    }
+    Submission whole = share_job("gres:shard:1");
+    whole.ntasks_per_tres = 1;
+    whole.num_tasks = 1;
+    EXPECT_THAT(refusal(whole), form);
+    Submission elsewhere = share_job("gres:shard:1");
+    elsewhere.partition = "other";
+    EXPECT_THAT(decide(rules, elsewhere, {}).messages,
+                ElementsAre("queue other gives whole GPUs only, no shares of them (shard, mps) "
+                            "(p.yaml:11)"));
+}
+
+TEST(DecideChange, NoChangeAddsSharesOfGpus)
+{
+    const Rules rules(read_policy(k_shared, "p.yaml")->policy);
+    Submission before = share_job("gres:shard:1");
+    before.partition = "lessons-desks";
+    before.qos = "gpuq_lessons";
+    Submission after = before;
+    after.tres_per_node = "gres:shard:4";
+    EXPECT_EQ(decide_change(rules, before, after, false).outcome, Outcome::refuse);
+    after.tres_per_node = "gres:shard:3";
+    const Verdict more = decide_change(rules, before, after, false);
+    EXPECT_EQ(more.outcome, Outcome::accept);
+    EXPECT_EQ(more.memory_mib, std::nullopt);
+}
+
 TEST(Decide, UsersOfAReservationGoToThePoolOfWhichItHasNodes)
 {
     const std::vector<Reserved> reserved{{"gpuq:ada:ml", "calibration-lab", {"alice"}},

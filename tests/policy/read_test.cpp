@@ -352,6 +352,48 @@ TEST(ReadPolicy, ACourseBeginsOnADayThatThereIs)
     EXPECT_THAT(on("2026-04-31"), HasSubstr("is not a local time"));
 }
 
+TEST(CheckPolicy, SharesAreOfPoolsWithModelsAndOfQueuesThatLimitThem)
+{
+    const auto shared = [](const std::string& pool, const std::string& limits) {
+        return findings("version: 1\npools:\n  all: {nodes: n1, " + pool +
+                        "}\nqueues:\n  q: {time: 2h, pools: all, limits: {" + limits + "}}\n");
+    };
+    const std::string four = "gpus: 'a10:2', shares: {per_gpu: 4}";
+    EXPECT_EQ(shared(four, "user: {shares: 1}"), "");
+    EXPECT_EQ(shared(four, "job: {gpus: 0, shares: 2}"), "");
+    EXPECT_THAT(shared("gpus: 'a10:2'", "user: {shares: 1}"),
+                HasSubstr("p.yaml:5:53: error: no pool of queue q has shares"));
+    EXPECT_THAT(shared("gpus: 2, shares: {per_gpu: 4}", "user: {shares: 1}"),
+                HasSubstr("p.yaml:3: error: pool all has shares, and must specify its GPUs with"));
+    EXPECT_THAT(shared("shares: {per_gpu: 4}", "user: {shares: 1}"), HasSubstr("must specify"));
+    EXPECT_THAT(shared("gpus: 'a10:2', shares: {per_gpu: 1}", "user: {shares: 1}"),
+                HasSubstr("'1' is not a whole number from 2 to 64"));
+    EXPECT_THAT(shared("gpus: 'a10:2', shares: {}", "user: {shares: 1}"),
+                HasSubstr("shares needs 'per_gpu'"));
+    EXPECT_THAT(shared("gpus: 'a10:2', shares: 4", "user: {shares: 1}"),
+                HasSubstr("shares must be `name: value` lines"));
+    EXPECT_THAT(shared(four, "job: {shares: 5}"),
+                HasSubstr("warning: 5 shares never bind: a GPU of queue q has 4"));
+}
+
+TEST(SlurmObjects, SharesAreLimitedByTheQosAndCountInFairShare)
+{
+    const Policy policy = read_policy(shipped("teaching.yaml"), "teaching.yaml")->policy;
+    std::map<std::string, std::map<std::string, std::string>> fields;
+    for (const Object& object : objects_of(policy)) {
+        if (object.kind != Object::Kind::access) { // named like its QOS
+            fields[object.name] = object.fields;
+        }
+    }
+    EXPECT_EQ(fields["gpuq_lessons"].at("MaxTRESPU"), "gres/shard=1");
+    EXPECT_FALSE(fields["gpuq_lessons"].contains("MaxTRES")); // Slurm counts a share as no GPU
+    EXPECT_EQ(fields["gpuq_exercises"].at("MaxTRESPU"), "gres/gpu=1");
+    EXPECT_EQ(fields["lessons"].at("TRESBillingWeights"), "GRES/gpu:a10=1,GRES/shard=0.25");
+    EXPECT_EQ(fields["exercises"].at("TRESBillingWeights"), "GRES/gpu:a10=1");
+    EXPECT_EQ(fields["AccountingStorageTRES"].at("contains"), "gres/gpu,gres/gpu:a10,gres/shard");
+    EXPECT_EQ(fields["GresTypes"].at("contains"), "shard");
+}
+
 TEST(CheckPolicy, CoursesShareNoNodeAtOneTime)
 {
     const auto both = [](const std::string& one, const std::string& other) {

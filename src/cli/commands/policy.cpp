@@ -41,7 +41,7 @@ constexpr std::array k_options = {
     Option{0, "slurm", "RELEASE",
            "check: for this Slurm release, as 23.11; default: the local one"},
     Option{'t', "time", "TIME", "explain: how long"},
-    Option{'g', "gpus", "GPUS", "explain: GPUs per node: 2, k80:2, 16G+ (that memory)"},
+    Option{'g', "gpus", "GPUS", "explain: GPUs per node: 2, k80:2, 16G+ (that memory), shard:1"},
     Option{'c', "cpus", "N", "explain: CPU cores per node"},
     Option{0, "mem", "SIZE", "explain: memory per node"},
     Option{'N', "nodes", "N", "explain: how many nodes"},

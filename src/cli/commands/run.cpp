@@ -220,8 +220,10 @@ private:
         if (needs_nodes(m_options.parameters)) {
             TRY_ASSIGN(here.nodes, m_cluster->nodes());
         }
-        m_idle_rules =
-            take_policy(here, m_services, queues.partitions, m_options.parameters.account);
+        const RunParameters& asked = m_options.parameters;
+        m_idle_rules = take_policy(here, m_services, queues.partitions, asked.account,
+                                   asked.queue ? std::nullopt
+                                               : std::optional(asked.gpus.value_or(GpuRequest{})));
         return plan(m_options.parameters, queues.partitions, here);
     }
 

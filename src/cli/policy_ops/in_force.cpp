@@ -69,9 +69,21 @@ std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy)
     return chains;
 }
 
+namespace {
+
+bool gives(const policy::Queue& queue, const GpuRequest& gpus)
+{
+    const auto& whole = queue.limits.job.gpus;
+    return gpus.share ? queue.limits.most_shares_of_a_job().has_value()
+                      : gpus.count == 0 || !whole || whole->value > 0;
+}
+
+} // namespace
+
 std::map<std::string, SiteContext::Entry> entry_of(const policy::Policy& policy,
                                                    const std::string& user,
-                                                   const std::optional<std::string>& account)
+                                                   const std::optional<std::string>& account,
+                                                   const std::optional<GpuRequest>& gpus)
 {
     using Entry = SiteContext::Entry;
     const auto names = [](const std::vector<std::string>& list, const std::string& name) {
@@ -82,6 +94,10 @@ std::map<std::string, SiteContext::Entry> entry_of(const policy::Policy& policy,
         const policy::Access& access = queue.access;
         const bool open = access.is_open() || names(access.users, user) ||
                           (account && names(access.accounts, *account));
+        if (gpus && !gives(queue, *gpus)) {
+            entry[queue.name] = Entry::closed;
+            continue;
+        }
         entry[queue.name] = open                                 ? Entry::open
                             : account || access.accounts.empty() ? Entry::closed
                                                                  : Entry::unknown;
@@ -135,7 +151,8 @@ IdleRules idle_of(const policy::Policy& policy)
 
 IdleRules take_policy(SiteContext& here, Services& queue_partitions,
                       const std::vector<Partition>& partitions,
-                      const std::optional<std::string>& account)
+                      const std::optional<std::string>& account,
+                      const std::optional<GpuRequest>& gpus)
 {
     const auto ruled = [](const Partition& queue) { return queue.ruled; };
     const auto policy = std::any_of(partitions.begin(), partitions.end(), ruled)
@@ -146,7 +163,7 @@ IdleRules take_policy(SiteContext& here, Services& queue_partitions,
     }
     here.chains = chains_of(*policy);
     here.gpus = gpus_of(*policy);
-    here.entry = entry_of(*policy, user_name(), account);
+    here.entry = entry_of(*policy, user_name(), account, gpus);
     return idle_of(*policy);
 }
 

@@ -24,19 +24,23 @@ std::optional<policy::Policy> policy_in_force(Services& queue_partitions);
 /// The limits of chains in each queue.
 std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy);
 
-/// Which queues accept runs of this user, charged to this account if one was given.
+/// Which queues accept runs of this user, charged to this account if one was given, with these GPUs
+/// if they are known: some queues give only shares of GPUs, most only whole ones.
 std::map<std::string, SiteContext::Entry> entry_of(const policy::Policy& policy,
                                                    const std::string& user,
-                                                   const std::optional<std::string>& account);
+                                                   const std::optional<std::string>& account,
+                                                   const std::optional<GpuRequest>& gpus = {});
 
 /// The GPUs of each queue. Queues with a pool whose models are not specified are left out.
 QueueGpus gpus_of(const policy::Policy& policy);
 
-/// Adds the policy in force to the input of a plan, for a run charged to `account`. Does nothing if
-/// it manages none of `partitions`. Returns the policy's rules for idle GPUs.
+/// Adds the policy in force to the input of a plan, for a run charged to `account`, with `gpus` if
+/// the queue is still to be chosen. Does nothing if it manages none of `partitions`. Returns the
+/// policy's rules for idle GPUs.
 IdleRules take_policy(SiteContext& here, Services& queue_partitions,
                       const std::vector<Partition>& partitions,
-                      const std::optional<std::string>& account);
+                      const std::optional<std::string>& account,
+                      const std::optional<GpuRequest>& gpus = {});
 
 /// The result of checking a request against the policy in force, if that can be read: the text of
 /// `gpuq policy explain`, except for the GPUs that the user holds now.

@@ -55,8 +55,9 @@ struct LimitText {
 
 void add_share(std::vector<LimitText>& limits, std::string_view whose, const policy::Share& share)
 {
-    const std::array<std::pair<const Maybe<int>*, std::string_view>, 5> rows{
+    const std::array<std::pair<const Maybe<int>*, std::string_view>, 6> rows{
         {{&share.gpus, "at most {} GPUs at a time"},
+         {&share.shares, "at most {} shares of GPUs at a time"},
          {&share.soft_gpus, "{} GPUs while others wait, more otherwise"},
          {&share.jobs, "{} jobs running"},
          {&share.queued, "{} jobs running and waiting"},
@@ -76,7 +77,10 @@ std::vector<LimitText> limits_of(const policy::Queue& queue)
     if (queue.limits.job.gpus) {
         limits.push_back(
             {"a job",
-             "at most " + counted(static_cast<std::uint64_t>(queue.limits.job.gpus->value), "GPU"),
+             queue.limits.job.gpus->value == 0
+                 ? "only shares of GPUs"
+                 : "at most " +
+                       counted(static_cast<std::uint64_t>(queue.limits.job.gpus->value), "GPU"),
              queue.limits.job.gpus->line});
     }
     if (queue.limits.job.nodes) {
@@ -85,6 +89,14 @@ std::vector<LimitText> limits_of(const policy::Queue& queue)
              "at most " +
                  counted(static_cast<std::uint64_t>(queue.limits.job.nodes->value), "node"),
              queue.limits.job.nodes->line});
+    }
+    if (queue.limits.job.shares) {
+        limits.push_back(
+            {"a job",
+             fmt::format(
+                 "at most {} of a GPU",
+                 counted(static_cast<std::uint64_t>(queue.limits.job.shares->value), "share")),
+             queue.limits.job.shares->line});
     }
     if (const std::string share = share_text(queue); !share.empty()) {
         limits.push_back(
