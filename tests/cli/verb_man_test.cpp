@@ -41,7 +41,7 @@ std::string plain(const std::string& name)
     return std::regex_replace(lines, std::regex("\\\\(?=[-~])"), "");
 }
 
-const std::array<std::pair<std::string, const Verb*>, 12> k_pages = {
+const std::array<std::pair<std::string, const Verb*>, 13> k_pages = {
     {{"gpuq-logs.1", &k_logs_verb},
      {"gpuq-ls.1", &k_ls_verb},
      {"gpuq-stop.1", &k_stop_verb},
@@ -53,6 +53,7 @@ const std::array<std::pair<std::string, const Verb*>, 12> k_pages = {
      {"gpuq-diff.1", &k_diff_verb},
      {"gpuq-connect.1", &k_connect_verb},
      {"gpuq-code.1", &k_code_verb},
+     {"gpuq-tensorboard.1", &k_tensorboard_verb},
      {"gpuq-profile.1", &k_profile_verb}}};
 
 std::string tag_of(const Option& option)

@@ -41,6 +41,7 @@ constexpr std::array k_verbs = {
     &k_connect_verb,
     &k_code_verb,
     &k_forward_verb,
+    &k_tensorboard_verb,
     &k_doctor_verb,
     &k_report_verb,
     &k_policy_verb,

@@ -50,6 +50,7 @@ extern const Verb k_clean_verb;
 extern const Verb k_connect_verb;
 extern const Verb k_code_verb;
 extern const Verb k_forward_verb;
+extern const Verb k_tensorboard_verb;
 extern const Verb k_doctor_verb;
 extern const Verb k_report_verb;
 extern const Verb k_policy_verb;

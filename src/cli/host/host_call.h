@@ -26,7 +26,7 @@ struct HostCall {
     std::optional<Editing> editing;    ///< for `code`: an editor on this machine
     std::optional<Error> refused;      ///< of this command line, on this machine
     std::string run;                   ///< for `connect` and `code`: as given
-    bool carries = false;              ///< for `notebook --carry`
+    bool carries = false;              ///< for `notebook --carry` and `tensorboard --carry`
     bool unknown_options = false;      ///< the verb is known to this gpuq, its options are not
     std::vector<std::string> forwards; ///< --forward, as given
     std::string called = "gpuq"; ///< command that runs a verb on the host; has --host if given

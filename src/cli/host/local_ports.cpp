@@ -47,7 +47,7 @@ Result<void> write_page(const std::string& directory, const std::string& text)
 
 bool listens_here(std::string_view verb)
 {
-    return verb == "forward" || verb == "notebook";
+    return verb == "forward" || verb == "notebook" || verb == "tensorboard";
 }
 
 Result<std::vector<std::string>> gpuq_there(Invocation& invocation)

@@ -14,7 +14,7 @@
 #include <vector>
 
 /// For the verbs that listen on ports of this machine, even if the rest of their work is done on
-/// another host: `gpuq forward`, `gpuq notebook`.
+/// another host: `gpuq forward`, `gpuq notebook`, `gpuq tensorboard`.
 namespace gpuq::cli {
 
 /// Whether the verb runs on this machine although --host is given: the process that it starts there

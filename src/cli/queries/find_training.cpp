@@ -2,6 +2,7 @@
 #include "cli/queries/find_training.h"
 
 #include "core/layout.h"
+#include "core/strings.h"
 #include "runs/insight/training.h"
 
 #include <fmt/format.h>
@@ -99,6 +100,43 @@ WholeTraining find_training(Services& services, Store& store, const RunStatus& s
     whole.finish = finish_of(whole.training, output, status, now);
     whole.alarms = alarms_of(whole.training, status, now);
     return whole;
+}
+
+std::vector<std::string> find_event_files(Services& services, Store& store, const RunStatus& status,
+                                          Apart apart)
+{
+    constexpr std::chrono::seconds k_patience{3};
+    constexpr std::chrono::minutes k_late{1};
+    const auto since = begun(status);
+    if (!status.run || !since) {
+        return {};
+    }
+    const auto list = [&] {
+        std::string paths;
+        for (const std::string& directory :
+             {status.run->request.work_dir,
+              fmt::format("{}/{}", store.root(), layout::checkpoints(status.key))}) {
+            for (const Files::File& file :
+                 list_event_files(services.program_files(), directory, *since)) {
+                if (!status.ending || file.modified <= status.ending->at + k_late) {
+                    paths += fmt::format("{}/{}", directory, file.path) + '\0';
+                }
+            }
+        }
+        return paths;
+    };
+    std::string paths;
+    if (apart == Apart::no) {
+        paths = list();
+    } else {
+        const auto answers = services.host().apart({list}, k_patience);
+        paths = answers.front().kind == Host::Answer::Kind::done ? answers.front().text : "";
+    }
+    std::vector<std::string> files;
+    for (const std::string_view path : fields(paths, std::string_view("\0", 1))) {
+        files.emplace_back(path);
+    }
+    return files;
 }
 
 } // namespace gpuq::cli

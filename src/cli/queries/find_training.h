@@ -13,4 +13,8 @@ enum class Apart { no, yes };
 /// The training progress of a run, from its files and its output.
 WholeTraining find_training(Services& services, Store& store, const RunStatus& status, Apart apart);
 
+/// The absolute paths of the event files (TensorBoard) that a run has written, newest first.
+std::vector<std::string> find_event_files(Services& services, Store& store, const RunStatus& status,
+                                          Apart apart);
+
 } // namespace gpuq::cli

@@ -375,6 +375,18 @@ std::vector<TrainingFile> read_training_files(Files& files, const std::string& d
     return read;
 }
 
+std::vector<Files::File> list_event_files(Files& files, const std::string& directory, Time since)
+{
+    auto found = files.changed_since(
+        directory, since, [](std::string_view name) { return kind_of(name) == Kind::events; });
+    if (!found) {
+        return {};
+    }
+    std::erase_if(*found,
+                  [&](const Files::File& file) { return is_of_an_earlier_run(file, since); });
+    return *std::move(found);
+}
+
 std::string to_text(const std::vector<TrainingFile>& files)
 {
     std::string text;

@@ -33,6 +33,9 @@ struct TrainingFile {
 std::vector<TrainingFile> read_training_files(Files& files, const std::string& directory,
                                               Time since);
 
+/// The paths of the event files among them, without reading them.
+std::vector<Files::File> list_event_files(Files& files, const std::string& directory, Time since);
+
 /// Serialises the files, for a process other than the one that reads them. Parsing stops at the
 /// first invalid entry.
 std::string to_text(const std::vector<TrainingFile>& files);

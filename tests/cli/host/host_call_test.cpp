@@ -143,6 +143,7 @@ TEST(HostCall, TheProcessThatCarriesANotebookGoesThere)
 {
     EXPECT_FALSE(call({"--host", "login1", "notebook", "--lab"})->carries);
     EXPECT_TRUE(call({"--host", "login1", "notebook", "--carry", "--lab"})->carries);
+    EXPECT_TRUE(call({"--host", "login1", "tensorboard", "--carry", "--", "last"})->carries);
 }
 
 } // namespace

@@ -71,6 +71,17 @@ protected:
     fakes::FakeFiles m_files;
 };
 
+TEST_F(ATraining, TheEventFilesOfARunAreListedWithoutThoseOfEarlierPrograms)
+{
+    write("logs/" + name(10s), "own", 20s);
+    write("logs/" + name(-2h), "still written", 20s);
+    write("logs/metrics.csv", "step", 20s);
+    const auto found = list_event_files(m_files, "/work", k_begin);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].path, "logs/" + name(10s));
+    EXPECT_TRUE(list_event_files(m_files, "/none", k_begin).empty());
+}
+
 TEST_F(ATraining, IsReadFromItsEventFiles)
 {
     write("runs/a/" + name(0s), event_file(0, 50), 500s);
