@@ -5,6 +5,7 @@
 #include "cli/commands/tensorboard_carry.h"
 #include "cli/host/local_ports.h"
 #include "cli/host/port_forwarder.h"
+#include "core/exit_status.h"
 #include "core/number.h"
 #include "term/sanitise.h"
 
@@ -64,6 +65,11 @@ Result<int> show(Invocation& invocation)
     options.listeners.push_back(std::move(local.listeners));
     options.command = [&](bool) { return command; };
     options.greeting = take_greeting;
+    options.greets_when_connected = true;
+    // A connection that is lost is made again, a TensorBoard that has failed is not.
+    options.means_ended = [](int status) {
+        return status != static_cast<int>(ExitStatus::unreachable);
+    };
     options.print_message = [](std::string_view text) { print_message(text); };
     options.connected = [&] {
         const std::string url = fmt::format("http://localhost:{}/", local.port);

@@ -6,6 +6,7 @@
 #include "ports/job.h"
 #include "runs/evidence.h"
 #include "runs/run_on_disk.h"
+#include "sweeps/changes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -207,12 +208,15 @@ TEST_F(Stop, TellsAScriptWhatBecameOfEach)
     gone.ended({0, Cause::finished, "", now()});
     Globals globals;
     globals.json = true;
-    const Use used = stop({"a", "nosuch", "b"}, globals);
+    const sweeps::Sweep sweep{"cal", {"lr"}, {}, 1, {}, fakes::some_run(now(), "cal", 9)};
+    ASSERT_TRUE(sweeps::write_sweep(m_services.memory, sweep, {{"1"}, {"2"}}));
+    const Use used = stop({"a", "nosuch", "b", "cal/2"}, globals);
     EXPECT_EQ(used.status, 2);
     EXPECT_EQ(used.err, "");
     EXPECT_EQ(members_in(used.out), documented_in("gpuq stop"));
     EXPECT_THAT(used.out, HasSubstr("\"outcome\": \"stopping\""));
     EXPECT_THAT(used.out, HasSubstr("\"outcome\": \"ended_before\""));
+    EXPECT_THAT(used.out, HasSubstr("\"try\": 2"));
     EXPECT_THAT(used.out, HasSubstr("\"run\": \"nosuch\""));
 
     EXPECT_THAT(stop({"nosuch"}, globals).out, HasSubstr("\"runs\": []"));
