@@ -164,6 +164,15 @@ Error login_wanted(std::string_view host, std::string_view reason)
                             sanitised(host), reason));
 }
 
+Error closed_before_login(std::string_view host, std::string_view reason)
+{
+    return fail(Error::Kind::unreachable,
+                fmt::format("{} closed the connection before the login ({}): it may accept no more "
+                            "connections at the moment (MaxStartups of its sshd), or none from "
+                            "here; try again",
+                            sanitised(host), reason));
+}
+
 Result<Place> place_from(std::string_view text)
 {
     const std::size_t colon = text.find(':');
@@ -324,6 +333,10 @@ Verdict classify_ssh(const SshEnd& end, const SshCommand& command)
         (has(errors, "Bad configuration option") || has(errors, "bad configuration options") ||
          has(errors, "no argument after keyword"))) {
         return stop(Error::Kind::usage, fmt::format("ssh: {}", output));
+    }
+    if (status == k_ssh_itself && (has(errors, "kex_exchange_identification:") ||
+                                   output.starts_with("Connection closed by "))) {
+        return {Verdict::What::broken, closed_before_login(command.host, output)};
     }
     const bool csh_found_none = status == 1 && output.ends_with("Command not found.");
     if (status == k_not_found || status == k_not_executable || csh_found_none) {

@@ -67,6 +67,8 @@ struct Verdict {
 Error host_key_changed(std::string_view host, std::string_view where);
 Error login_refused(std::string_view host, std::string_view reason, bool could_ask);
 Error login_wanted(std::string_view host, std::string_view reason);
+/// For a host that accepts a connection and closes it again, before any login.
+Error closed_before_login(std::string_view host, std::string_view reason);
 
 /// How an ssh process has ended.
 struct SshEnd {

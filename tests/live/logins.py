@@ -157,7 +157,9 @@ class Login:
         (self.folder / "sshd_config").write_text(
             "".join(f"{line}\n" for line in self.server_lines) +
             f"Port {self.port}\nListenAddress {self.address}\nHostKey {self.folder}/{host_key}\nUsePAM no\n"
-            f"PidFile none\nStrictModes no\nAuthorizedKeysFile {self.folder}/user_key.pub\nMaxStartups 100\n"
+            f"PidFile none\nStrictModes no\nAuthorizedKeysFile {self.folder}/user_key.pub\n"
+            # The last such line applies, not the first.
+            + ("" if any("MaxStartups" in line for line in self.server_lines) else "MaxStartups 100\n") +
             f"PermitRootLogin prohibit-password\nAllowUsers {user}\nSetEnv {settings}\nLogLevel ERROR\n"
             # Newer releases block an address for a while whose connections break as often as in these tests.
             + ("PerSourcePenalties no\n" if openssh_release() >= (9, 8) else ""))

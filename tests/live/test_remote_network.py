@@ -148,7 +148,7 @@ def test_a_host_that_refuses_connections_for_a_while(person, transport):
             with socket.create_connection(("127.0.0.1", login.port)) as another:
                 assert another.recv(100).startswith(b"SSH-2.0")
                 done = login.gpuq("ls")
-                assert done.returncode == 121 and "MaxStartups" in done.stderr, done.stderr
+                assert done.returncode == 120 and "MaxStartups" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["own connection", "shared connection"])

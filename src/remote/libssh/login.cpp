@@ -340,8 +340,12 @@ SshLogin::Failed SshLogin::begin_session()
         return failed;
     }
     if (m_ssh.connect(m_session.get()) != SSH_OK) {
-        Failed failed = broken(error_text());
-        failed->openssh_because = fmt::format("libssh failed: {}", error_text());
+        const std::string reason = error_text();
+        Failed failed = broken(reason);
+        if (reason.find("disconnected") != std::string::npos) {
+            failed->verdict.error = closed_before_login(m_request.command.host, reason);
+        }
+        failed->openssh_because = fmt::format("libssh failed: {}", reason);
         return failed;
     }
     return std::nullopt;
