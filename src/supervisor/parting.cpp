@@ -64,16 +64,19 @@ bool Supervisor::may_still_be_killed() const
     return died_of_kill && !expected && now() < m_progress.program_ended_at + k_kill_spread;
 }
 
-/// The program died or exited because of TERM, and our own TERM may still arrive: then the job is
-/// being ended.
-bool Supervisor::may_still_be_terminated() const
+bool Supervisor::left_by_unexplained_term() const
 {
     const bool died_of_term = m_observed.wait_status && WIFSIGNALED(*m_observed.wait_status) &&
                               WTERMSIG(*m_observed.wait_status) == SIGTERM;
     const bool expected = m_observed.termination || m_observed.asked_signals.test(SIGTERM);
-    return m_term.is_open() || ((died_of_term || m_term.program_caught_it) && !expected &&
-                                m_term.state == Term::State::none &&
-                                now() < m_progress.program_ended_at + k_term_spread);
+    return (died_of_term || m_term.program_caught_it) && !expected;
+}
+
+/// Our own TERM may still arrive: then the job is being ended.
+bool Supervisor::may_still_be_terminated() const
+{
+    return m_term.is_open() || (left_by_unexplained_term() && m_term.state == Term::State::none &&
+                                now() < m_progress.program_ended_at + k_late_term);
 }
 
 /// Kills daemons and other processes left by the program: at once if they do not hold its output,

@@ -174,7 +174,8 @@ void Supervisor::query_again_when_due()
 
 bool Supervisor::left_before_term() const
 {
-    return m_observed.wait_status && m_progress.program_ended_at + k_term_spread < m_term.at;
+    const auto spread = left_by_unexplained_term() ? k_late_term : k_term_spread;
+    return m_observed.wait_status && m_progress.program_ended_at + spread < m_term.at;
 }
 
 void Supervisor::conclude_term(std::optional<Termination> termination)

@@ -33,6 +33,8 @@ namespace gpuq::supervisor {
 
 /// Slurm's TERM reaches the processes of a job one after the other, within this time.
 constexpr std::chrono::milliseconds k_term_spread{100};
+/// The same on a busy node. Worth waiting for if nothing else explains that the program got TERM.
+constexpr std::chrono::milliseconds k_late_term{1000};
 
 /// Maximum time that `gpuq stop --checkpoint` waits for the program to save.
 constexpr std::chrono::seconds k_time_to_save{600};
@@ -159,6 +161,8 @@ private:
     void term_explained(const std::optional<JobNews>& news);
     void query_again_when_due();
     bool left_before_term() const;
+    /// The program died or exited because of a TERM that this process has not sent.
+    bool left_by_unexplained_term() const;
     void conclude_term(std::optional<Termination> termination);
     void check_input_owner();
     void check_abandoned();

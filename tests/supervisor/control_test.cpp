@@ -3,6 +3,8 @@
 
 #include "ports/job.h"
 
+#include <thread>
+
 namespace gpuq::supervisor {
 namespace {
 
@@ -54,6 +56,20 @@ TEST(Stop, FromTheInboxCountsAlsoWhenSlurmsTermIsFaster)
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
     put_stop_request(stage);
     ::kill(client.started->pid, SIGTERM); // like scancel: to all processes of the job
+    ::kill(stage.supervisor(), SIGTERM);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.status, 123);
+    EXPECT_EQ(client.ended->ending.detail, "by ada@login1");
+}
+
+TEST(Stop, FromTheInboxCountsAlsoWhenSlurmsTermReachesTheProgramFirst)
+{
+    Stage stage = Stage::shell("echo ready; exec sleep 1000");
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    put_stop_request(stage);
+    ::kill(client.started->pid, SIGTERM);
+    std::this_thread::sleep_for(400ms); // a busy node
     ::kill(stage.supervisor(), SIGTERM);
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 123);

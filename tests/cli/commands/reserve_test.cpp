@@ -18,7 +18,6 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using Strings = std::vector<std::string>;
 
 const std::string k_policy = "version: 1\n"
