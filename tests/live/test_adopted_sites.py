@@ -196,7 +196,8 @@ def test_the_scripts_of_site_and_policy_both_decide():
         assert all(key[-1] == TOO_LONG and "time limit is invalid" in now for key, (_, now) in changed.items()), changed
 
         user, size = site.user, (1, 10)
-        job, _ = site.submit(user, "trial", None, size)
+        job, refusal = site.submit(user, "trial", None, size)
+        assert job, refusal
         assert site.cluster.job(job)["QOS"] == "gpuq_trial"
         modified = run(["scontrol", "update", f"jobid={job}", "comment=forbidden"], env=site.cluster.env, user=user)
         assert modified.returncode != 0, "the site's function for changes"

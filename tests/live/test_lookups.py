@@ -29,10 +29,12 @@ def document(person, *words):
 
 
 def test_what_gpuq_json_tells_of_is_printed(cluster, person):
+    begun = person.gpuq("sweep", "--detach", "-J", "cal", "--workers", "1", "--over", "n=1,2", "sleep", "60")
+    assert begun.returncode == 0, begun.stderr
     for section, words in (
             (r"gpuq run \-\-dry\-run", ("run", "--dry-run", "-t", "5", "true")),
             (r"gpuq run \-\-detach", ("run", "--detach", "-t", "5", "--", "sleep", "60")),
-            (r"gpuq stop", ("stop", "last", "nosuch")),
+            (r"gpuq stop", ("stop", "last", "cal", "nosuch")),
             (r"gpuq cluster env", ("cluster", "env", "--dir", cluster.dir)),
             (r"gpuq cluster status", ("cluster", "status", "--dir", cluster.dir))):
         done = person.gpuq("--json", *words)

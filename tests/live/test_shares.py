@@ -48,7 +48,7 @@ def test_two_runs_share_a_gpu_and_a_third_waits(cluster, person):
         until(person, other, "running")
         for job in (one, other):
             detail = cluster.scontrol("show", "job", "-d", job)
-            assert "GRES=shard:1(IDX:0)" in detail
+            assert "GRES=shard:1(" in detail  # (IDX:0), or from 24.11 on (1/2)
         assert shown(person, one)["gpu_share"] == {"kind": "shard", "parts": 1, "per_gpu": 2}
         # Half of a GPU's cores and memory: by Slurm's own defaults, a job would get those of no GPU.
         queue = cluster.scontrol("show", "partition", "calibration")
