@@ -143,7 +143,18 @@ private:
     Result<void> set(const SlurmObject& object)
     {
         m_report_step(fmt::format("{} {}", word(object.kind), object.name));
+        m_has_set_access = m_has_set_access || object.kind == Kind::access;
         return m_admin.set(object);
+    }
+
+    /// slurmctld 24.11 gives a QOS that an account has received to the users below it only when it
+    /// reads its configuration again; until then their jobs are refused ("Invalid qos
+    /// specification"). 22.05 does so at once.
+    Result<void> refresh_access()
+    {
+        return m_has_set_access && !m_scene.actual.release.starts_with("22.05")
+                   ? m_admin.reconfigure()
+                   : Result<void>();
     }
 
     Result<void> put_text(const std::string& name, const std::string& text)
@@ -162,6 +173,7 @@ private:
         TRY(put_text(k_include, text));
         // Even if the text is unchanged: something may have been changed by hand since.
         const auto asked = m_admin.reconfigure();
+        m_has_set_access = false;
         if (const auto lives = m_admin.ping(); !lives) {
             return fail(Error::Kind::unreachable,
                         fmt::format("slurmctld fails with the new files: {}", lives.error().text));
@@ -237,6 +249,7 @@ private:
                 TRY(m_admin.remove(change.kind, change.name));
             }
         }
+        TRY(refresh_access());
         return show_reservations(m_candidate.objects, m_candidate.script);
     }
 
@@ -266,6 +279,7 @@ private:
                               find(m_scene.owned, object.kind, object.name) != nullptr;
             if (ours && is_last(object.kind) &&
                 (actual == nullptr || actual->fields != object.fields)) {
+                m_has_set_access = m_has_set_access || object.kind == Kind::access;
                 TRY(m_admin.set(object));
             }
         }
@@ -285,6 +299,7 @@ private:
             TRY(actual != nullptr && actual->fields == limit.fields ? Result<void>()
                                                                     : m_admin.set(limit));
         }
+        TRY(refresh_access());
         return show_reservations(m_scene.actual.objects, m_scene.texts.script);
     }
 
@@ -296,6 +311,7 @@ private:
     std::set<std::string> m_unwanted;
     std::string m_least_include;
     Leaving m_leaving;
+    bool m_has_set_access = false;
 };
 
 /// Keeps the policy that `rollback` will put in force, unless another user could have written it.

@@ -52,6 +52,7 @@ public:
     int refuses_at = -1; ///< this change fails
     bool rehearsal_fails = false;
     bool loads_scripts = true;
+    std::string release = "22.05.8";
     bool dies_at_reconfigure = false; ///< for any content of the files
 
     std::map<std::string, int> threads_per_core;
@@ -65,7 +66,7 @@ public:
             return dead();
         }
         SlurmState actual;
-        actual.release = "22.05.8";
+        actual.release = release;
         actual.nodes = nodes;
         actual.gpu_nodes = nodes;
         actual.threads_per_core = threads_per_core;

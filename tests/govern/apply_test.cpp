@@ -157,6 +157,24 @@ TEST(Apply, HasTheConfigurationReadOnceWherePartitionsStay)
     EXPECT_EQ(readings(), before + 1);
 }
 
+TEST(Apply, HasTheConfigurationReadAfterNewAccessWhereSlurmNeedsIt)
+{
+    for (const auto& [release, needs] : {std::pair{"22.05.8", false}, std::pair{"24.11.5", true}}) {
+        auto admin = a_centre();
+        admin.release = release;
+        ASSERT_TRUE(apply_to(admin, k_old));
+        const auto last = [&](const std::string& what) {
+            return std::find_if(admin.log.rbegin(), admin.log.rend(),
+                                [&](const std::string& line) {
+                                    return line.find(what) != std::string::npos;
+                                }) -
+                   admin.log.rbegin();
+        };
+        EXPECT_LT(last(" access "), admin.log.size()) << "access was set";
+        EXPECT_EQ(last("reconfigure") < last(" access "), needs) << release;
+    }
+}
+
 TEST(Apply, HasTheScriptLoadedAgainWhenItsCoursesAreThere)
 {
     auto admin = a_centre();
