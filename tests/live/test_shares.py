@@ -95,7 +95,7 @@ def test_usage_counts_the_fraction_of_a_gpu(cluster, person):
     elapsed = int(cluster.accounted(job, fields=("JobIDRaw", "ElapsedRaw"))["ElapsedRaw"])
     assert elapsed >= 4
     # Half a GPU: whole GPUs would count all seconds, and no GPU none.
-    assert gpu_seconds() - before == elapsed // 2
+    wait_for(lambda: gpu_seconds() - before == elapsed // 2, 10, lambda: f"half of {elapsed} s: {before}, then {gpu_seconds()}")
     again = person.gpuq("again", job, "--dry-run")
     assert "1 of 2 shards of a GPU" in again.stderr
     assert "#SBATCH --gres=shard:1\n" in again.stdout
