@@ -320,7 +320,9 @@ def test_all_of_them_go_together(person):
 @pytest.mark.parametrize("way", ["now", "queued"])
 def test_the_program_runs_once_on_each_of_two_nodes(person, way):
     show = ('echo "$SLURMD_NODENAME $SLURM_PROCID/$SLURM_NTASKS $SLURM_JOB_NUM_NODES '
-            '$SLURM_JOB_NODELIST $CUDA_VISIBLE_DEVICES $GPUQ_RUN_ID"; exit $((4 * SLURM_PROCID))')
+            '$SLURM_JOB_NODELIST $CUDA_VISIBLE_DEVICES $GPUQ_RUN_ID"; '
+            # A rank that fails ends the others: not before they have printed.
+            'sleep $SLURM_PROCID; exit $((4 * SLURM_PROCID))')
     options = ["--detach"] if way == "queued" else []
     done = person.gpuq("run", "-N", "2", "-g", "2", *options, "sh", "-c", show)
     record = the_run(person)
