@@ -58,6 +58,7 @@ class Client:
         self.page, self.kernel, self.session = page, kernel, uuid.uuid4().hex
         self.connections = 0
         self.connect()
+        self.wait_until_ready()
 
     def connect(self):
         def connected():
@@ -69,12 +70,28 @@ class Client:
         self.socket = wait_for(connected, 30, "a connection to the kernel")
         self.connections += 1
 
-    def execute(self, code):
+    def send(self, kind, content):
         self.socket.send(json.dumps({
-            "header": {"msg_id": uuid.uuid4().hex, "msg_type": "execute_request", "session": self.session, "username": "",
+            "header": {"msg_id": uuid.uuid4().hex, "msg_type": kind, "session": self.session, "username": "",
                        "version": "5.3"},
-            "parent_header": {}, "metadata": {}, "buffers": [], "channel": "shell",
-            "content": {"code": code, "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": True}}))
+            "parent_header": {}, "metadata": {}, "buffers": [], "channel": "shell", "content": content}))
+
+    def wait_until_ready(self):
+        """As a page does: Jupyter ignores requests to a kernel that has not started yet."""
+        def answers():
+            self.send("kernel_info_request", {})
+            self.socket.settimeout(0.5)
+            with contextlib.suppress(self.websocket.WebSocketTimeoutException):
+                while json.loads(self.socket.recv())["msg_type"] != "kernel_info_reply":
+                    pass
+                return True
+            return False
+        wait_for(answers, 60, "a kernel")
+        self.socket.settimeout(60)
+
+    def execute(self, code):
+        self.send("execute_request", {"code": code, "silent": False, "store_history": True, "allow_stdin": False,
+                                      "stop_on_error": True})
 
     def output(self):
         """The next text that the kernel has printed; connects again if necessary."""
@@ -121,12 +138,14 @@ def notebook(start, *words, port=None):
 
 
 def steps():
-    """gpuq's processes on the node that connect clients with a notebook."""
-    return processes(lambda pid: words_of(pid)[1:2] == ["forward"] and words_of(pid)[0].endswith("gpuq-supervisor"))
+    """gpuq's processes on the node that connect clients with a notebook, and not those of other tests."""
+    return processes(lambda pid: words_of(pid)[1:2] == ["forward"] and words_of(pid)[0].endswith("gpuq-supervisor") and
+                     "/notebook" in words_of(pid))
 
 
 def gates():
-    return processes(lambda pid: words_of(pid)[1:2] == ["gate"] and words_of(pid)[0].endswith("gpuq-supervisor"))
+    return processes(lambda pid: words_of(pid)[1:2] == ["gate"] and words_of(pid)[0].endswith("gpuq-supervisor") and
+                     words_of(pid)[2].startswith("gpuq-notebook-"))
 
 
 def cut(some=steps):

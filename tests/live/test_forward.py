@@ -49,7 +49,8 @@ def is_taken(port):
 
 def ways_in():
     """gpuq's forwarding processes on the node."""
-    return processes(lambda pid: words_of(pid)[1:2] == ["forward"] and words_of(pid)[0].endswith("gpuq-supervisor"))
+    return processes(lambda pid: words_of(pid)[1:2] == ["forward"] and words_of(pid)[0].endswith("gpuq-supervisor") and
+                     "/notebook" not in words_of(pid))
 
 
 def test_a_server_of_the_run_is_on_the_laptop(login):

@@ -182,7 +182,7 @@ def test_an_unused_one_ends(user):
     with notebook(user.start, "--idle=2s", "work") as page:
         client = Client(page, page.new_kernel())
         client.execute("import time\ntime.sleep(4)\nprint('done', flush=True)")
-        wait_for(lambda: page.api("kernels")[0]["execution_state"] == "busy", 10, "a busy kernel")
+        wait_for(lambda: page.api("kernels")[0]["execution_state"] == "busy", 30, lambda: f"a busy kernel: {page.api('kernels')}")
         client.socket.close()
         run = the_run(user)
     log = run.dir / "link-1" / "err.log"

@@ -51,7 +51,8 @@ def may_write_more(folder):
 def boards():
     """Processes of TensorBoard, its gate, and gpuq's at this end."""
     return processes(lambda pid: any("serve.py" in word for word in words_of(pid)[:2]) or
-                     words_of(pid)[1:2] == ["gate"] or "tensorboard" in words_of(pid)[1:4])
+                     words_of(pid)[2:3] and words_of(pid)[2].startswith("gpuq-tensorboard-") or
+                     "tensorboard" in words_of(pid)[1:4])
 
 
 @contextlib.contextmanager
