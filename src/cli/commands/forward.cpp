@@ -68,8 +68,9 @@ Result<int> forward(Invocation& invocation)
         key = named;
         return {};
     };
-    options.means_ended = [](int status) {
-        return status == static_cast<int>(exit_status_of(Error::Kind::missing));
+    options.result = [](int status) {
+        const bool has_ended = status == static_cast<int>(exit_status_of(Error::Kind::missing));
+        return has_ended ? std::optional(0) : lasting_failure(status);
     };
     options.print_message = [](std::string_view text) { print_message(text); };
     const bool quiet = invocation.globals.quiet;

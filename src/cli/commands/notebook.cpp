@@ -6,10 +6,8 @@
 #include "cli/commands/run_options.h"
 #include "cli/host/local_ports.h"
 #include "cli/host/port_forwarder.h"
-#include "core/number.h"
 #include "core/quote.h"
 #include "runs/notebook.h"
-#include "term/sanitise.h"
 
 #include <fmt/format.h>
 
@@ -26,20 +24,6 @@
 namespace gpuq::cli {
 namespace {
 
-Result<std::optional<std::uint16_t>> port_of(const Options& options)
-{
-    const auto text = options.value("port");
-    if (!text) {
-        return std::optional<std::uint16_t>{};
-    }
-    const auto number = whole_number(*text);
-    if (!number || *number == 0 || *number > 65535) {
-        return fail(Error::Kind::usage,
-                    fmt::format("--port: '{}' is not a number from 1 to 65535", sanitised(*text)));
-    }
-    return std::optional(static_cast<std::uint16_t>(*number));
-}
-
 /// The part of `gpuq notebook` at the user's machine.
 class NotebookFront {
 public:
@@ -52,7 +36,7 @@ public:
     Result<int> run()
     {
         Signals signals;
-        TRY_ASSIGN(const auto port, port_of(m_invocation.options));
+        TRY_ASSIGN(const auto port, port_in(m_invocation.options));
         TRY_ASSIGN(LocalPort local, listen_for_page(port));
         m_port = local.port;
         TRY_ASSIGN(m_command, gpuq_there(m_invocation));
@@ -61,8 +45,10 @@ public:
         options.command = [this](bool again) { return command(again); };
         options.greeting = [this](std::string_view line) { return take(line); };
         options.greets_when_connected = true;
-        options.means_ended = [](int status) {
-            return status == 0 || status == static_cast<int>(exit_status_of(Error::Kind::missing));
+        options.result = [](int status) {
+            const bool has_ended =
+                status == 0 || status == static_cast<int>(exit_status_of(Error::Kind::missing));
+            return has_ended ? std::optional(0) : lasting_failure(status);
         };
         options.print_message = [](std::string_view text) { print_message(text); };
         options.connected = [this] { show(); };

@@ -61,18 +61,6 @@ NotebookPage page_of(const Options& options)
     return options.has("classic") ? NotebookPage::classic : NotebookPage::usual;
 }
 
-/// `count` random hexadecimal digits.
-std::string random_digits(Services& services, std::size_t count)
-{
-    std::string digits;
-    while (digits.size() < count) {
-        for (const unsigned char byte : services.random()) {
-            digits += fmt::format("{:02x}", byte);
-        }
-    }
-    return digits.substr(0, count);
-}
-
 class NotebookCarry {
 public:
     NotebookCarry(Invocation& invocation, Store& store)

@@ -6,8 +6,6 @@
 #include "cli/host/local_ports.h"
 #include "cli/host/port_forwarder.h"
 #include "core/exit_status.h"
-#include "core/number.h"
-#include "term/sanitise.h"
 
 #include <fmt/format.h>
 
@@ -30,20 +28,6 @@ constexpr std::array k_options = {
     Option{0, "carry", "", "for gpuq tensorboard: start it, on this host", Option::State::hidden},
     Option{0, "join", "GATE", "for gpuq tensorboard: connect to it", Option::State::hidden}};
 
-Result<std::optional<std::uint16_t>> port_of(const Options& options)
-{
-    const auto text = options.value("port");
-    if (!text) {
-        return std::optional<std::uint16_t>{};
-    }
-    const auto number = whole_number(*text);
-    if (!number || *number == 0 || *number > 65535) {
-        return fail(Error::Kind::usage,
-                    fmt::format("--port: '{}' is not a number from 1 to 65535", sanitised(*text)));
-    }
-    return std::optional(static_cast<std::uint16_t>(*number));
-}
-
 /// The line may come from another host.
 Result<void> take_greeting(std::string_view line)
 {
@@ -55,7 +39,7 @@ Result<void> take_greeting(std::string_view line)
 Result<int> show(Invocation& invocation)
 {
     Signals signals;
-    TRY_ASSIGN(const auto port, port_of(invocation.options));
+    TRY_ASSIGN(const auto port, port_in(invocation.options));
     TRY_ASSIGN(LocalPort local, listen_for_page(port));
     TRY_ASSIGN(std::vector<std::string> command, gpuq_there(invocation));
     command.insert(command.end(), {"tensorboard", "--carry", "--"});
@@ -67,8 +51,9 @@ Result<int> show(Invocation& invocation)
     options.greeting = take_greeting;
     options.greets_when_connected = true;
     // A connection that is lost is made again, a TensorBoard that has failed is not.
-    options.means_ended = [](int status) {
-        return status != static_cast<int>(ExitStatus::unreachable);
+    options.result = [](int status) {
+        return status == static_cast<int>(ExitStatus::unreachable) ? std::nullopt
+                                                                   : std::optional(status);
     };
     options.print_message = [](std::string_view text) { print_message(text); };
     options.connected = [&] {

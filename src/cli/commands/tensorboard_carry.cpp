@@ -30,17 +30,6 @@ namespace {
 
 constexpr std::chrono::seconds k_new_files_period{5};
 
-std::string random_digits(Services& services, std::size_t count)
-{
-    std::string digits;
-    while (digits.size() < count) {
-        for (const unsigned char byte : services.random()) {
-            digits += fmt::format("{:02x}", byte);
-        }
-    }
-    return digits.substr(0, count);
-}
-
 class TensorboardCarry {
 public:
     TensorboardCarry(Invocation& invocation, Store& store, TensorboardServer server)

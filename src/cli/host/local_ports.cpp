@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/host/local_ports.h"
 
+#include "core/number.h"
 #include "core/quote.h"
 #include "core/split_arguments.h"
 #include "io/private_dir.h"
 #include "io/subprocess.h"
 #include "remote/forward.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 
@@ -14,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <limits>
 #include <unistd.h>
 
 namespace gpuq::cli {
@@ -82,6 +85,20 @@ std::vector<std::string> arguments_of(const Options& options, std::span<const Op
         }
     }
     return arguments;
+}
+
+Result<std::optional<std::uint16_t>> port_in(const Options& options)
+{
+    const auto text = options.value("port");
+    if (!text) {
+        return std::optional<std::uint16_t>{};
+    }
+    const auto number = whole_number(*text);
+    if (!number || *number == 0 || *number > std::numeric_limits<std::uint16_t>::max()) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--port: '{}' is not a number from 1 to 65535", sanitised(*text)));
+    }
+    return std::optional(static_cast<std::uint16_t>(*number));
 }
 
 Result<LocalPort> listen_for_page(std::optional<std::uint16_t> port)

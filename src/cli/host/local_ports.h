@@ -29,6 +29,9 @@ std::string gpuq_as_typed(const Invocation& invocation);
 /// The options given, as arguments; those of `table` only.
 std::vector<std::string> arguments_of(const Options& options, std::span<const Option> table);
 
+/// The value of --port, if it is given. `usage`.
+Result<std::optional<std::uint16_t>> port_in(const Options& options);
+
 struct LocalPort {
     std::uint16_t port = 0;
     std::vector<Descriptor> listeners;

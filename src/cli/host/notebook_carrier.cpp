@@ -6,6 +6,8 @@
 #include "io/subprocess.h"
 #include "remote/lasting_link.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -219,6 +221,17 @@ private:
 };
 
 } // namespace
+
+std::string random_digits(Services& services, std::size_t count)
+{
+    std::string digits;
+    while (digits.size() < count) {
+        for (const unsigned char byte : services.random()) {
+            digits += fmt::format("{:02x}", byte);
+        }
+    }
+    return digits.substr(0, count);
+}
 
 Result<int> carry_notebook(CarrierOptions options)
 {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/base/signals.h"
+#include "cli/base/verb.h"
 #include "core/result.h"
 
 #include <chrono>
@@ -23,9 +24,13 @@ struct CarrierOptions {
     int in = 0, out = 1;
 };
 
+/// Random hexadecimal digits: for names and tokens that others must not guess.
+std::string random_digits(Services& services, std::size_t count);
+
 /// Carries bytes between `in` and `out` and the gate of a notebook. The command may be killed at
 /// any time: it is started again, and no byte is lost or repeated. Returns when `in` has ended,
-/// with 0, or when the run has ended. `lost`: the gate has lost its connections.
+/// with 0, when the run has ended, or after a signal, once the gate has confirmed the end. `lost`:
+/// the gate has lost its connections.
 Result<int> carry_notebook(CarrierOptions options);
 
 } // namespace gpuq::cli

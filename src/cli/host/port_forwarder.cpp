@@ -170,12 +170,11 @@ private:
         if (m_status) {
             return;
         }
-        // Its step was killed, the next link waits for GPUs, Slurm is silent, ...
-        if (m_works || (m_worked && !m_options.means_ended(status))) {
+        if (const auto result = m_worked ? m_options.result(status) : std::optional(status)) {
+            m_status = *result;
+        } else { // its step was killed, the next link waits for GPUs, Slurm is silent, ...
             m_again.start_in(m_pause);
             m_pause = std::min(m_pause * 2, k_longest_pause);
-        } else {
-            m_status = m_worked ? 0 : status;
         }
     }
 
@@ -220,8 +219,17 @@ private:
 
 } // namespace
 
+std::optional<int> lasting_failure(int status)
+{
+    const auto is = [status](ExitStatus one) { return status == static_cast<int>(one); };
+    return is(ExitStatus::refused) || is(ExitStatus::not_executable) || is(ExitStatus::not_found)
+               ? std::optional(status)
+               : std::nullopt;
+}
+
 Result<int> forward_ports(ForwarderOptions options, Signals& signals)
 {
+    std::signal(SIGPIPE, SIG_IGN); // of a command that was killed
     return Forwarder(std::move(options), signals).run();
 }
 

@@ -6,6 +6,7 @@
 #include "io/descriptor.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,17 +23,22 @@ struct ForwarderOptions {
     std::function<Result<void>(std::string_view line)> greeting;
     /// The line is printed once the command has connected, not before.
     bool greets_when_connected = false;
-    /// Whether the exit status of a command that was started again means that the run has ended.
-    std::function<bool(int status)> means_ended;
+    /// The result, if a command ends with this status after one has connected; unset: it is started
+    /// again.
+    std::function<std::optional<int>(int status)> result;
     /// Called when the command has connected for the first time.
     std::function<void()> connected = [] {};
     /// Prints a message.
     std::function<void(std::string_view)> print_message;
 };
 
-/// Carries connections of this user to the ports until a signal arrives or the run has ended: a
-/// command that has connected once is started again whatever ends it. Returns the exit status: 130
-/// after Ctrl-C, 129 after another signal, that of a command that has never connected, else 0.
+/// For `result`: the status, if another start would not help or would do harm: a refused login
+/// would ask its user for a password again and again.
+std::optional<int> lasting_failure(int status);
+
+/// Carries connections of this user to the ports until a signal arrives or the command ends for
+/// good. Returns the exit status: 130 after Ctrl-C, 129 after another signal, that of a command
+/// before any has connected, else `result`.
 /// Before the command has connected, Ctrl-C is left to it: it belongs to the same process group.
 Result<int> forward_ports(ForwarderOptions options, Signals& signals);
 
