@@ -30,10 +30,14 @@ bool has(std::string_view text, std::string_view part)
     return text.find(part) != std::string_view::npos;
 }
 
+constexpr std::string_view k_no_greeting = "kex_exchange_identification:";
+/// By a connection without an address: that of a ProxyCommand or a jump.
+constexpr std::string_view k_closed_by_proxy = "Connection closed by UNKNOWN port";
+
 /// Lines of ssh that do not describe the problem.
 bool is_noise(std::string_view line)
 {
-    static constexpr std::array<std::string_view, 10> k_beginnings = {"@@@@",
+    static constexpr std::array<std::string_view, 11> k_beginnings = {"@@@@",
                                                                       "Warning: Permanently added",
                                                                       "debug",
                                                                       "Connection to ",
@@ -42,7 +46,8 @@ bool is_noise(std::string_view line)
                                                                       "Authenticated ",
                                                                       "Transferred:",
                                                                       "Bytes per second:",
-                                                                      "Shared "};
+                                                                      "Shared ",
+                                                                      "stdio forwarding failed"};
     // ssh reads its configuration before anything else, and warns of options that it was built
     // without.
     const bool is_of_configuration = has(line, "line ") && has(line, "nsupported option \"");
@@ -171,6 +176,14 @@ Error closed_before_login(std::string_view host, std::string_view reason)
                             "connections at the moment (MaxStartups of its sshd), or none from "
                             "here; try again",
                             sanitised(host), reason));
+}
+
+Error proxy_ended(std::string_view host, std::string_view reason)
+{
+    return fail(Error::Kind::unreachable,
+                fmt::format("{}: not reached by ssh's ProxyCommand or ProxyJump ({})",
+                            sanitised(host),
+                            reason.empty() ? "it ended without a message" : reason));
 }
 
 Result<Place> place_from(std::string_view text)
@@ -334,8 +347,14 @@ Verdict classify_ssh(const SshEnd& end, const SshCommand& command)
          has(errors, "no argument after keyword"))) {
         return stop(Error::Kind::usage, fmt::format("ssh: {}", output));
     }
-    if (status == k_ssh_itself && (has(errors, "kex_exchange_identification:") ||
-                                   output.starts_with("Connection closed by "))) {
+    if (status == k_ssh_itself && has(errors, k_closed_by_proxy)) {
+        const std::size_t end_of_proxy =
+            std::min(errors.find(k_no_greeting), errors.find(k_closed_by_proxy));
+        return {Verdict::What::broken,
+                proxy_ended(command.host, last_message(errors.substr(0, end_of_proxy)))};
+    }
+    if (status == k_ssh_itself &&
+        (has(errors, k_no_greeting) || output.starts_with("Connection closed by "))) {
         return {Verdict::What::broken, closed_before_login(command.host, output)};
     }
     const bool csh_found_none = status == 1 && output.ends_with("Command not found.");

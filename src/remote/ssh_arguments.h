@@ -69,6 +69,9 @@ Error login_refused(std::string_view host, std::string_view reason, bool could_a
 Error login_wanted(std::string_view host, std::string_view reason);
 /// For a host that accepts a connection and closes it again, before any login.
 Error closed_before_login(std::string_view host, std::string_view reason);
+/// For a ProxyCommand or ssh's own jump that ends before it has reached the host. `reason`: its
+/// last message, possibly empty.
+Error proxy_ended(std::string_view host, std::string_view reason);
 
 /// How an ssh process has ended.
 struct SshEnd {

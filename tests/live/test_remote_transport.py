@@ -233,8 +233,11 @@ def test_a_proxy_command(person, transport):
             login.cut()
             child.stdin.write(b"x\n")
             assert child.wait(30) == 5, child.stderr.read()
-        configured(login, "ProxyCommand echo no way to %h >&2; exit 1", without=["ProxyCommand"])
-        refused(login, "login: ", code=120)
+        # The outer shell holds the connection: ssh kills a proxy as soon as that is closed, before echo could write.
+        configured(login, "ProxyCommand sh -c 'echo no way to %h >&2'; exit 1", without=["ProxyCommand"])
+        refused(login, "login: not reached by ssh's ProxyCommand or ProxyJump (no way to 127.0.0.1)", code=120)
+        configured(login, "ProxyCommand true", without=["ProxyCommand"])
+        refused(login, "login: not reached", "(it ended without a message)", code=120)
 
 
 def jumps_to(login, name, jump):

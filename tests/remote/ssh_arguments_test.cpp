@@ -253,6 +253,22 @@ TEST(JudgeSsh, AnythingElseIsTriedAgain)
     }
 }
 
+TEST(JudgeSsh, AProxyThatEndsIsQuoted)
+{
+    const std::string closed = "kex_exchange_identification: Connection closed by remote host\r\n"
+                               "Connection closed by UNKNOWN port 65535\r\n";
+    for (const std::string& message :
+         {"nc: no route to login1\n" + closed,
+          "nc: no route to login1\nstdio forwarding failed\n" + closed,
+          std::string("nc: no route to login1\nConnection closed by UNKNOWN port 65535\r\n")}) {
+        const Verdict verdict = judged(255, message, to_login());
+        EXPECT_EQ(verdict.what, Verdict::What::broken);
+        EXPECT_THAT(verdict.error.text, HasSubstr("(nc: no route to login1)"));
+        EXPECT_THAT(verdict.error.text, Not(HasSubstr("MaxStartups")));
+    }
+    EXPECT_THAT(judged(255, closed, to_login()).error.text, HasSubstr("without a message"));
+}
+
 TEST(JudgeSsh, WordsOfTheFarSideAreShownOnlySanitised)
 {
     const Verdict verdict = judged(255, "\x1b]0;owned\x07 go away\x1b[2J\n", to_login());

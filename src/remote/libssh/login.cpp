@@ -345,6 +345,7 @@ SshLogin::Failed SshLogin::begin_session()
         if (reason.find("disconnected") != std::string::npos) {
             failed->verdict.error = closed_before_login(m_request.command.host, reason);
         }
+        failed->is_of_proxy = !m_plan.proxy_command.empty();
         failed->openssh_because = fmt::format("libssh failed: {}", reason);
         return failed;
     }

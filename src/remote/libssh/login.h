@@ -23,6 +23,7 @@ struct LoginFailure {
     /// Why OpenSSH may succeed, or must deal with the user: to follow "OpenSSH, since". Empty: it
     /// would fail as well.
     std::string openssh_because;
+    bool is_of_proxy = false; ///< the ProxyCommand ended before the host's greeting
 };
 
 /// A connection to a host and a login on it, by the means in its plan. For a single use, by a

@@ -305,6 +305,9 @@ Verdict HostTransport::classify(const SshEnd& end) const
     SshCommand command = m_openssh.command();
     if (const LoginFailure* const failure = m_connection->failure()) {
         Verdict verdict = failure->verdict;
+        if (failure->is_of_proxy) {
+            verdict.error = proxy_ended(command.host, last_message(end.errors));
+        }
         if (!m_openssh_because.empty()) {
             verdict.what = Verdict::What::other_way;
         }
