@@ -20,6 +20,15 @@ Style for_light(Style style)
     return style;
 }
 
+Line line_of(std::string text, const Style& style)
+{
+    Line line;
+    if (!text.empty()) {
+        line.push_back({std::move(text), style});
+    }
+    return line;
+}
+
 std::string text_of(const Line& line)
 {
     std::string text;

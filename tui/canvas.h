@@ -35,6 +35,9 @@ struct Span {
 };
 using Line = std::vector<Span>;
 
+/// A line of one span; an empty line for an empty text.
+Line line_of(std::string text, const Style& style = {});
+
 std::string text_of(const Line& line);
 /// The rows of `columns` cells that a long line is wrapped into; one for an empty line.
 std::vector<Line> folded(const Line& line, int columns);

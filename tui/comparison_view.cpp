@@ -32,9 +32,7 @@ void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
         title.push_back({model.theme.ascii ? "* " : "━ ", series_style(i, model.theme)});
         title.push_back({sanitised(compared.names[i]) + "  ", {}});
     }
-    const std::string settings = settings_text(model.chart);
-    draw_frame(canvas, area, title, settings.empty() ? Line{} : Line{{settings, {}}}, true,
-               model.theme);
+    draw_frame(canvas, area, title, line_of(settings_text(model.chart)), true, model.theme);
     const Rect inner = inside(area);
     if (!compared.trouble.empty() || compared.names.empty()) {
         canvas.put(inner.top, inner.left,

@@ -390,7 +390,7 @@ void draw_gpus(Canvas& canvas, const Rect& panel, const Model& model)
     std::vector<Spot> spots;
     const std::vector<Line> lines = text.lines(spots);
     const Line bottom =
-        focused && !spots.empty() ? Line{{about_selected(model), {}}} : legend(text.form(), model);
+        focused && !spots.empty() ? line_of(about_selected(model)) : legend(text.form(), model);
     draw_frame(canvas, panel, title(model), bottom, focused, model.theme);
     const int shown = std::min(area.height, static_cast<int>(lines.size()));
     for (int i = 0; i < shown; ++i) {

@@ -133,8 +133,8 @@ void draw_frame(Canvas& canvas, const Rect& panel, const Line& title, const Line
             const std::string whole = text_of(*text);
             const bool fits = static_cast<int>(cells(whole)) <= room - 2;
             const Line shown = fits ? *text
-                                    : Line{{clipped(whole, static_cast<std::size_t>(room - 2)),
-                                            text->front().style}};
+                                    : line_of(clipped(whole, static_cast<std::size_t>(room - 2)),
+                                              text->front().style);
             int at = canvas.put(row, panel.left + 2, " ", {});
             at = canvas.put(row, at, shown, room - 2);
             canvas.put(row, at, " ", {});

@@ -346,8 +346,7 @@ std::vector<TabPlace> tab_places(const Model& model, const Rect& panel, Line* ti
 /// The settings of the charts.
 Line chart_state(const Model& model)
 {
-    const std::string text = model.tab == Tab::curves ? settings_text(model.chart) : "";
-    return text.empty() ? Line{} : Line{{text, {}}};
+    return line_of(model.tab == Tab::curves ? settings_text(model.chart) : "");
 }
 
 /// The panel while a sweep is selected.
