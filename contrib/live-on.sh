@@ -47,13 +47,26 @@ fi
 # Location of the source tree in the root. A test checks that no file of the package contains this path.
 tree=/usr/src/gpuq
 
-# Copies the working tree, including uncommitted changes; an existing build is kept.
+# Copies the working tree, including uncommitted changes; an existing build is kept. Files with another content get a new
+# time, since they may be older than that build; the others keep theirs, so that they are not compiled again.
 copy_tree() {
-    mkdir -p "$root$tree"
-    find "$root$tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+    local new=$root$tree.new file
+    rm -rf "$new"
+    mkdir -p "$new" "$root$tree"
     find "$root/tmp" -mindepth 1 -delete
     git -c safe.directory='*' ls-files -z --cached --others --exclude-standard |
-        tar --create --null --ignore-failed-read --files-from - 2>/dev/null | tar --extract --no-same-owner --directory "$root$tree"
+        tar --create --null --ignore-failed-read --files-from - 2>/dev/null | tar --extract --touch --no-same-owner --directory "$new"
+    find "$root$tree" -mindepth 1 -path "$root$tree/build" -prune -o -type f -printf '%P\0' |
+        while IFS= read -r -d '' file; do
+            if cmp -s "$root$tree/$file" "$new/$file"; then
+                touch --reference "$root$tree/$file" "$new/$file"
+            fi
+        done
+    if [ -d "$root$tree/build" ]; then
+        mv "$root$tree/build" "$new"
+    fi
+    rm -rf "${root:?}$tree"
+    mv "$new" "$root$tree"
 }
 
 in_tree() {
