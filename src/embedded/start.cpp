@@ -174,12 +174,13 @@ bool forget_ended_nodes(State& state)
 }
 
 /// Restarts a slurmd that exits while it starts: those of 24.11 and later may, when a policy's
-/// reconfiguration reaches them at that moment.
+/// reconfiguration reaches them at that moment. On a busy machine that happens to one node after
+/// the other.
 Result<void> start_nodes(Start& start)
 {
-    constexpr int k_attempts = 3;
+    const int attempts = 3 + start.state.spec.nodes;
     auto started = launch_nodes(start);
-    for (int attempt = 1; !started && attempt < k_attempts; ++attempt) {
+    for (int attempt = 1; !started && attempt < attempts; ++attempt) {
         if (!forget_ended_nodes(start.state)) {
             break;
         }

@@ -31,8 +31,9 @@ bool has(std::string_view text, std::string_view part)
 }
 
 constexpr std::string_view k_no_greeting = "kex_exchange_identification:";
-/// By a connection without an address: that of a ProxyCommand or a jump.
-constexpr std::string_view k_closed_by_proxy = "Connection closed by UNKNOWN port";
+/// In messages on a connection without an address, which is that of a ProxyCommand or a jump:
+/// `Connection closed by ...`, `banner exchange: Connection to ...: Broken pipe`.
+constexpr std::string_view k_without_address = "UNKNOWN port ";
 
 /// Lines of ssh that do not describe the problem.
 bool is_noise(std::string_view line)
@@ -325,6 +326,18 @@ std::string last_message(std::string_view errors)
     return peer_text(found);
 }
 
+namespace {
+
+/// What a ProxyCommand or a jump has written before ssh noticed its end.
+std::string message_of_proxy(std::string_view errors)
+{
+    const std::size_t before = errors.rfind('\n', errors.find(k_without_address));
+    const std::size_t end = before == std::string_view::npos ? 0 : before;
+    return last_message(errors.substr(0, std::min(end, errors.find(k_no_greeting))));
+}
+
+} // namespace
+
 Verdict classify_ssh(const SshEnd& end, const SshCommand& command)
 {
     const int status = end.status;
@@ -347,11 +360,8 @@ Verdict classify_ssh(const SshEnd& end, const SshCommand& command)
          has(errors, "no argument after keyword"))) {
         return stop(Error::Kind::usage, fmt::format("ssh: {}", output));
     }
-    if (status == k_ssh_itself && has(errors, k_closed_by_proxy)) {
-        const std::size_t end_of_proxy =
-            std::min(errors.find(k_no_greeting), errors.find(k_closed_by_proxy));
-        return {Verdict::What::broken,
-                proxy_ended(command.host, last_message(errors.substr(0, end_of_proxy)))};
+    if (status == k_ssh_itself && has(errors, k_without_address)) {
+        return {Verdict::What::broken, proxy_ended(command.host, message_of_proxy(errors))};
     }
     if (status == k_ssh_itself &&
         (has(errors, k_no_greeting) || output.starts_with("Connection closed by "))) {

@@ -6,6 +6,7 @@
 #include <slurm/slurmdb.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <string>
@@ -146,6 +147,21 @@ inline int complete_job(std::uint32_t job, std::uint32_t wait_status)
     return slurm_complete_job(&id, wait_status);
 #else
     return slurm_complete_job(job, wait_status);
+#endif
+}
+
+/// Frees the name from slurm_create_reservation: from malloc until 24.11 and from Slurm's own
+/// allocator in 26.05, as its header states there. For the releases between, whose headers were not
+/// read, the few bytes stay.
+inline void free_reservation_name(char* name)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+    void* memory = name;
+    slurm_xfree(&memory);
+#elif SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 5, 0)
+    std::free(name); // NOLINT(cppcoreguidelines-no-malloc)
+#else
+    (void)name;
 #endif
 }
 

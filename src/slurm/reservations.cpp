@@ -11,7 +11,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <thread>
@@ -162,7 +161,7 @@ Result<void> SlurmCluster::reserve(const ReservationSpec& spec)
     if (name == nullptr) {
         return slurm::refused(errno, spec.name, capture.text());
     }
-    std::free(name); // NOLINT(cppcoreguidelines-no-malloc): it is from strdup
+    slurm::free_reservation_name(name);
     return {};
 }
 

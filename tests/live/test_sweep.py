@@ -327,7 +327,7 @@ def test_a_program_that_always_asks_to_be_continued_ends(person):
 
 def test_workers_that_still_wait_leave_the_queue_with_the_last_try(person, train):
     """No gpuq process runs on the login host."""
-    done = sweep(person, "--detach", "-J", "cal", "-g", "2", "--workers", "3", "--over", "lr=1,2,3", "--over", "pause=1", "train.py",
+    done = sweep(person, "--detach", "-J", "cal", "-g", "2", "--workers", "3", "--over", "lr=1,2,3", "--over", "pause=5", "train.py",
                  "{lr}", "{pause}")
     assert done.returncode == 0, done.stderr
     wait_for(lambda: len(person.cluster.squeue()) == 3, 20, "two workers, and one that waits")

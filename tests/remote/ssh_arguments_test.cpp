@@ -260,7 +260,9 @@ TEST(JudgeSsh, AProxyThatEndsIsQuoted)
     for (const std::string& message :
          {"nc: no route to login1\n" + closed,
           "nc: no route to login1\nstdio forwarding failed\n" + closed,
-          std::string("nc: no route to login1\nConnection closed by UNKNOWN port 65535\r\n")}) {
+          std::string("nc: no route to login1\nConnection closed by UNKNOWN port 65535\r\n"),
+          std::string("nc: no route to login1\nbanner exchange: Connection to UNKNOWN port 65535: "
+                      "Broken pipe\r\n")}) {
         const Verdict verdict = judged(255, message, to_login());
         EXPECT_EQ(verdict.what, Verdict::What::broken);
         EXPECT_THAT(verdict.error.text, HasSubstr("(nc: no route to login1)"));
