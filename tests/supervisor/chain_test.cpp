@@ -613,6 +613,8 @@ TEST(Chained, TheNewestTwoCheckpointsAreKept)
     Link link("for step in 1 2 3; do save $step; kept $step; rm $GPUQ_CHECKPOINT_DIR/*; done");
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
+    client.close_all();
+    EXPECT_EQ(link.wait(), 0); // an old one is removed after the new one is there
     EXPECT_EQ(link.names(layout::kept(link.run.key)),
               (std::set<std::string>{"step-2.safetensors", "step-3.safetensors"}));
 }

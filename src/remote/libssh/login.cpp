@@ -123,6 +123,9 @@ std::variant<LoggedIn, LoginFailure> SshLogin::run()
     }
     failed = failed ? std::move(failed) : open_channel(channel);
     if (failed) {
+        // Which function of libssh notices that, and what it calls it, differs by release.
+        failed->is_of_proxy = !m_plan.proxy_command.empty() && !m_has_greeting &&
+                              failed->verdict.error.kind == Error::Kind::unreachable;
         m_session.reset();
         return *std::move(failed);
     }
@@ -345,7 +348,6 @@ SshLogin::Failed SshLogin::begin_session()
         if (reason.find("disconnected") != std::string::npos) {
             failed->verdict.error = closed_before_login(m_request.command.host, reason);
         }
-        failed->is_of_proxy = !m_plan.proxy_command.empty();
         failed->openssh_because = fmt::format("libssh failed: {}", reason);
         return failed;
     }
@@ -358,6 +360,7 @@ SshLogin::Failed SshLogin::check_host()
     if (m_ssh.get_server_publickey(m_session.get(), &shown) != SSH_OK) {
         return broken(error_text());
     }
+    m_has_greeting = true;
     const std::string& host = m_request.command.host;
     const SshKey key(shown);
     const KnownHost known = known_host(m_ssh, m_plan);

@@ -101,6 +101,7 @@ private:
     bool m_agent_tried = false;
     bool m_refused_to_answer = false;
     bool m_has_answered = false;
+    bool m_has_greeting = false; ///< the host has shown its key
     int m_questions = 0;
     std::string m_only_openssh; ///< a means of login that libssh has left out
 
