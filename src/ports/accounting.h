@@ -34,6 +34,7 @@ struct UseQuestion {
     Time to;
     std::vector<std::string> users;
     std::vector<std::string> accounts;
+    bool with_labs = false; ///< set JobUse::lab, which takes a further request
 };
 
 /// Resources of one job within the time span of a question. A requeued job has one entry for each
@@ -50,6 +51,9 @@ struct JobUse {
     /// Shares of GPUs, of all nodes together, if the site accounts for them (gres/shard);
     /// `per_gpu` is not in accounting.
     std::optional<GpuShare> share{};
+    /// The account directly below the root of Slurm's tree that contains `account`, often that of a
+    /// lab; empty: not requested, or not shown to the caller.
+    std::string lab{};
     bool operator==(const JobUse&) const = default;
 };
 

@@ -3,6 +3,7 @@
 
 #include "ports/accounting.h"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@ struct UseRecord {
     /// Peak use of any of its steps, likewise. Slurm samples it periodically
     /// (JobAcctGatherFrequency), or not at all.
     std::optional<std::uint64_t> most_memory_mib;
+    /// From the time when the job could have started to its start; unset if it started before the
+    /// span.
+    std::optional<std::chrono::seconds> waited{};
     bool operator==(const UseRecord&) const = default;
 };
 

@@ -18,4 +18,13 @@ inline std::string csv_field(const std::string& text)
     return quoted + "\"";
 }
 
+/// The same for a name that others have chosen: an apostrophe keeps a spreadsheet from evaluating
+/// it as a formula.
+inline std::string csv_name(const std::string& name)
+{
+    const bool is_formula =
+        !name.empty() && std::string("=+-@\t\r").find(name[0]) != std::string::npos;
+    return csv_field(is_formula ? "'" + name : name);
+}
+
 } // namespace gpuq::report

@@ -21,6 +21,7 @@ struct AccountedWait {
     std::string model; ///< empty: not accounted for
     Seconds wait{0};
     bool started = true; ///< false: it is pending, and `wait` is its wait so far
+    std::string user{};  ///< empty: the text does not name it
 
     bool operator==(const AccountedWait&) const = default;
 };
@@ -33,8 +34,10 @@ struct AccountedWaits {
 };
 
 /// Parses the output of `sacct -P` in UTC, with its header line, at `now`. Jobs that may not start
-/// yet (held, or with a dependency) do not count as waiting. `usage` as NAME:LINE: TEXT.
-Result<AccountedWaits> parse_waits(std::string_view text, const std::string& name, Time now);
+/// yet (held, or with a dependency) do not count as waiting; jobs submitted before `since` do not
+/// count at all. `usage` as NAME:LINE: TEXT.
+Result<AccountedWaits> parse_waits(std::string_view text, const std::string& name, Time now,
+                                   Time since = {});
 
 /// Statistics of waits. A percentile is unknown if there are too few jobs: at least one job must be
 /// above it, which takes 20 jobs for the 95th. Pending jobs count with their wait so far, which
@@ -63,6 +66,7 @@ struct QueueWaits {
     WaitFigures all;
     std::vector<std::pair<std::string, WaitFigures>> models; ///< by name
     std::vector<KeptTarget> targets;                         ///< for all its jobs together
+    std::size_t users = 0;                                   ///< of the jobs, if they are named
 
     bool operator==(const QueueWaits&) const = default;
 };
@@ -71,5 +75,8 @@ struct QueueWaits {
 /// partition; a pending job with several partitions for that of the first one.
 std::vector<QueueWaits> waits_by_queue(const policy::Rules& rules,
                                        const std::vector<AccountedWait>& waits);
+
+/// The same where no policy has queues: by partition, in the order of their names.
+std::vector<QueueWaits> waits_by_partition(const std::vector<AccountedWait>& waits);
 
 } // namespace gpuq::sim

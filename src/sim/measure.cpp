@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/measure.h"
 
+#include "core/percentile.h"
 #include "sim/idle.h"
 
 #include <algorithm>
@@ -112,12 +113,6 @@ Measures measure(const Machine& machine, const std::vector<Job>& jobs, const Cou
         result.idle_while_allowed = time.idle_while_allowed / time.all;
     }
     return result;
-}
-
-Seconds percentile(const std::vector<Seconds>& waits, std::size_t percent)
-{
-    const std::size_t rank = (waits.size() * percent + 99) / 100;
-    return waits[std::max<std::size_t>(rank, 1) - 1];
 }
 
 double harm(const Waits& before, const Waits& after)

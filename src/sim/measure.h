@@ -62,10 +62,6 @@ struct Measures {
 Measures measure(const Machine& machine, const std::vector<Job>& jobs, const Course& course,
                  const Targets& targets = {});
 
-/// The smallest of `waits`, ascending and not empty, that at least `percent` percent of them do not
-/// exceed.
-Seconds percentile(const std::vector<Seconds>& waits, std::size_t percent);
-
 /// The cost of a policy for jobs that it does not favour: their mean wait over all links, new over
 /// old. Means below one second count as one second.
 double harm(const Waits& before, const Waits& after);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/targets.h"
 
+#include "core/percentile.h"
 #include "sim/measure.h"
 
 #include <algorithm>

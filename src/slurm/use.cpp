@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -29,6 +30,7 @@ namespace {
 
 constexpr std::string_view k_gres = "gres/";
 constexpr std::string_view k_gpus = "gres/gpu";
+constexpr std::string_view k_root = "root"; ///< the account above all others
 /// In seconds.
 constexpr std::int64_t k_just_ended = 5;
 
@@ -118,6 +120,37 @@ JobUse use_of(const slurmdb_job_rec_t& record, const TresNames& names)
     return use;
 }
 
+/// A start at the beginning of the span is one that slurmdbd has truncated.
+std::optional<std::chrono::seconds> wait_of(const slurmdb_job_rec_t& record,
+                                            const UseQuestion& question)
+{
+    const auto started = time_of(record.start);
+    const auto eligible = time_of(record.eligible);
+    if (!started || !eligible || record.start <= seconds_of(question.from)) {
+        return std::nullopt;
+    }
+    const std::int64_t since = std::max(record.eligible, record.submit);
+    return std::chrono::seconds(std::max<std::int64_t>(record.start - since, 0));
+}
+
+/// The parent of each account that slurmdbd shows; empty for the root.
+std::map<std::string, std::string> parents_of_accounts(void* connection)
+{
+    const NameList clusters({cluster_name()});
+    const NameList no_user({""}); // the associations of the accounts themselves
+    slurmdb_assoc_cond_t condition{};
+    condition.cluster_list = clusters.get_or_null();
+    condition.user_list = no_user.get_or_null();
+    const OwnedList list(slurmdb_associations_get(connection, &condition));
+    std::map<std::string, std::string> parents;
+    if (list) {
+        for_each<slurmdb_assoc_rec_t>(list.get(), [&](const slurmdb_assoc_rec_t& record) {
+            parents[text(record.acct)] = text(record.parent_acct);
+        });
+    }
+    return parents;
+}
+
 /// Step records contain memory in bytes.
 std::optional<std::uint64_t> most_memory_mib(List steps, const TresNames& names)
 {
@@ -149,6 +182,7 @@ UseRecord record_of(const slurmdb_job_rec_t& record, const TresNames& names,
     record_use.comment = is_ours ? comment : "";
     record_use.memory_mib = memory_in(text(record.tres_alloc_str), names);
     record_use.most_memory_mib = most_memory_mib(record.steps, names);
+    record_use.waited = wait_of(record, question);
     return record_use;
 }
 
@@ -199,6 +233,23 @@ void add_gpus(JobUse& use, std::string_view allocation, const TresNames& names)
     }
 }
 
+std::string lab_of(const std::string& account, const std::map<std::string, std::string>& parents)
+{
+    constexpr int k_deepest = 64; // a broken tree must not cause an endless loop
+    std::string lab = account;
+    for (int i = 0; i < k_deepest; ++i) {
+        const auto found = parents.find(lab);
+        if (found == parents.end()) {
+            return "";
+        }
+        if (found->second.empty() || found->second == k_root) {
+            return lab;
+        }
+        lab = found->second;
+    }
+    return "";
+}
+
 std::optional<std::uint64_t> memory_in(std::string_view resources, const TresNames& names)
 {
     // Slurm's values for "none" are just below 2^64.
@@ -246,6 +297,8 @@ Result<std::vector<UseRecord>> answer(const UseQuery& query)
     }
     condition.db_flags = NO_VAL;
     const TresNames names = tres_names(connection);
+    const auto parents =
+        question.with_labs ? parents_of_accounts(connection) : std::map<std::string, std::string>{};
     errno = 0;
     const OwnedList list(slurmdb_jobs_get(connection, &condition));
     if (!list || names.empty()) {
@@ -254,6 +307,7 @@ Result<std::vector<UseRecord>> answer(const UseQuery& query)
     std::vector<UseRecord> records;
     for_each<slurmdb_job_rec_t>(list.get(), [&](const slurmdb_job_rec_t& job) {
         UseRecord record = record_of(job, names, question);
+        record.use.lab = lab_of(record.use.account, parents);
         if ((record.use.gpus > 0 || record.use.share) && record.use.elapsed.count() > 0) {
             records.push_back(std::move(record));
         }

@@ -148,8 +148,8 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
 
     const GpuUse use{Time(),
                      Time(),
-                     {UseBy::user, UseBy::account, UseBy::queue, UseBy::model},
-                     {UseRow{{"a", "b", "c", "d"}, 1, 1}},
+                     {UseBy::user, UseBy::account, UseBy::lab, UseBy::queue, UseBy::model},
+                     {UseRow{{"a", "b", "c", "d", "e"}, 1, 1}},
                      {},
                      {UseAdvice{}}};
     EXPECT_EQ(documented_in("gpuq usage"), members_of(usage_document(use)));

@@ -61,6 +61,22 @@ TEST(AccountedWaits, LeaveOutWhatNeverStartedAndWhatHasNoGpu)
     EXPECT_EQ(refused, AccountedWaits{});
 }
 
+TEST(AccountedWaits, CountTheUsersOfAQueueAndOnlyLateSubmissions)
+{
+    const std::string header =
+        "Submit|JobID|State|Partition|Eligible|Start|ReqTRES|AllocTRES|User\n";
+    const auto job = [](const std::string& hour, const std::string& user) {
+        const std::string at = "2026-11-20T" + hour + ":00:00|";
+        return at + "1|COMPLETED|short|" + at + at + k_gpu + "|" + k_gpu + "|" + user + "\n";
+    };
+    const auto found = parse_waits(header + job("09", "ada") + job("10", "bob") + job("11", "bob"),
+                                   "sacct", k_now, k_now - 2h)
+                           .value();
+    EXPECT_EQ(waits_by_partition(found.waits)[0].users, 1U);
+    EXPECT_EQ(waits_by_partition(found.waits)[0].all.jobs, 2U);
+    EXPECT_EQ(waits_by_partition(found.waits)[0].queue, "short");
+}
+
 TEST(AccountedWaits, NameTheLineThatIsNone)
 {
     EXPECT_EQ(parse_waits("Submit|JobID\n", "sacct", k_now).error().text,

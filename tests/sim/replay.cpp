@@ -28,6 +28,7 @@
 // columns cpus (total), memory_mib (per node), features (`a+b`), qos and min_nodes (-N, if given)
 // are read too; jobs may have no GPUs. If every job has a start_s, a line `real` compares the
 // simulation with it. OUTCOMES receives one line per job.
+#include "core/percentile.h"
 #include "sim/measure.h"
 #include "sim/simulate.h"
 #include "sim/trace.h"
@@ -390,7 +391,7 @@ double spearman(const std::vector<Seconds>& a, const std::vector<Seconds>& b)
 Seconds p95(std::vector<Seconds> waits)
 {
     std::sort(waits.begin(), waits.end());
-    return percentile(waits, 95);
+    return gpuq::percentile(waits, 95);
 }
 
 /// Compares the simulation with the start times in the trace, if every job has one.

@@ -49,5 +49,18 @@ TEST(Use, TakesTheMemoryOutOfResources)
     }
 }
 
+TEST(Use, OfAnAccountIsThatOfTheLabAboveIt)
+{
+    const std::map<std::string, std::string> parents = {{"root", ""},          {"physics", "root"},
+                                                        {"optics", "physics"}, {"laser", "optics"},
+                                                        {"one", "two"},        {"two", "one"}};
+    EXPECT_EQ(lab_of("laser", parents), "physics");
+    EXPECT_EQ(lab_of("physics", parents), "physics");
+    EXPECT_EQ(lab_of("root", parents), "root");
+    EXPECT_EQ(lab_of("hidden", parents), "");
+    EXPECT_EQ(lab_of("one", parents), "");
+    EXPECT_EQ(lab_of("physics", {}), "");
+}
+
 } // namespace
 } // namespace gpuq::slurm

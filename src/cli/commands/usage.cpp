@@ -2,6 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/message.h"
+#include "cli/base/page_output.h"
 #include "cli/base/table_output.h"
 #include "cli/commands/usage_targets.h"
 #include "cli/queries/site_context.h"
@@ -22,7 +23,7 @@ namespace {
 constexpr std::array k_options = {
     Option{0, "from", "TIME", "start; default: the beginning of this month"},
     Option{0, "to", "TIME", "end; default: now"},
-    Option{0, "by", "LIST", "rows by user, account, queue, model; default: by user"},
+    Option{0, "by", "LIST", "rows by user, account, lab, queue, model; default: by user"},
     Option{0, "user", "NAME", "jobs of this user; may be repeated; default: your own"},
     Option{'A', "account", "NAME", "jobs of this account, all users; may be repeated"},
     Option{'a', "all", "", "jobs of all users"},
@@ -30,7 +31,8 @@ constexpr std::array k_options = {
     Option{0, "targets", "", "how long jobs waited, and whether the policy's targets are met"},
     Option{0, "policy", "FILE", "with --targets: this policy instead of the one in force"},
     Option{0, "prometheus", "", "with --targets: print metrics for Prometheus"},
-    Option{0, "csv", "", "print comma-separated values"}};
+    Option{0, "csv", "", "print comma-separated values"},
+    Option{0, "html", "FILE", "write a page for a browser; -: to standard output"}};
 
 Result<UseQuestion> question_of(const Options& options, Time now)
 {
@@ -61,8 +63,9 @@ Result<UseQuestion> question_of(const Options& options, Time now)
 Result<GpuUse> find_use(Invocation& invocation)
 {
     const Options& options = invocation.options;
-    TRY_ASSIGN(const UseQuestion question, question_of(options, invocation.services.clock().now()));
+    TRY_ASSIGN(UseQuestion question, question_of(options, invocation.services.clock().now()));
     TRY_ASSIGN(auto by, parse_use_by(options.value("by").value_or("user")));
+    question.with_labs = std::find(by.begin(), by.end(), UseBy::lab) != by.end();
     // Advice is for users who can follow it, and all users together have many steps.
     const bool is_own = question.accounts.empty() && question.users == std::vector{user_name()};
     TRY_ASSIGN(UseRecords* const accounting, invocation.services.use_records());
@@ -118,6 +121,20 @@ Result<int> usage_left(Invocation& invocation)
     return 0;
 }
 
+Result<void> print_use(const GpuUse& use, Invocation& invocation)
+{
+    if (invocation.options.has("csv")) {
+        return print_text(usage_csv(use));
+    }
+    TRY(print_table(usage_table(use), invocation.globals, invocation.services));
+    for (const UseAdvice& advice : use.advice) {
+        if (!invocation.globals.quiet) {
+            print_message(advice.text);
+        }
+    }
+    return {};
+}
+
 Result<int> usage(Invocation& invocation)
 {
     if (!invocation.arguments.empty()) {
@@ -132,29 +149,23 @@ Result<int> usage(Invocation& invocation)
             return fail(Error::Kind::usage, fmt::format("--{} goes with --targets", other));
         }
     }
+    if (invocation.options.has("left") && invocation.options.has("html")) {
+        return fail(Error::Kind::usage, "--html: leave out --left");
+    }
     if (invocation.options.has("left")) {
         return usage_left(invocation);
     }
+    TRY_ASSIGN(const PageOutput output, PageOutput::of(invocation));
     TRY_ASSIGN(const GpuUse use, find_use(invocation));
-    if (invocation.globals.json) {
-        TRY(print_text(report::json_document(usage_document(use))));
-    } else if (invocation.options.has("csv")) {
-        TRY(print_text(usage_csv(use)));
-    } else {
-        TRY(print_table(usage_table(use), invocation.globals, invocation.services));
-        for (const UseAdvice& advice : use.advice) {
-            if (!invocation.globals.quiet) {
-                print_message(advice.text);
-            }
-        }
-    }
-    return 0;
+    return output.write({.page = [&] { return usage_page(use); },
+                         .document = [&] { return usage_document(use); },
+                         .print_text = [&] { return print_use(use, invocation); }});
 }
 
 } // namespace
 
 const Verb k_usage_verb{"usage", "gpuq usage [options]",
-                        "GPU-hours by user, account, queue or model, from Slurm's accounting",
+                        "GPU-hours by user, account, lab, queue or model, from Slurm's accounting",
                         usage, k_options};
 
 } // namespace gpuq::cli

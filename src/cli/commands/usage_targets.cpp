@@ -67,7 +67,7 @@ void report_provisional(const TargetResults& results)
 Result<int> usage_targets(Invocation& invocation)
 {
     const Options& options = invocation.options;
-    for (const char* other : {"to", "by", "user", "account", "all", "left"}) {
+    for (const char* other : {"to", "by", "user", "account", "all", "left", "html"}) {
         if (options.has(other)) {
             return fail(Error::Kind::usage,
                         fmt::format("--targets covers all users until now: leave out --{}", other));

@@ -93,8 +93,8 @@ std::string grants_csv(const GrantsLeft& grants)
 {
     std::string text = "account,limit,granted_gpu_seconds,used_gpu_seconds,left_gpu_seconds\r\n";
     for (const Row& row : rows_of(grants)) {
-        text += fmt::format("{},{},{},{},{}\r\n", report::csv_field(sanitised(row.account)),
-                            report::csv_field(sanitised(row.holder)), seconds_text(row.granted),
+        text += fmt::format("{},{},{},{},{}\r\n", report::csv_name(sanitised(row.account)),
+                            report::csv_name(sanitised(row.holder)), seconds_text(row.granted),
                             seconds_text(row.used), seconds_text(row.left));
     }
     return text;

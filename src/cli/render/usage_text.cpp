@@ -3,13 +3,17 @@
 
 #include "core/walltime.h"
 #include "report/csv.h"
+#include "report/ending_text.h"
+#include "report/html.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <ctime>
 #include <optional>
+#include <utility>
 
 namespace gpuq::cli {
 namespace {
@@ -80,6 +84,70 @@ std::string name_text(UseBy by, const std::string& name)
     return name.empty() ? (by == UseBy::model ? "any" : "-") : name;
 }
 
+std::string wait_text(const std::optional<std::chrono::seconds>& wait)
+{
+    return wait ? describe(*wait) : "?";
+}
+
+std::vector<report::Cell> names_of(const GpuUse& use, const UseRow& row)
+{
+    std::vector<report::Cell> cells;
+    for (std::size_t i = 0; i < row.names.size(); ++i) {
+        cells.emplace_back(name_text(use.by[i], row.names[i]));
+    }
+    return cells;
+}
+
+void add_name_columns(report::Table& table, const GpuUse& use)
+{
+    for (const UseBy by : use.by) {
+        std::string title(word(by));
+        for (char& c : title) {
+            c = static_cast<char>(c - 'a' + 'A');
+        }
+        table.columns.push_back({std::string(word(by)), title});
+    }
+}
+
+/// The cells before the figures of the total.
+std::vector<report::Cell> names_of_total(const GpuUse& use)
+{
+    std::vector<report::Cell> cells(use.by.size(), report::Cell(""));
+    cells.front() = report::Cell("all");
+    return cells;
+}
+
+/// The table of the page: parts in percent.
+report::Table shares_table(const GpuUse& use)
+{
+    report::Table table;
+    add_name_columns(table, use);
+    for (const auto& [name, title] : {std::pair("jobs", "JOBS"),
+                                      {"hours", "GPU-HOURS"},
+                                      {"busy", "BUSY"},
+                                      {"idle", "IDLE"},
+                                      {"unknown", "UNKNOWN"},
+                                      {"p50", "WAIT P50"},
+                                      {"p95", "WAIT P95"}}) {
+        table.columns.push_back({name, title, Column::Align::right});
+    }
+    const auto add = [&](std::vector<report::Cell> cells, const UseRow& row) {
+        cells.emplace_back(std::to_string(row.jobs));
+        cells.emplace_back(hours_text(hundredths(row.gpu_seconds)));
+        for (const std::int64_t part : {row.busy, row.idle, row.unknown()}) {
+            cells.emplace_back(percent_text(part, row.gpu_seconds));
+        }
+        cells.emplace_back(wait_text(row.wait_p50));
+        cells.emplace_back(wait_text(row.wait_p95));
+        table.rows.push_back(std::move(cells));
+    };
+    for (const UseRow& row : use.rows) {
+        add(names_of(use, row), row);
+    }
+    add(names_of_total(use), use.total);
+    return table;
+}
+
 Json row_json(const GpuUse& use, const UseRow& row)
 {
     Json::Members members;
@@ -92,10 +160,23 @@ Json row_json(const GpuUse& use, const UseRow& row)
     members.emplace_back("busy_gpu_seconds", row.busy);
     members.emplace_back("idle_gpu_seconds", row.idle);
     members.emplace_back("unknown_gpu_seconds", row.unknown());
+    members.emplace_back("wait_p50_seconds", row.wait_p50);
+    members.emplace_back("wait_p95_seconds", row.wait_p95);
     return Json::object(std::move(members));
 }
 
 } // namespace
+
+std::string percent_text(std::int64_t part, std::int64_t all)
+{
+    if (all == 0) {
+        return "-";
+    }
+    const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(all);
+    return part > 0 && percent < 1      ? "< 1 %"
+           : part < all && percent > 99 ? "> 99 %"
+                                        : fmt::format("{:.0f} %", percent);
+}
 
 Result<Time> parse_moment(std::string_view text, Time now)
 {
@@ -128,18 +209,14 @@ Time begin_of_month(Time now)
 report::Table usage_table(const GpuUse& use)
 {
     report::Table table;
-    for (const UseBy by : use.by) {
-        std::string title(word(by));
-        for (char& c : title) {
-            c = static_cast<char>(c - 'a' + 'A');
-        }
-        table.columns.push_back({std::string(word(by)), title});
-    }
+    add_name_columns(table, use);
     table.columns.push_back({"jobs", "JOBS", Column::Align::right});
     table.columns.push_back({"hours", "GPU-HOURS", Column::Align::right});
     table.columns.push_back({"busy", "BUSY", Column::Align::right});
     table.columns.push_back({"idle", "IDLE", Column::Align::right});
     table.columns.push_back({"unknown", "UNKNOWN", Column::Align::right});
+    table.columns.push_back({"p50", "WAIT P50", Column::Align::right});
+    table.columns.push_back({"p95", "WAIT P95", Column::Align::right});
     const auto add = [&](std::vector<report::Cell> cells, const UseRow& row) {
         cells.emplace_back(std::to_string(row.jobs));
         // Each is the difference of two rounded sums, so that the printed values add up.
@@ -149,18 +226,14 @@ report::Table usage_table(const GpuUse& use)
         for (const std::int64_t part : {all, busy, known - busy, all - known}) {
             cells.emplace_back(hours_text(part));
         }
+        cells.emplace_back(wait_text(row.wait_p50));
+        cells.emplace_back(wait_text(row.wait_p95));
         table.rows.push_back(std::move(cells));
     };
     for (const UseRow& row : use.rows) {
-        std::vector<report::Cell> cells;
-        for (std::size_t i = 0; i < row.names.size(); ++i) {
-            cells.emplace_back(name_text(use.by[i], row.names[i]));
-        }
-        add(std::move(cells), row);
+        add(names_of(use, row), row);
     }
-    std::vector<report::Cell> last(use.by.size(), report::Cell(""));
-    last.front() = report::Cell("all");
-    add(std::move(last), use.total);
+    add(names_of_total(use), use.total);
     return table;
 }
 
@@ -170,15 +243,49 @@ std::string usage_csv(const GpuUse& use)
     for (const UseBy by : use.by) {
         text += fmt::format("{},", word(by));
     }
-    text += "jobs,gpu_seconds,busy_gpu_seconds,idle_gpu_seconds,unknown_gpu_seconds\r\n";
+    text += "jobs,gpu_seconds,busy_gpu_seconds,idle_gpu_seconds,unknown_gpu_seconds,"
+            "wait_p50_seconds,wait_p95_seconds\r\n";
+    const auto seconds = [](const std::optional<std::chrono::seconds>& wait) {
+        return wait ? std::to_string(wait->count()) : "";
+    };
     for (const UseRow& row : use.rows) {
         for (const std::string& name : row.names) {
-            text += report::csv_field(sanitised(name)) + ",";
+            text += report::csv_name(sanitised(name)) + ",";
         }
-        text += fmt::format("{},{},{},{},{}\r\n", row.jobs, row.gpu_seconds, row.busy, row.idle,
-                            row.unknown());
+        text += fmt::format("{},{},{},{},{},{},{}\r\n", row.jobs, row.gpu_seconds, row.busy,
+                            row.idle, row.unknown(), seconds(row.wait_p50), seconds(row.wait_p95));
     }
     return text;
+}
+
+std::string usage_page(const GpuUse& use)
+{
+    std::vector<std::string_view> by;
+    for (const UseBy one : use.by) {
+        by.push_back(word(one));
+    }
+    const UseRow& all = use.total;
+    const auto figure = [&](std::string_view what, const std::string& value) {
+        return fmt::format("<div><dt>{}</dt><dd class=\"now\">{}</dd></div>\n", what,
+                           report::html_text(value));
+    };
+    const std::string body =
+        fmt::format("<h1>GPU use by {}</h1>\n<p class=\"soft\">From {} to {}.</p>\n",
+                    fmt::join(by, ", "), moment_text(use.from, Time()),
+                    moment_text(use.to, Time())) +
+        "<dl class=\"key four\">\n" + figure("GPU-hours", hours_text(hundredths(all.gpu_seconds))) +
+        figure("busy", percent_text(all.busy, all.gpu_seconds)) +
+        figure("idle", percent_text(all.idle, all.gpu_seconds)) +
+        figure("unknown", percent_text(all.unknown(), all.gpu_seconds)) +
+        fmt::format("</dl>\n<h2>By {}</h2>\n<div class=\"wide-table\">{}</div>\n",
+                    fmt::join(by, ", "),
+                    report::html_table(shares_table(use), "Elapsed time times allocated GPUs, and "
+                                                          "waits of the jobs for their start.")) +
+        fmt::format("<footer>\n<p>Unknown: jobs that noted no use of their GPUs. A wait is unknown "
+                    "(?) if there are too few jobs.</p>\n<p>Made by gpuq {} usage; see man "
+                    "gpuq-usage.</p>\n</footer>\n",
+                    GPUQ_VERSION);
+    return report::html_page("GPU use", body);
 }
 
 Json::Members usage_document(const GpuUse& use)

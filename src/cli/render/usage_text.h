@@ -7,11 +7,12 @@
 #include "runs/insight/gpu_hours.h"
 #include "runs/insight/use_advice.h"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-/// Text, CSV and JSON of GPU-hours. Pure, but for the local time zone.
+/// Text, CSV, JSON and page of GPU-hours. Pure, but for the local time zone.
 namespace gpuq::cli {
 
 /// The result of `gpuq usage`.
@@ -31,12 +32,19 @@ Result<Time> parse_moment(std::string_view text, Time now);
 /// Local midnight of the first day of the month of `now`.
 Time begin_of_month(Time now);
 
-/// Columns as in `by`, then jobs and hours, and the busy, idle and unknown part of the hours, which
-/// add up as printed; the last row is the total.
+/// `63 %`; rounded so that a part that exists is not shown as 0 or 100. `-` if there is nothing.
+std::string percent_text(std::int64_t part, std::int64_t all);
+
+/// Columns as in `by`, then jobs and hours, the busy, idle and unknown part of the hours, which add
+/// up as printed, and the waits; the last row is the total.
 report::Table usage_table(const GpuUse& use);
 
-/// RFC 4180 with a header line; GPU-seconds, which add up without rounding.
+/// RFC 4180 with a header line; GPU-seconds, which add up without rounding, and seconds of waits,
+/// empty if unknown.
 std::string usage_csv(const GpuUse& use);
+
+/// A page with the same rows, for reports.
+std::string usage_page(const GpuUse& use);
 
 /// For --json.
 report::Json::Members usage_document(const GpuUse& use);

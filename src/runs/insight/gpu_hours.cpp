@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/insight/gpu_hours.h"
 
+#include "core/percentile.h"
 #include "ports/accounting.h"
 #include "ports/nodes.h"
 #include "telemetry/ledger.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::pair<UseBy, std::string_view> k_keywords[] = {{UseBy::user, "user"},
                                                              {UseBy::account, "account"},
+                                                             {UseBy::lab, "lab"},
                                                              {UseBy::queue, "queue"},
                                                              {UseBy::model, "model"}};
 
@@ -28,6 +30,8 @@ std::string name_of(const JobUse& use, const std::string& model, UseBy by)
         return use.user;
     case UseBy::account:
         return use.account;
+    case UseBy::lab:
+        return use.lab;
     case UseBy::queue:
         return use.queue;
     case UseBy::model:
@@ -53,15 +57,28 @@ std::vector<std::pair<std::string, int>> parts_of(const JobUse& use, bool by_mod
     return parts;
 }
 
+std::int64_t whole_seconds(std::chrono::milliseconds time)
+{
+    return std::chrono::floor<std::chrono::seconds>(time).count();
+}
+
 struct Sum {
     std::set<JobId> jobs;
     std::int64_t gpu_seconds = 0;
     GpuTime time;
+    std::vector<std::chrono::seconds> waits;
 };
 
-std::int64_t whole_seconds(std::chrono::milliseconds time)
+UseRow row_of(const std::vector<std::string>& names, Sum sum)
 {
-    return std::chrono::floor<std::chrono::seconds>(time).count();
+    std::sort(sum.waits.begin(), sum.waits.end());
+    return {names,
+            static_cast<int>(sum.jobs.size()),
+            sum.gpu_seconds,
+            whole_seconds(sum.time.busy),
+            whole_seconds(sum.time.idle),
+            known_percentile(sum.waits, 50),
+            known_percentile(sum.waits, 95)};
 }
 
 std::chrono::milliseconds allocated_to(const JobUse& use, int gpus)
@@ -95,8 +112,9 @@ Result<std::vector<UseBy>> parse_use_by(std::string_view typed)
             std::find(list.begin(), list.end(), found->first) != list.end()) {
             return fail(
                 Error::Kind::usage,
-                fmt::format("--by: invalid key '{}'; use user, account, queue or model, each once",
-                            name));
+                fmt::format(
+                    "--by: invalid key '{}'; use user, account, lab, queue or model, each once",
+                    name));
         }
         list.push_back(found->first);
         if (name.size() == typed.size()) {
@@ -143,12 +161,14 @@ std::vector<UseRow> gpu_hours(const std::vector<UseRecord>& records, const std::
             sum.jobs.insert(use.id);
             sum.gpu_seconds += whole_seconds(allocated_to(use, count));
             sum.time += parts.size() == 1 ? gpu_time_of(record) : GpuTime{};
+            if (record.waited) {
+                sum.waits.push_back(*record.waited);
+            }
         }
     }
     std::vector<UseRow> rows;
-    for (const auto& [names, sum] : sums) {
-        rows.push_back({names, static_cast<int>(sum.jobs.size()), sum.gpu_seconds,
-                        whole_seconds(sum.time.busy), whole_seconds(sum.time.idle)});
+    for (auto& [names, sum] : sums) {
+        rows.push_back(row_of(names, std::move(sum)));
     }
     std::stable_sort(rows.begin(), rows.end(), [](const UseRow& one, const UseRow& other) {
         return one.gpu_seconds > other.gpu_seconds;

@@ -5,7 +5,9 @@
 #include "ports/use_records.h"
 #include "telemetry/sample.h"
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,9 +15,9 @@
 /// GPU-hours computed from jobs' usage records. Pure.
 namespace gpuq {
 
-enum class UseBy { user, account, queue, model };
+enum class UseBy { user, account, lab, queue, model };
 
-/// `user`, `account`, `queue`, `model`.
+/// `user`, `account`, `lab`, `queue`, `model`.
 std::string_view word(UseBy by);
 
 /// Parses `user,model`. `usage` names the invalid keyword and lists the valid ones.
@@ -23,13 +25,14 @@ Result<std::vector<UseBy>> parse_use_by(std::string_view typed);
 
 /// The sum of all jobs with the same names.
 struct UseRow {
-    std::vector<std::string>
-        names;    ///< one for each of `by`; empty model: GPUs without one in accounting
-    int jobs = 0; ///< a requeued job counts once
+    std::vector<std::string> names; ///< one for each of `by`; empty model or lab: not in accounting
+    int jobs = 0;                   ///< a requeued job counts once
     /// Elapsed time x allocated GPUs, or x the fraction of a GPU: busy, idle and unknown.
     std::int64_t gpu_seconds = 0;
     std::int64_t busy = 0;
     std::int64_t idle = 0;
+    /// Of the jobs that started within the time span; unset: too few (known_percentile).
+    std::optional<std::chrono::seconds> wait_p50{}, wait_p95{};
 
     std::int64_t unknown() const { return gpu_seconds - busy - idle; }
     bool operator==(const UseRow&) const = default;

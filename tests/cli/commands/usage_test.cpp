@@ -14,6 +14,7 @@ namespace gpuq::cli {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 using Names = std::vector<std::string>;
 
@@ -40,10 +41,10 @@ protected:
 TEST_F(Usage, AddsUpAndEndsWithTheSum)
 {
     EXPECT_EQ("\n" + usage({"--all", "--by", "user,model"}).out, R"(
-USER  MODEL  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN
-ada   k80       1       2.00  0.00  0.00     2.00
-bob   any       1       0.50  0.00  0.00     0.50
-all             2       2.50  0.00  0.00     2.50
+USER  MODEL  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN  WAIT P50  WAIT P95
+ada   k80       1       2.00  0.00  0.00     2.00         ?         ?
+bob   any       1       0.50  0.00  0.00     0.50         ?         ?
+all             2       2.50  0.00  0.00     2.50         ?         ?
 )");
 }
 
@@ -53,10 +54,10 @@ TEST_F(Usage, PartsHoursIntoBusyIdleAndUnknownOnesThatAddUpAsPrinted)
     m_services.past.records[JobId{1}] = {{}, true, "gpuq:KEY busy=36 idle=54 unknown=10", {}, {}};
     m_services.past.records[JobId{2}] = {{}, true, "gpuq:KEY busy=1800 idle=0 unknown=0", {}, {}};
     EXPECT_EQ("\n" + usage({"--all"}).out, R"(
-USER  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN
-bob      1       0.50  0.50  0.00     0.00
-ada      1       0.03  0.01  0.02     0.00
-all      2       0.53  0.51  0.02     0.00
+USER  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN  WAIT P50  WAIT P95
+bob      1       0.50  0.50  0.00     0.00         ?         ?
+ada      1       0.03  0.01  0.02     0.00         ?         ?
+all      2       0.53  0.51  0.02     0.00         ?         ?
 )");
 }
 
@@ -160,8 +161,52 @@ TEST_F(UsageLeft, IsOfOneUserAndOfNow)
 TEST_F(Usage, WritesCsv)
 {
     EXPECT_EQ(usage({"--all", "--csv", "--by", "account"}).out,
-              "account,jobs,gpu_seconds,busy_gpu_seconds,idle_gpu_seconds,unknown_gpu_seconds\r\n"
-              "physics,1,7200,0,0,7200\r\n\"a,\"\"b\"\"\",1,1800,0,0,1800\r\n");
+              "account,jobs,gpu_seconds,busy_gpu_seconds,idle_gpu_seconds,unknown_gpu_seconds,"
+              "wait_p50_seconds,wait_p95_seconds\r\n"
+              "physics,1,7200,0,0,7200,,\r\n\"a,\"\"b\"\"\",1,1800,0,0,1800,,\r\n");
+}
+
+TEST_F(Usage, WritesNoFormulaForASpreadsheet)
+{
+    m_services.past.uses = {{JobId{1}, "ada", "=1+2", "s", 4s, 1, {}},
+                            {JobId{2}, "ada", "@a", "s", 3s, 1, {}},
+                            {JobId{3}, "ada", "-a,\"b", "s", 2s, 1, {}}};
+    EXPECT_THAT(usage({"--all", "--csv", "--by", "account"}).out,
+                AllOf(HasSubstr("\r\n'=1+2,1,"), HasSubstr("\r\n'@a,1,"),
+                      HasSubstr("\r\n\"'-a,\"\"b\",1,")));
+}
+
+TEST_F(Usage, OfLabsHasTheWaitsOfTheirJobs)
+{
+    m_services.past.uses = {{JobId{1}, "ada", "deep", "s", 1h, 1, {}, {}, "physics"},
+                            {JobId{2}, "bob", "wide", "s", 1h, 1, {}, {}, "physics"},
+                            {JobId{3}, "eve", "gone", "s", 1h, 1, {}}};
+    m_services.past.records[JobId{1}].waited = 90s;
+    m_services.past.records[JobId{2}].waited = 0s;
+    EXPECT_EQ("\n" + usage({"--all", "--by", "lab"}).out, R"(
+LAB      JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN  WAIT P50  WAIT P95
+physics     2       2.00  0.00  0.00     2.00       0 s         ?
+-           1       1.00  0.00  0.00     1.00         ?         ?
+all         3       3.00  0.00  0.00     3.00       0 s         ?
+)");
+    EXPECT_TRUE(m_services.past.questions.back().with_labs);
+    usage({"--all", "--by", "account"});
+    EXPECT_FALSE(m_services.past.questions.back().with_labs);
+}
+
+TEST_F(Usage, IsAPageWithPartsInPercentAndNamesAsText)
+{
+    m_services.past.uses[0].account = "<b>&";
+    m_services.past.records[JobId{1}] = {{}, true, "gpuq:KEY busy=7199 idle=1 unknown=0", {}, {}};
+    const std::string page = usage({"--all", "--by", "account,user", "--html", "-"}).out;
+    EXPECT_THAT(page, HasSubstr("<h1>GPU use by account, user</h1>"));
+    EXPECT_THAT(page, HasSubstr("<th scope=\"row\">&lt;b&gt;&amp;</th><td>ada</td>"
+                                "<td class=\"right\">1</td><td class=\"right\">2.00</td>"
+                                "<td class=\"right\">&gt; 99 %</td>"
+                                "<td class=\"right\">&lt; 1 %</td><td class=\"right\">0 %</td>"));
+    EXPECT_THAT(page, HasSubstr("<dd class=\"now\">2.50</dd>"));
+    EXPECT_EQ(usage({"--left", "--html", "-"}).status, 2);
+    EXPECT_EQ(usage({"--targets", "--html", "-"}).status, 2);
 }
 
 TEST_F(Usage, WritesItsDocument)
@@ -185,7 +230,9 @@ TEST_F(Usage, WritesItsDocument)
       "gpu_hours": 0.5,
       "busy_gpu_seconds": 1000,
       "idle_gpu_seconds": 500,
-      "unknown_gpu_seconds": 300
+      "unknown_gpu_seconds": 300,
+      "wait_p50_seconds": null,
+      "wait_p95_seconds": null
     }
   ],
   "total": {
@@ -194,7 +241,9 @@ TEST_F(Usage, WritesItsDocument)
     "gpu_hours": 0.5,
     "busy_gpu_seconds": 1000,
     "idle_gpu_seconds": 500,
-    "unknown_gpu_seconds": 300
+    "unknown_gpu_seconds": 300,
+    "wait_p50_seconds": null,
+    "wait_p95_seconds": null
   },
   "advice": []
 }
@@ -215,8 +264,9 @@ TEST_F(Usage, RefusesWhatItCanNotRead)
 TEST_F(Usage, HasAnEmptySumWhenThereIsNothing)
 {
     m_services.past.uses.clear();
-    EXPECT_EQ(usage({"--all"}).out, "USER  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN\n"
-                                    "all      0       0.00  0.00  0.00     0.00\n");
+    EXPECT_EQ(usage({"--all"}).out,
+              "USER  JOBS  GPU-HOURS  BUSY  IDLE  UNKNOWN  WAIT P50  WAIT P95\n"
+              "all      0       0.00  0.00  0.00     0.00         ?         ?\n");
 }
 
 TEST(Moment, IsReadAsPeopleTypeIt)

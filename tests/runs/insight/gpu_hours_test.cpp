@@ -45,6 +45,19 @@ TEST(GpuHours, OfEachAttemptOfOneJobAddUp)
     EXPECT_EQ(gpu_hours({use(1, "ada", 10s, 1), use(1, "ada", 20s, 1)}, {}), (Rows{{{}, 1, 30}}));
 }
 
+TEST(GpuHours, HaveThePercentilesOfTheWaitsOfEnoughJobs)
+{
+    std::vector<UseRecord> records;
+    for (int i = 0; i < 20; ++i) {
+        records.push_back(use(1 + i, "ada", 1s, 1));
+        records.back().waited = std::chrono::seconds(i);
+    }
+    records.push_back(use(99, "ada", 1s, 1)); // started before
+    EXPECT_EQ(gpu_hours(records, {}), (Rows{{{}, 21, 21, 0, 0, 9s, 18s}}));
+    records.erase(records.begin());
+    EXPECT_EQ(gpu_hours(records, {}), (Rows{{{}, 20, 20, 0, 0, 10s, {}}}));
+}
+
 TEST(GpuHours, ByModelLoseNothing)
 {
     EXPECT_EQ(
