@@ -224,6 +224,16 @@ struct ReserveRule {
     bool operator==(const ReserveRule&) const = default;
 };
 
+/// What `gpuq site` may publish besides the names of queues and GPU models.
+struct Publish {
+    enum class Use { by_model, by_lab, by_account };
+    Use use = Use::by_model;  ///< by_lab: by model and lab, as in JobUse::lab
+    bool courses = false;     ///< their names
+    Rule<int> least_users{5}; ///< of a row, so that it does not show the activity of one user
+    int line = 0;
+    bool operator==(const Publish&) const = default;
+};
+
 /// Objects in Slurm that the site manages itself: they are compared, and never changed. Names and
 /// values are Slurm's, as described in core/slurm_object.h.
 struct Site {
@@ -266,7 +276,8 @@ struct Policy {
     FairShare fair_share;
     std::vector<Course> courses;
     std::optional<ReserveRule> reserve; ///< unset: `gpuq reserve` reserves nothing
-    std::optional<Site> site;           ///< a policy that has it may have no queues
+    Publish publish;
+    std::optional<Site> site; ///< a policy that has it may have no queues
     std::vector<Case> tests;
     bool operator==(const Policy&) const = default;
 

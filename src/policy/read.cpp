@@ -441,6 +441,39 @@ ReserveRule reserve_in(Reader& reader, const Node& node)
     return rule;
 }
 
+void published_names_in(Reader& reader, Publish& publish, const Node& node)
+{
+    using Use = Publish::Use;
+    const std::vector<Node> single{node};
+    for (const Node& item : node.kind == Node::Kind::list ? node.items : single) {
+        const auto word = word_in(reader, item, {"labs", "accounts", "courses"});
+        const Use use = word.value == "labs"       ? Use::by_lab
+                        : word.value == "accounts" ? Use::by_account
+                                                   : Use::by_model;
+        publish.courses = publish.courses || word.value == "courses";
+        if (use != Use::by_model && publish.use != Use::by_model && publish.use != use) {
+            reader.note(item, "both",
+                        "labs and accounts together would show, as a difference, the rows that are "
+                        "left out: list one of them");
+        }
+        publish.use = use != Use::by_model ? use : publish.use;
+    }
+}
+
+Publish publish_in(Reader& reader, const Node& node)
+{
+    Publish publish;
+    publish.line = node.line;
+    reader.map(
+        node, "publish",
+        {
+            {"names", [&](const Node& value) { published_names_in(reader, publish, value); }},
+            {"least_users",
+             [&](const Node& value) { publish.least_users = reader.number(value, 2, k_many); }},
+        });
+    return publish;
+}
+
 void job_in(Reader& reader, Case& test, const Node& node)
 {
     const auto gpus = [&](const Node& value) {
@@ -623,6 +656,7 @@ void policy_in(Reader& reader, Policy& policy, const Node& root)
              [&](const Node& node) { policy.fair_share = fair_share_in(reader, node); }},
             {"courses", each("courses", policy.courses, course_in)},
             {"reserve", [&](const Node& node) { policy.reserve = reserve_in(reader, node); }},
+            {"publish", [&](const Node& node) { policy.publish = publish_in(reader, node); }},
             {"site", [&](const Node& node) { policy.site = site_in(reader, node); }},
             {"tests", [&](const Node& node) { tests_in(reader, policy, node); }},
         });

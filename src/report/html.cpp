@@ -62,8 +62,12 @@ std::string html_text(std::string_view text)
     return escaped;
 }
 
-std::string html_page(std::string_view title, const std::string& body)
+std::string html_page(std::string_view title, const std::string& body, std::chrono::seconds reload)
 {
+    const std::string refresh =
+        reload.count() == 0
+            ? ""
+            : fmt::format("<meta http-equiv=\"refresh\" content=\"{}\">\n", reload.count());
     // The page's own policy: no network and no script, regardless of its content.
     return fmt::format("<!DOCTYPE html>\n"
                        "<html lang=\"en\">\n"
@@ -73,12 +77,13 @@ std::string html_page(std::string_view title, const std::string& body)
                        "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
                        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                        "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                       "{}"
                        "<title>{}</title>\n"
                        "<style>{}</style>\n"
                        "</head>\n"
                        "<body>\n{}</body>\n"
                        "</html>\n",
-                       html_text(title), k_style, body);
+                       refresh, html_text(title), k_style, body);
 }
 
 std::string html_table(const Table& table, std::string_view caption)

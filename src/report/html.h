@@ -3,6 +3,7 @@
 
 #include "report/table.h"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -15,8 +16,9 @@ std::string html_text(std::string_view text);
 
 /// A whole page around `body`, which is HTML; `title` is text. Has the style sheet for everything
 /// in this module, light or dark according to the reader's system, and forbids the browser to load
-/// or execute anything.
-std::string html_page(std::string_view title, const std::string& body);
+/// or execute anything. The browser loads the page again after `reload`, unless that is 0.
+std::string html_page(std::string_view title, const std::string& body,
+                      std::chrono::seconds reload = {});
 
 /// The table, its cells as text. The first cell is the header of its row; a row whose first cell
 /// begins with blanks belongs to the row above.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A browser without a screen: chromium by chromedriver, with the WebDriver protocol."""
+import base64
 import contextlib
 import json
 import os
@@ -36,6 +37,18 @@ class Browser:
     def run(self, script, *arguments):
         """The value that the JavaScript function body returns."""
         return self._call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def show_on(self, width, scheme):
+        """A screen of this width in pixels, light or dark."""
+        for command, words in (("Emulation.setDeviceMetricsOverride",
+                                {"width": width, "height": 2000, "deviceScaleFactor": 1, "mobile": width < 600}),
+                               ("Emulation.setEmulatedMedia",
+                                {"features": [{"name": "prefers-color-scheme", "value": scheme}]})):
+            self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": words})
+
+    def picture(self):
+        """The window as a PNG."""
+        return base64.b64decode(self._call("GET", "/screenshot"))
 
     def close(self):
         self._call("DELETE", "")

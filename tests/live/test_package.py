@@ -83,6 +83,13 @@ def test_man_and_completion_are_found_from_there(installed):
     assert (prefix / "share" / "zsh" / ZSH[origin] / "_gpuq").stat().st_size > 0
 
 
+def test_the_timer_of_the_public_page_is_installed(installed):
+    lib = installed[1] / "lib"
+    assert "User=gpuq-site\n" in (lib / "systemd" / "system" / "gpuq-site.service").read_text()
+    assert (lib / "systemd" / "system" / "gpuq-site.timer").exists()
+    assert "\nu gpuq-site " in (lib / "sysusers.d" / "gpuq-site.conf").read_text()
+
+
 def test_the_package_says_nothing_of_the_machine_that_made_it(package, tmp_path):
     done("dpkg-deb", "-R", package, tmp_path)
     for name in files_below(tmp_path):

@@ -24,6 +24,7 @@ WHOLE = {
     "fair_share": {},
     "site": {},
     "reserve": {"users": "a"},
+    "publish": {"names": ["labs"], "least_users": 3},
     "courses": {"c": {"nodes": "n1", "start": "2026-11-03T13:00", "duration": "1h", "users": "a"}},
     "tests": [{"job": {}, "expect": {"queue": "q"}}],
 }

@@ -321,6 +321,24 @@ TEST(ReadPolicy, AProbeIsAPath)
     EXPECT_THAT(with_probe("[]"), HasSubstr("a probe is the path"));
 }
 
+TEST(ReadPolicy, PublishesNoNameThatItDoesNotList)
+{
+    const auto published = [](const std::string& text) {
+        return read_policy(k_small + "publish: " + text + "\n", "p.yaml")->policy.publish;
+    };
+    EXPECT_EQ(published("{}").use, Publish::Use::by_model);
+    EXPECT_EQ(published("{}").least_users.value, 5);
+    EXPECT_EQ(published("{names: [courses, accounts]}").use, Publish::Use::by_account);
+    EXPECT_EQ(published("{names: labs}").use, Publish::Use::by_lab);
+    EXPECT_FALSE(published("{names: labs}").courses);
+    EXPECT_THAT(findings(k_small + "publish: {names: [labs, accounts]}\n"),
+                HasSubstr("p.yaml:6:25: error: labs and accounts together"));
+    EXPECT_THAT(findings(k_small + "publish: {names: users}\n"),
+                HasSubstr("p.yaml:6:18: error: 'users' is not labs or accounts or courses"));
+    EXPECT_THAT(findings(k_small + "publish: {least_users: 1}\n"),
+                HasSubstr("p.yaml:6:24: error: "));
+}
+
 TEST(CheckPolicy, ANodeIsInOnePool)
 {
     EXPECT_THAT(findings("version: 1\npools: {a: {nodes: 'n[1-3]'}, b: {nodes: n2}}\n"

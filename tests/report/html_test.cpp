@@ -30,6 +30,9 @@ TEST(Html, APageLoadsAndExecutesNothing)
     EXPECT_THAT(page, HasSubstr("default-src 'none'"));
     EXPECT_THAT(page, HasSubstr("<body>\n<p>x</p>\n</body>"));
     EXPECT_THAT(page, Not(HasSubstr("http://")));
+    EXPECT_THAT(page, Not(HasSubstr("refresh")));
+    EXPECT_THAT(html_page("", "", std::chrono::minutes(5)),
+                HasSubstr("<meta http-equiv=\"refresh\" content=\"300\">"));
     EXPECT_THAT(page, Not(HasSubstr("url(")));
 }
 

@@ -25,7 +25,8 @@ namespace gpuq::cli {
 namespace {
 
 constexpr int k_directory_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr mode_t k_mode = 0666;  ///< less the umask
+constexpr mode_t k_mode = 0666; ///< less the umask
+constexpr mode_t k_public_mode = 0644;
 constexpr int k_most_links = 40; ///< the kernel's limit
 
 Error trouble(const std::string& path, int error)
@@ -166,7 +167,7 @@ Result<OutputFile> OutputFile::at(const std::string& path)
     return OutputFile(path, std::move(directory), std::move(name));
 }
 
-Result<void> OutputFile::write(std::string_view content) const
+Result<void> OutputFile::write(std::string_view content, Readers readers) const
 {
     const std::string beside = name_beside(m_name);
     const Descriptor file(::openat(m_directory.get(), beside.c_str(),
@@ -175,7 +176,8 @@ Result<void> OutputFile::write(std::string_view content) const
         return trouble(m_path, errno);
     }
     // A rename replaces a link that has been created since; it does not follow it.
-    if (!write_all(file.get(), content) || ::fsync(file.get()) != 0 ||
+    const bool shown = readers == Readers::by_umask || ::fchmod(file.get(), k_public_mode) == 0;
+    if (!shown || !write_all(file.get(), content) || ::fsync(file.get()) != 0 ||
         ::renameat(m_directory.get(), beside.c_str(), m_directory.get(), m_name.c_str()) != 0) {
         const int error = errno;
         (void)::unlinkat(m_directory.get(), beside.c_str(), 0);

@@ -21,9 +21,10 @@ public:
     /// errors.
     static Result<OutputFile> at(const std::string& path);
 
-    /// Replaces the file atomically: it has the old or the new content at any time. The new file
-    /// has the permissions that the umask leaves.
-    Result<void> write(std::string_view content) const;
+    /// Who may read the new file: those whom the umask leaves, or all users.
+    enum class Readers { by_umask, all };
+    /// Replaces the file atomically: it has the old or the new content at any time.
+    Result<void> write(std::string_view content, Readers readers = Readers::by_umask) const;
 
     /// The file opened for reading and appending; created if it does not exist. Locked exclusively:
     /// `busy` while another process holds it.

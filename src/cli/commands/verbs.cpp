@@ -29,6 +29,7 @@ constexpr std::array k_verbs = {
     &k_diff_verb,
     &k_profile_verb,
     &k_usage_verb,
+    &k_site_verb,
     &k_stop_verb,
     &k_wait_verb,
     &k_resume_verb,

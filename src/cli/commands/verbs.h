@@ -38,6 +38,7 @@ extern const Verb k_show_verb;
 extern const Verb k_diff_verb;
 extern const Verb k_profile_verb;
 extern const Verb k_usage_verb;
+extern const Verb k_site_verb;
 extern const Verb k_stop_verb;
 extern const Verb k_wait_verb;
 extern const Verb k_resume_verb;

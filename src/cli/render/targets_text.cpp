@@ -3,12 +3,12 @@
 
 #include "report/csv.h"
 #include "report/ending_text.h"
+#include "report/metrics.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <functional>
 #include <utility>
 
@@ -17,31 +17,12 @@ namespace {
 
 using report::Column;
 using report::Json;
+using report::Metric;
+using report::metric_label;
 using sim::KeptTarget;
 using sim::QueueWaits;
 using sim::Seconds;
 using sim::WaitFigures;
-
-/// A figure: its name as a column and a member, and the quantile it represents.
-struct FigureRow {
-    std::string_view name;
-    std::string_view quantile;
-    int percent;
-    std::optional<Seconds> WaitFigures::*wait;
-};
-constexpr std::array<FigureRow, 3> k_figures{{{"p50", "0.5", 50, &WaitFigures::p50},
-                                              {"p95", "0.95", 95, &WaitFigures::p95},
-                                              {"max", "1", 100, &WaitFigures::max}}};
-
-const KeptTarget* target_of(const QueueWaits& queue, const FigureRow& figure)
-{
-    for (const KeptTarget& target : queue.targets) {
-        if (target.percent == figure.percent) {
-            return &target;
-        }
-    }
-    return nullptr;
-}
 
 std::string figure_text(const std::optional<Seconds>& wait, const WaitFigures& figures)
 {
@@ -56,7 +37,7 @@ std::string_view verdict(const KeptTarget& target)
 std::string targets_text(const QueueWaits& queue)
 {
     std::string text;
-    for (const FigureRow& figure : k_figures) {
+    for (const WaitFigure& figure : k_wait_figures) {
         if (const KeptTarget* const target = target_of(queue, figure)) {
             text += fmt::format("{}{} {}: {}", text.empty() ? "" : ", ", figure.name,
                                 describe(target->target), verdict(*target));
@@ -68,7 +49,7 @@ std::string targets_text(const QueueWaits& queue)
 Json::Members figures_json(const WaitFigures& figures)
 {
     Json::Members members{{"jobs", figures.jobs}, {"waiting", figures.waiting}};
-    for (const FigureRow& figure : k_figures) {
+    for (const WaitFigure& figure : k_wait_figures) {
         members.emplace_back(std::string(figure.name) + "_seconds", figures.*figure.wait);
     }
     return members;
@@ -77,7 +58,7 @@ Json::Members figures_json(const WaitFigures& figures)
 Json queue_json(const QueueWaits& queue)
 {
     Json::Elements targets;
-    for (const FigureRow& figure : k_figures) {
+    for (const WaitFigure& figure : k_wait_figures) {
         if (const KeptTarget* const target = target_of(queue, figure)) {
             targets.push_back(Json::object({{"figure", figure.name},
                                             {"target_seconds", target->target},
@@ -102,43 +83,17 @@ Json queue_json(const QueueWaits& queue)
     return Json::object(std::move(members));
 }
 
-/// A label and its value, with backslashes, quotes and line ends escaped.
-std::string label(std::string_view name, const std::string& value)
-{
-    std::string text = std::string(name) + "=\"";
-    for (const char c : sanitised(value)) {
-        if (c == '\\' || c == '"') {
-            text += '\\';
-        }
-        text += c;
-    }
-    return text + "\"";
-}
-
-/// One metric: its header, and a line for each sample.
-class Metric {
-public:
-    Metric(std::string& text, std::string name, std::string_view help)
-        : m_text(text)
-        , m_name(std::move(name))
-    {
-        m_text += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", m_name, help, m_name);
-    }
-    void add(const std::vector<std::string>& labels, std::int64_t value)
-    {
-        m_text += m_name;
-        if (!labels.empty()) {
-            m_text += fmt::format("{{{}}}", fmt::join(labels, ","));
-        }
-        m_text += fmt::format(" {}\n", value);
-    }
-
-private:
-    std::string& m_text;
-    std::string m_name;
-};
-
 } // namespace
+
+const KeptTarget* target_of(const QueueWaits& queue, const WaitFigure& figure)
+{
+    for (const KeptTarget& target : queue.targets) {
+        if (target.percent == figure.percent) {
+            return &target;
+        }
+    }
+    return nullptr;
+}
 
 std::size_t missed(const TargetResults& results)
 {
@@ -171,7 +126,7 @@ report::Table targets_table(const TargetResults& results)
         std::vector<report::Cell> cells{report::Cell(queue), report::Cell(model),
                                         report::Cell(std::to_string(figures.jobs)),
                                         report::Cell(std::to_string(figures.waiting))};
-        for (const FigureRow& figure : k_figures) {
+        for (const WaitFigure& figure : k_wait_figures) {
             cells.emplace_back(figure_text(figures.*figure.wait, figures));
         }
         cells.emplace_back(targets);
@@ -191,16 +146,16 @@ report::Table targets_table(const TargetResults& results)
 std::string targets_csv(const TargetResults& results)
 {
     std::string text = "queue,model,jobs,waiting";
-    for (const FigureRow& figure : k_figures) {
+    for (const WaitFigure& figure : k_wait_figures) {
         text += fmt::format(",{}_seconds,{}_target_seconds,{}_met", figure.name, figure.name,
                             figure.name);
     }
     text += "\r\n";
     const auto add = [&](const QueueWaits& queue, const std::string& model,
                          const WaitFigures& figures, bool with_targets) {
-        text += fmt::format("{},{},{},{}", report::csv_field(sanitised(queue.queue)),
-                            report::csv_field(sanitised(model)), figures.jobs, figures.waiting);
-        for (const FigureRow& figure : k_figures) {
+        text += fmt::format("{},{},{},{}", report::csv_name(sanitised(queue.queue)),
+                            report::csv_name(sanitised(model)), figures.jobs, figures.waiting);
+        for (const WaitFigure& figure : k_wait_figures) {
             const auto& wait = figures.*figure.wait;
             const KeptTarget* const target = with_targets ? target_of(queue, figure) : nullptr;
             text += fmt::format(",{},{},{}", wait ? std::to_string(wait->count()) : "",
@@ -238,19 +193,19 @@ std::string targets_metrics(const TargetResults& results)
                                const std::function<std::int64_t(const QueueWaits&)>& value) {
         Metric metric(text, name, help);
         for (const QueueWaits& queue : results.queues) {
-            metric.add({label("queue", queue.queue)}, value(queue));
+            metric.add({metric_label("queue", queue.queue)}, value(queue));
         }
     };
     const auto of_figures =
         [&](const std::string& name, std::string_view help,
-            const std::function<std::optional<std::int64_t>(const QueueWaits&, const FigureRow&)>&
+            const std::function<std::optional<std::int64_t>(const QueueWaits&, const WaitFigure&)>&
                 value) {
             Metric metric(text, name, help);
             for (const QueueWaits& queue : results.queues) {
-                for (const FigureRow& figure : k_figures) {
+                for (const WaitFigure& figure : k_wait_figures) {
                     if (const auto found = value(queue, figure)) {
-                        metric.add({label("queue", queue.queue),
-                                    label("quantile", std::string(figure.quantile))},
+                        metric.add({metric_label("queue", queue.queue),
+                                    metric_label("quantile", std::string(figure.quantile))},
                                    *found);
                     }
                 }
@@ -260,7 +215,7 @@ std::string targets_metrics(const TargetResults& results)
     of_figures("gpuq_queue_wait_seconds",
                "Wait of jobs with GPUs since they could start, by quantile (1: the longest); "
                "pending jobs count with their wait so far.",
-               [](const QueueWaits& queue, const FigureRow& figure) {
+               [](const QueueWaits& queue, const WaitFigure& figure) {
                    const auto& wait = queue.all.*figure.wait;
                    return wait ? Found(wait->count()) : Found();
                });
@@ -270,10 +225,11 @@ std::string targets_metrics(const TargetResults& results)
             "The same by GPU model; an empty model stands for jobs without a recorded model.");
         for (const QueueWaits& queue : results.queues) {
             for (const auto& [model, figures] : queue.models) {
-                for (const FigureRow& figure : k_figures) {
+                for (const WaitFigure& figure : k_wait_figures) {
                     if (const auto& wait = figures.*figure.wait) {
-                        metric.add({label("queue", queue.queue), label("model", model),
-                                    label("quantile", std::string(figure.quantile))},
+                        metric.add({metric_label("queue", queue.queue),
+                                    metric_label("model", model),
+                                    metric_label("quantile", std::string(figure.quantile))},
                                    wait->count());
                     }
                 }
@@ -281,13 +237,13 @@ std::string targets_metrics(const TargetResults& results)
         }
     }
     of_figures("gpuq_queue_wait_target_seconds", "Wait target of the policy.",
-               [](const QueueWaits& queue, const FigureRow& figure) {
+               [](const QueueWaits& queue, const WaitFigure& figure) {
                    const KeptTarget* const target = target_of(queue, figure);
                    return target != nullptr ? Found(target->target.count()) : Found();
                });
     of_figures("gpuq_queue_wait_target_met",
                "1: the target is met, 0: it is not; no sample: too few jobs to decide.",
-               [](const QueueWaits& queue, const FigureRow& figure) {
+               [](const QueueWaits& queue, const WaitFigure& figure) {
                    const KeptTarget* const target = target_of(queue, figure);
                    return target != nullptr && target->met() ? Found(*target->met() ? 1 : 0)
                                                              : Found();

@@ -5,12 +5,29 @@
 #include "report/table.h"
 #include "sim/accounted.h"
 
+#include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// Waits compared with the targets of a policy, as text, CSV, JSON and metrics. Pure.
 namespace gpuq::cli {
+
+/// A figure of waits: its name as a column and a member, and the quantile it represents.
+struct WaitFigure {
+    std::string_view name;
+    std::string_view quantile;
+    int percent;
+    std::optional<sim::Seconds> sim::WaitFigures::*wait;
+};
+constexpr std::array<WaitFigure, 3> k_wait_figures{{{"p50", "0.5", 50, &sim::WaitFigures::p50},
+                                                    {"p95", "0.95", 95, &sim::WaitFigures::p95},
+                                                    {"max", "1", 100, &sim::WaitFigures::max}}};
+
+/// The queue's target for this figure, or null.
+const sim::KeptTarget* target_of(const sim::QueueWaits& queue, const WaitFigure& figure);
 
 /// The result of `gpuq usage --targets`.
 struct TargetResults {
