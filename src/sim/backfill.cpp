@@ -19,56 +19,86 @@ class WillRun {
 public:
     explicit WillRun(const World& world)
         : m_world(world)
+        , m_old(world.machine.settings.release < 2011) // every window has its own start
     {
     }
 
-    std::optional<Slot> ask(const Need& need, const NodeSet& allowed, bool only_now)
+    NodeSet now(const Need& need, const NodeSet& allowed) const
     {
-        const NodeSet nodes = m_world.placer.choose(need, allowed, m_world.spaces);
-        if (nodes.any()) {
-            return Slot{m_world.now, nodes};
+        return m_world.placer.choose(need, allowed, m_world.spaces);
+    }
+
+    /// `enough` is the departure after which enough nodes of `allowed` are free. A slot after
+    /// `until` has no nodes.
+    Slot after(const Departure& enough, const Need& need, const NodeSet& allowed, Seconds until)
+    {
+        const Departure last = end_of_window(enough, allowed, until);
+        const Seconds start = std::max(last.ends_by, m_world.now + Seconds{1});
+        if (last.ends_by > until) {
+            return {start, {}};
         }
-        return only_now ? std::nullopt : after_others(need, allowed);
+        m_spaces = m_world.spaces;
+        allowed.for_each(
+            [&](std::size_t node) { m_world.departures.return_until(last, node, m_spaces[node]); });
+        return {start, m_world.placer.choose(need, allowed, m_spaces)};
     }
 
 private:
-    std::optional<Slot> after_others(const Need& need, const NodeSet& allowed)
+    /// The last departure from `allowed` in the window that `enough` belongs to; any one after
+    /// `until` if it is later.
+    Departure end_of_window(const Departure& enough, const NodeSet& allowed, Seconds until) const
     {
-        m_spaces = m_world.spaces;
         const auto& running = m_world.running;
-        const bool old = m_world.machine.settings.release < 2011; // every window has its own start
         Seconds window{30};
         Seconds from = k_never;
-        for (std::size_t i = 0; i < running.size();) {
-            const Link* last = nullptr;
-            from = old ? k_never : from;
-            while (i < running.size()) {
-                const Link& link = m_world.links[running[i++]];
-                if ((link.nodes & allowed).none()) {
-                    continue; // no window check: the next link on these nodes belongs to it
-                }
-                if (from == k_never) {
-                    from = old ? link.ends_by : next_on_clock(link.ends_by, window);
-                }
-                change(m_spaces, link.need, link.nodes, 1);
-                last = &link;
-                if (i < running.size() && m_world.links[running[i]].ends_by > from + window) {
-                    break;
-                }
+        Departure last = enough.ends_by > until ? enough : k_departed;
+        for (std::size_t i = 0; last < enough && last.ends_by <= until;) {
+            i = next_on(i, allowed);
+            if (from == k_never || m_old) {
+                const Seconds first = running[i].departure.ends_by;
+                from = m_old ? first : next_on_clock(first, window);
             }
-            if (!last) {
-                break;
-            }
+            i = last_of_window(i, from + window, allowed);
+            last = running[i++].departure;
             do {
                 window *= 2;
-            } while (!old && i < running.size() &&
-                     m_world.links[running[i]].ends_by > from + window);
-            const NodeSet nodes = m_world.placer.choose(need, allowed, m_spaces);
-            if (nodes.any()) {
-                return Slot{std::max(last->ends_by, m_world.now + Seconds{1}), nodes};
-            }
+            } while (!m_old && i < running.size() && running[i].departure.ends_by > from + window);
         }
-        return std::nullopt;
+        return last;
+    }
+
+    /// The first link from `i` on that has nodes of `allowed`; the number of links if there is
+    /// none.
+    std::size_t next_on(std::size_t i, const NodeSet& allowed) const
+    {
+        const auto& running = m_world.running;
+        while (i < running.size() && !is_on(running[i], allowed)) {
+            ++i;
+        }
+        return i;
+    }
+
+    /// Slurm checks for the end of a window only after a link on nodes of `allowed`, so that the
+    /// next one beyond it belongs to it, too, unless it comes after another link.
+    std::size_t last_of_window(std::size_t first, Seconds end, const NodeSet& allowed) const
+    {
+        const auto& running = m_world.running;
+        const auto beyond =
+            std::partition_point(running.begin(), running.end(), [&](const Running& each) {
+                return each.departure.ends_by <= end;
+            });
+        const auto within = static_cast<std::size_t>(beyond - running.begin());
+        std::size_t last = next_on(std::max(first, within > 0 ? within - 1 : 0), allowed);
+        while (last == running.size() || !is_on(running[last], allowed)) {
+            --last; // none follows: the last one there is
+        }
+        return last;
+    }
+
+    bool is_on(const Running& each, const NodeSet& allowed) const
+    {
+        return each.node >= 0 ? allowed.test(static_cast<std::size_t>(each.node))
+                              : (m_world.links[each.departure.link].nodes & allowed).any();
     }
 
     /// The next multiple of `step` on Slurm's clock.
@@ -78,6 +108,7 @@ private:
     }
 
     const World& m_world;
+    bool m_old;
     std::vector<FreeSpace> m_spaces;
 };
 
@@ -87,10 +118,14 @@ public:
     explicit Cycle(World& world)
         : m_world(world)
         , m_rules(world.machine.settings.backfill)
-        , m_bookings(world.now, m_rules.window, m_rules.resolution, NodeSet{}.set(),
+        , m_bookings(world.now, m_rules.window, m_rules.resolution, world.machine.nodes.size(),
                      world.machine.settings.timing.clock)
         , m_will_run(world)
+        , m_beyond(world.now + std::max(m_rules.window, m_rules.resolution))
         , m_floors(world.shapes.size())
+        , m_hopeless(world.shapes.size(), k_never)
+        , m_full(world.shapes.size(), k_never)
+        , m_evictable(world.shapes.size())
     {
     }
 
@@ -98,12 +133,19 @@ public:
     {
         ++m_world.course.effort.backfill_cycles;
         m_passed.took = duration();
-        const std::size_t end = end_of_hope();
+        std::size_t end = most_tested();
         for (std::size_t i = 0; i < end; ++i) {
             m_world.links[m_world.queue[i].link].planned = Seconds{0};
         }
         for (std::size_t i = 0; i < end; ++i) {
-            consider(m_world.queue[i]);
+            // Entries behind the last one that might start now need no plan, because a plan only
+            // delays entries behind it.
+            while (end > i && !might_start(m_world.queue[end - 1])) {
+                --end;
+            }
+            if (i < end) {
+                consider(m_world.queue[i]);
+            }
         }
         m_world.drop_started();
         return std::move(m_passed);
@@ -116,8 +158,7 @@ private:
     {
         const auto each = m_world.machine.settings.timing.backfill_test;
         std::chrono::microseconds all{0};
-        const std::size_t most =
-            std::min(m_world.queue.size(), static_cast<std::size_t>(m_rules.max_jobs_tested));
+        const std::size_t most = most_tested();
         for (std::size_t i = 0; each.count() > 0 && i < most; ++i) {
             all += is_one_too_many(m_world.links[m_world.queue[i].link]) ? each * 0 : each;
         }
@@ -125,36 +166,59 @@ private:
         return all;
     }
 
-    /// The position after the last entry that might start now. Later entries need no plan, because
-    /// a plan only delays entries behind it.
-    std::size_t end_of_hope() const
+    std::size_t most_tested() const
     {
-        std::vector<signed char> known(m_world.shapes.size(), -1);
-        const std::size_t most =
-            std::min(m_world.queue.size(), static_cast<std::size_t>(m_rules.max_jobs_tested));
-        std::size_t end = most;
-        for (; end > 0; --end) {
-            const Entry& entry = m_world.queue[end - 1];
-            signed char& fits = known[entry.shape];
-            if (fits < 0) {
-                fits = might_fit(entry) ? 1 : 0;
-            }
-            if (fits > 0 && m_world.may_start(entry)) {
-                break;
-            }
-        }
-        return end;
+        return std::min(m_world.queue.size(), static_cast<std::size_t>(m_rules.max_jobs_tested));
     }
 
-    bool might_fit(const Entry& entry) const
+    /// Whether the entry might start now, or preempt others. During a cycle, bookings are only
+    /// added and free resources only taken: once it cannot, it cannot later, either, nor can a job
+    /// of the same shape with a longer limit.
+    bool might_start(const Entry& entry)
     {
+        const Link& link = m_world.links[entry.link];
+        const Seconds limit = link.claim.limit;
+        if (link.state != State::pending || limit >= m_hopeless[entry.shape] ||
+            !m_world.may_start(entry)) {
+            return false;
+        }
         const Shape& shape = m_world.shapes[entry.shape];
-        if (m_world.placer.possible(shape.need, shape.nodes, m_world.spaces)) {
+        const NodeSet open = m_world.open_nodes(shape, m_world.now, limit);
+        const NodeSet nodes = m_bookings.gap(m_world.now, m_world.now + limit, open).nodes;
+        NodeSet chosen;
+        if (fits_from(entry.shape, nodes) == k_departed ||
+            !victims_on(entry, nodes, chosen).empty()) {
             return true;
         }
-        NodeSet nodes;
-        return m_world.machine.settings.preempts &&
-               !victims(m_world, entry, shape.nodes, nodes).empty();
+        m_hopeless[entry.shape] = limit;
+        return false;
+    }
+
+    Departure fits_from(std::uint32_t shape, const NodeSet& allowed)
+    {
+        return m_world.fit_times[shape].among(allowed, m_world.spaces, m_world.departures);
+    }
+
+    std::vector<std::uint32_t> victims_on(const Entry& entry, const NodeSet& allowed,
+                                          NodeSet& nodes)
+    {
+        return might_evict(entry, allowed) ? victims(m_world, entry, allowed, nodes)
+                                           : std::vector<std::uint32_t>{};
+    }
+
+    /// Whether the job would fit on enough nodes of `allowed` if all that it may preempt had left.
+    bool might_evict(const Entry& entry, const NodeSet& allowed)
+    {
+        if (!m_world.machine.settings.preempts) {
+            return false;
+        }
+        auto& [version, nodes] = m_evictable[entry.shape];
+        if (version != m_world.departures.version()) {
+            version = m_world.departures.version();
+            nodes = evictable_nodes(m_world, entry);
+        }
+        return nodes.any() && (nodes & allowed).count() >=
+                                  static_cast<std::size_t>(m_world.shapes[entry.shape].need.nodes);
     }
 
     void consider(const Entry& entry)
@@ -217,6 +281,12 @@ private:
     {
         const Shape& shape = m_world.shapes[entry.shape];
         const Seconds limit = m_world.links[entry.link].claim.limit;
+        const bool is_full = !only_now && limit >= m_full[entry.shape];
+        if (is_full && !m_world.plan_matters[entry.shape]) {
+            return std::nullopt;
+        }
+        bool fills = !only_now && !is_full && m_world.machine.reservations.empty() &&
+                     limit >= m_rules.resolution * 2;
         std::optional<Seconds> from = only_now ? m_world.now : floor_of(entry.shape, limit);
         while (from) {
             const Seconds start = *from;
@@ -224,7 +294,14 @@ private:
             const auto gap = m_bookings.gap(start, start + limit, wanted);
             from = sooner(gap.later, wanted == shape.nodes ? std::nullopt
                                                            : m_world.next_opening(shape, start));
-            std::optional<Slot> slot = ask(entry, gap.nodes, only_now);
+            if (is_full && from) {
+                continue;
+            }
+            const Seconds until = from.value_or(m_beyond);
+            const Departure enough = fits_from(entry.shape, gap.nodes);
+            fills = fills && (from || gap.to_end) && enough.ends_by > until &&
+                    is_full_until(until, entry, gap.nearly);
+            std::optional<Slot> slot = ask(entry, gap.nodes, enough, only_now, until);
             if (slot) {
                 slot->start = std::max(slot->start, start);
                 if (from && slot->start > *from) {
@@ -236,27 +313,38 @@ private:
             }
             if (slot || only_now) {
                 note(entry.shape, limit, slot ? std::optional(start) : std::nullopt, only_now);
+                m_full[entry.shape] = fills ? limit : m_full[entry.shape];
                 return slot;
             }
         }
         note(entry.shape, limit, std::nullopt, only_now);
+        m_full[entry.shape] = fills ? limit : m_full[entry.shape];
         return std::nullopt;
     }
 
-    std::optional<Slot> ask(const Entry& entry, const NodeSet& allowed, bool only_now)
+    /// Whether the entry can neither start on `nodes` until then nor preempt others on them.
+    bool is_full_until(Seconds until, const Entry& entry, const NodeSet& nodes)
+    {
+        return fits_from(entry.shape, nodes).ends_by > until && !might_evict(entry, nodes);
+    }
+
+    /// The answer of Slurm about `allowed`. A slot after `until` is not needed, except that there
+    /// is one: it has no nodes.
+    std::optional<Slot> ask(const Entry& entry, const NodeSet& allowed, const Departure& enough,
+                            bool only_now, Seconds until)
     {
         const Need& need = m_world.shapes[entry.shape].need;
-        if (allowed.count() < static_cast<std::size_t>(need.nodes)) {
+        if (enough == k_departed) {
+            return Slot{m_world.now, m_will_run.now(need, allowed)};
+        }
+        NodeSet nodes;
+        if (!victims_on(entry, allowed, nodes).empty()) {
+            return Slot{m_world.now, nodes};
+        }
+        if (only_now || enough == k_no_departure) {
             return std::nullopt;
         }
-        if (m_world.machine.settings.preempts) {
-            NodeSet nodes;
-            if (!m_world.placer.possible(need, allowed, m_world.spaces) &&
-                !victims(m_world, entry, allowed, nodes).empty()) {
-                return Slot{m_world.now, nodes};
-            }
-        }
-        return m_will_run.ask(need, allowed, only_now);
+        return m_will_run.after(enough, need, allowed, until);
     }
 
     bool overlaps(const Slot& slot, Seconds limit) const
@@ -313,8 +401,16 @@ private:
     const Backfill& m_rules;
     Bookings m_bookings;
     WillRun m_will_run;
+    Seconds m_beyond;                         ///< nothing is booked after this time
     std::vector<std::vector<Floor>> m_floors; ///< by shape
-    std::vector<int> m_tested;                ///< by user
+    std::vector<Seconds> m_hopeless; ///< by shape: the shortest limit that cannot start now
+    // Once no job of a shape with some limit can be booked before the end of the window, none with
+    // the same or a longer limit can, because in a cycle bookings are only added and resources only
+    // taken.
+    std::vector<Seconds> m_full; ///< by shape: the shortest such limit
+    /// By shape: the nodes where jobs might be preempted for it, and Departures::version().
+    std::vector<std::pair<std::uint64_t, NodeSet>> m_evictable;
+    std::vector<int> m_tested; ///< by user
     Passed m_passed;
 };
 

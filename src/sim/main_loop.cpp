@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/schedulers.h"
 
+#include <algorithm>
+
 namespace gpuq::sim {
 namespace {
 
@@ -13,8 +15,8 @@ struct OpenPartitions {
     explicit OpenPartitions(const World& world)
         : shut(world.machine.partitions.size(), false)
         , open(shut.size())
+        , nodes(NodeSet::all())
     {
-        nodes.set();
     }
 
     void close(const World& world, int partition)
@@ -25,6 +27,22 @@ struct OpenPartitions {
             --open;
             nodes &= ~world.partition_nodes[index];
         }
+    }
+
+    using Place = std::vector<Entry>::const_iterator;
+    /// The last entry, at `place` or behind it, that certainly is in a closed partition: all of a
+    /// tier are skipped at once.
+    Place skip(const World& world, Place place) const
+    {
+        const int tier = place->tier;
+        for (std::size_t i = 0; i < shut.size(); ++i) {
+            if (!shut[i] && world.machine.partitions[i].tier == tier) {
+                return place;
+            }
+        }
+        const auto end = std::partition_point(
+            place, world.queue.cend(), [&](const Entry& entry) { return entry.tier >= tier; });
+        return std::prev(end);
     }
 };
 
@@ -61,9 +79,16 @@ Passed main_pass(World& world, std::optional<int> depth)
     OpenPartitions open_partitions(world);
     int queried = 0;
     ++world.course.effort.main_passes;
-    for (const Entry& entry : world.queue) {
+    for (auto next = world.queue.cbegin(); next != world.queue.cend(); ++next) {
+        const Entry& entry = *next;
         if (open_partitions.open == 0) {
             break;
+        }
+        const int partition = entry.partition;
+        const bool is_shut = open_partitions.shut[static_cast<std::size_t>(partition)];
+        if (is_shut && !depth) {
+            next = open_partitions.skip(world, next);
+            continue;
         }
         if (world.links[entry.link].state != State::pending) {
             continue; // started in another partition
@@ -72,8 +97,7 @@ Passed main_pass(World& world, std::optional<int> depth)
             passed.stopped_early = true;
             break;
         }
-        const int partition = world.shapes[entry.shape].partition;
-        if (open_partitions.shut[static_cast<std::size_t>(partition)] || !world.may_start(entry)) {
+        if (is_shut || !world.may_start(entry)) {
             continue; // over a limit: it does not block other jobs
         }
         if (!try_entry(world, entry, open_partitions, passed)) {

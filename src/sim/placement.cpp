@@ -97,18 +97,13 @@ std::optional<Need> need_of(const Job& job, int gpus_per_node)
 void change(std::vector<FreeSpace>& spaces, const Need& need, const NodeSet& chosen, int sign)
 {
     int left = need.gpus_in_all;
-    int nodes = need.nodes;
-    for (std::size_t node = 0; node < spaces.size() && nodes > 0; ++node) {
-        if (!chosen.test(node)) {
-            continue;
-        }
-        --nodes;
+    chosen.for_each([&](std::size_t node) {
         const int gpus = std::min(left, need.gpus);
         spaces[node].gpus += sign * gpus;
         spaces[node].cpus += sign * need.cpus;
         spaces[node].memory_mib += sign * need.memory_mib;
         left -= gpus;
-    }
+    });
 }
 
 Placer::Placer(const std::vector<Node>& nodes)
@@ -143,12 +138,14 @@ NodeSet Placer::choose(const Need& need, const NodeSet& allowed,
                        const std::vector<FreeSpace>& spaces) const
 {
     NodeSet chosen;
-    if (!possible(need, allowed, spaces)) {
+    NodeSet usable;
+    allowed.for_each([&](std::size_t node) {
+        if (node < m_size && fits(need, spaces[node])) {
+            usable.set(node);
+        }
+    });
+    if (usable.count() < static_cast<std::size_t>(need.nodes)) {
         return chosen;
-    }
-    NodeSet usable = allowed;
-    for (std::size_t node = 0; node < m_size; ++node) {
-        usable.set(node, allowed.test(node) && fits(need, spaces[node]));
     }
     if (!m_leaves.empty()) {
         return choose_by_leaf(need, usable, spaces);
@@ -200,7 +197,9 @@ NodeSet Placer::lightest(const Need& need, const NodeSet& usable) const
             break;
         }
         for (std::size_t node = 0; node < m_size; ++node) {
-            taken.set(node, taken.test(node) || (usable.test(node) && m_weights[node] == *next));
+            if (usable.test(node) && m_weights[node] == *next) {
+                taken.set(node);
+            }
         }
         weight = next;
     }

@@ -43,6 +43,14 @@ inline bool fits(const Need& need, const FreeSpace& space)
            space.memory_mib >= need.memory_mib;
 }
 
+inline FreeSpace& operator+=(FreeSpace& space, const FreeSpace& more)
+{
+    space.gpus += more.gpus;
+    space.cpus += more.cpus;
+    space.memory_mib += more.memory_mib;
+    return space;
+}
+
 /// Takes the resources of `need` from the nodes in `chosen` if `sign` is -1, returns them if it is
 /// 1.
 void change(std::vector<FreeSpace>& spaces, const Need& need, const NodeSet& chosen, int sign);

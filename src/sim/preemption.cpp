@@ -12,12 +12,11 @@ const Partition& partition_of(const World& world, std::uint32_t link)
     return world.machine.partitions[static_cast<std::size_t>(world.links[link].partition)];
 }
 
-bool may_be_evicted(const World& world, std::uint32_t link, int tier, const NodeSet& allowed)
+bool may_be_evicted(const World& world, std::uint32_t link, int tier)
 {
     const Partition& partition = partition_of(world, link);
     return partition.preempt != Preempt::off && partition.tier < tier &&
-           world.links[link].start + world.machine.settings.timing.preempt_exempt <= world.now &&
-           (world.links[link].nodes & allowed).any();
+           world.links[link].start + world.machine.settings.timing.preempt_exempt <= world.now;
 }
 
 /// Jobs in the order in which they are preempted: those already notified, the lowest tier, the
@@ -25,8 +24,9 @@ bool may_be_evicted(const World& world, std::uint32_t link, int tier, const Node
 std::vector<std::uint32_t> candidates(const World& world, int tier, const NodeSet& allowed)
 {
     std::vector<std::uint32_t> result;
-    for (const std::uint32_t link : world.running) {
-        if (may_be_evicted(world, link, tier, allowed)) {
+    for (const Running& each : world.running) {
+        const std::uint32_t link = each.departure.link;
+        if (may_be_evicted(world, link, tier) && (world.links[link].nodes & allowed).any()) {
             result.push_back(link);
         }
     }
@@ -75,6 +75,24 @@ std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const
         return !needed;
     });
     return leaving;
+}
+
+NodeSet evictable_nodes(const World& world, const Entry& entry)
+{
+    const Shape& shape = world.shapes[entry.shape];
+    NodeSet result;
+    shape.nodes.for_each([&](std::size_t node) {
+        FreeSpace space = world.spaces[node];
+        for (const auto& [departure, returned] : world.departures.on(node)) {
+            if (may_be_evicted(world, departure.link, entry.tier)) {
+                space += returned;
+            }
+        }
+        if (fits(shape.need, space)) {
+            result.set(node);
+        }
+    });
+    return result;
 }
 
 std::vector<std::uint32_t> evict(World& world, const std::vector<std::uint32_t>& links)

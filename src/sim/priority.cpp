@@ -7,11 +7,9 @@
 
 namespace gpuq::sim {
 
-std::uint32_t World::priority_of(const Link& link, const Shape& shape, Considered considered)
+/// The size of a job, between 0 and 1.
+double World::size_factor(const Shape& shape, Considered considered) const
 {
-    const Weights& weights = machine.settings.weights;
-    const double age = static_cast<double>((m_last_calc - link.eligible).count()) /
-                       static_cast<double>(weights.max_age.count());
     const Need& need = shape.need;
     const int min_nodes = need.min_nodes > 0 ? need.min_nodes : need.nodes;
     const double nodes = min_nodes / static_cast<double>(machine.nodes.size());
@@ -21,12 +19,23 @@ std::uint32_t World::priority_of(const Link& link, const Shape& shape, Considere
                       : need.cpus > 0                 ? need.cpus * need.nodes
                                                       : need.gpus_in_all;
     const double cpus = taken / static_cast<double>(std::max(1, m_cluster_cpus));
-    const int factor = machine.partitions[at(shape.partition)].job_factor;
-    const int qos = link.claim.qos ? machine.qos[at(*link.claim.qos)].priority : 0;
+    return std::min(1.0, (nodes + cpus) / 2);
+}
+
+std::uint32_t World::priority_of(const Entry& entry, Considered considered)
+{
+    const Weights& weights = machine.settings.weights;
+    const double age = static_cast<double>((m_last_calc - entry.submit).count()) /
+                       static_cast<double>(weights.max_age.count());
+    const double size = considered == Considered::never
+                            ? size_factor(shapes[entry.shape], considered)
+                            : m_size_factors[entry.shape];
+    const int factor = machine.partitions[at(entry.partition)].job_factor;
+    const int qos = entry.qos >= 0 ? machine.qos[at(entry.qos)].priority : 0;
 
     double priority = weights.age * std::clamp(age, 0.0, 1.0);
-    priority += weights.job_size * std::min(1.0, (nodes + cpus) / 2);
-    priority += weights.fair_share * fair.factor(link.share);
+    priority += weights.job_size * size;
+    priority += weights.fair_share * fair.factor(entry.share);
     priority += weights.partition * (m_highest_factor > 0 ? factor / double(m_highest_factor) : 0);
     priority += weights.qos * (m_highest_qos > 0 ? qos / double(m_highest_qos) : 0);
     return static_cast<std::uint32_t>(std::clamp(priority, 1.0, 4294967295.0));
@@ -38,15 +47,18 @@ void World::charge_running()
 {
     if (fair.is_tree()) {
         fair.fade(now - m_last_calc);
-        for (const std::uint32_t link : running) {
-            charge(links[link]);
+        for (const Running& each : running) {
+            charge(links[each.departure.link]);
         }
         fair.rank();
         return;
     }
     fair.weigh_accounts();
     fair.fade(now - m_last_calc);
-    std::vector<std::uint32_t> all = running;
+    std::vector<std::uint32_t> all;
+    for (const Running& each : running) {
+        all.push_back(each.departure.link);
+    }
     for (const Entry& entry : queue) {
         all.push_back(entry.link);
     }
@@ -86,8 +98,7 @@ bool World::reprioritise()
         if (entry.aged && !fair.moved(entry.share)) {
             continue;
         }
-        const auto priority =
-            priority_of(links[entry.link], shapes[entry.shape], Considered::before);
+        const auto priority = priority_of(entry, Considered::before);
         ++course.effort.priorities;
         changed = changed || priority != entry.priority;
         entry.priority = priority;

@@ -27,6 +27,8 @@ Passed backfill_cycle(World& world);
 /// empty if that is impossible. `nodes` is set to the nodes on which it would start.
 std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const NodeSet& allowed,
                                    NodeSet& nodes);
+/// The nodes of the entry's shape on which it would fit if all jobs that it may preempt had left.
+NodeSet evictable_nodes(const World& world, const Entry& entry);
 /// Notifies the links that they must leave, except those already notified; returns those that leave
 /// earlier as a result.
 std::vector<std::uint32_t> evict(World& world, const std::vector<std::uint32_t>& links);

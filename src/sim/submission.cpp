@@ -89,8 +89,10 @@ std::optional<Shape> World::shape_in(int partition, const Link& link) const
     Shape shape{partition, *need, {}, job.model, job.reservation};
     for (const int node : machine.partitions[at(partition)].nodes) {
         const Node& there = machine.nodes[at(node)];
-        shape.nodes.set(at(node), (job.model.empty() || there.model == job.model) &&
-                                      has_all(there.features, job.features));
+        if ((job.model.empty() || there.model == job.model) &&
+            has_all(there.features, job.features)) {
+            shape.nodes.set(at(node));
+        }
     }
     if (job.reservation) {
         shape.nodes &= node_set(machine.reservations[at(*job.reservation)].nodes);
@@ -108,7 +110,21 @@ std::uint32_t World::shape_for(const Shape& shape)
         return static_cast<std::uint32_t>(found - shapes.begin());
     }
     shapes.push_back(shape);
+    fit_times.emplace_back(shape.need, shape.nodes);
+    plan_matters.push_back(false);
+    m_size_factors.push_back(size_factor(shape, Considered::before));
     return static_cast<std::uint32_t>(shapes.size() - 1);
+}
+
+/// Whether an entry in partition number `i` of a job might come before one in its other partitions.
+bool World::is_before_others(const std::vector<int>& partitions, std::size_t i) const
+{
+    const auto tier = [&](std::size_t k) { return machine.partitions[at(partitions[k])].tier; };
+    bool is_last = true;
+    for (std::size_t k = 0; k < partitions.size(); ++k) {
+        is_last = is_last && (k == i || tier(k) > tier(i));
+    }
+    return machine.settings.backfill.one_reservation_per_job && !is_last;
 }
 
 void World::enqueue(std::uint32_t index)
@@ -123,14 +139,17 @@ void World::enqueue(std::uint32_t index)
         if (!shape) {
             continue;
         }
-        const Entry entry{.tier = machine.partitions[at(partitions[i])].tier,
-                          .priority = priority_of(link, *shape, Considered::never),
-                          .submit = link.eligible,
-                          .id = job.id,
-                          .link = index,
-                          .shape = shape_for(*shape),
-                          .position = static_cast<int>(i),
-                          .share = link.share};
+        Entry entry{.tier = machine.partitions[at(partitions[i])].tier,
+                    .submit = link.eligible,
+                    .id = job.id,
+                    .link = index,
+                    .shape = shape_for(*shape),
+                    .position = static_cast<int>(i),
+                    .partition = partitions[i],
+                    .share = link.share,
+                    .qos = link.claim.qos.value_or(-1)};
+        entry.priority = priority_of(entry, Considered::never);
+        plan_matters[entry.shape] = plan_matters[entry.shape] || is_before_others(partitions, i);
         queue.insert(std::upper_bound(queue.begin(), queue.end(), entry, goes_before), entry);
         queued = true;
         m_some_age = true;

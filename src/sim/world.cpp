@@ -22,6 +22,16 @@ std::vector<std::string> sorted_names(const std::vector<Job>& jobs, std::string 
     return names;
 }
 
+int only_node(const NodeSet& nodes)
+{
+    if (nodes.count() != 1) {
+        return -1;
+    }
+    int only = -1;
+    nodes.for_each([&](std::size_t node) { only = static_cast<int>(node); });
+    return only;
+}
+
 int cpus_of(const Node& node)
 {
     return node.cpus > 0 ? node.cpus : node.gpus;
@@ -43,6 +53,7 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
     , limits(machine, sorted_names(jobs, &Job::user).size(),
              sorted_names(jobs, &Job::account).size())
     , fair(machine.shares, machine.settings.weights.half_life, machine.settings.weights.dampening)
+    , departures(machine.nodes.size())
     , m_users(sorted_names(jobs, &Job::user))
     , m_accounts(sorted_names(jobs, &Job::account))
 {
@@ -98,11 +109,18 @@ Seconds World::finish_of(Link& link) const
     return link.cut ? found : done;
 }
 
+/// Where a running link is, or belongs.
+std::vector<Running>::iterator World::place_of(const Departure& departure)
+{
+    return std::lower_bound(running.begin(), running.end(), departure,
+                            [](const Running& a, const Departure& b) { return a.departure < b; });
+}
+
 void World::start(const Entry& entry, const NodeSet& nodes)
 {
     Link& link = links[entry.link];
     const Shape& shape = shapes[entry.shape];
-    m_some_started = true;
+    m_started.push_back(entry.link);
     link.state = State::running;
     link.partition = shape.partition;
     link.need = shape.need;
@@ -116,10 +134,9 @@ void World::start(const Entry& entry, const NodeSet& nodes)
     link.finish = finish_of(link);
     change(spaces, link.need, nodes, -1);
     limits.started(link.claim, link.partition, now);
-    const auto later = [&](std::uint32_t a, std::uint32_t b) {
-        return std::tie(links[a].ends_by, a) < std::tie(links[b].ends_by, b);
-    };
-    running.insert(std::upper_bound(running.begin(), running.end(), entry.link, later), entry.link);
+    const Departure departure{link.ends_by, entry.link};
+    departures.add(departure, link.need, nodes);
+    running.insert(place_of(departure), {departure, only_node(nodes)});
 
     Outcome& outcome = course.outcomes[link.job];
     if (outcome.links == 0) {
@@ -132,10 +149,15 @@ void World::start(const Entry& entry, const NodeSet& nodes)
 
 void World::drop_started()
 {
-    if (m_some_started) {
-        std::erase_if(
-            queue, [&](const Entry& entry) { return links[entry.link].state != State::pending; });
-        m_some_started = false;
+    // Nearly always few: comparing their numbers is much faster than reading the links' states.
+    const auto is_started = [&](const Entry& entry) {
+        return m_started.size() > 8
+                   ? links[entry.link].state != State::pending
+                   : std::find(m_started.begin(), m_started.end(), entry.link) != m_started.end();
+    };
+    if (!m_started.empty()) {
+        std::erase_if(queue, is_started);
+        m_started.clear();
     }
 }
 
@@ -155,13 +177,13 @@ void World::record(const Link& link)
     Piece piece{link.job, link.number, link.partition, link.eligible, link.start, link.finish,
                 {},       {}};
     int left = link.need.gpus_in_all;
-    for (std::size_t node = 0; node < machine.nodes.size(); ++node) {
-        if (link.nodes.test(node)) {
-            piece.nodes.push_back(static_cast<int>(node));
-            piece.gpus.push_back(std::min(left, link.need.gpus));
-            left -= link.need.gpus;
-        }
-    }
+    piece.nodes.reserve(static_cast<std::size_t>(link.need.nodes));
+    piece.gpus.reserve(static_cast<std::size_t>(link.need.nodes));
+    link.nodes.for_each([&](std::size_t node) {
+        piece.nodes.push_back(static_cast<int>(node));
+        piece.gpus.push_back(std::min(left, link.need.gpus));
+        left -= link.need.gpus;
+    });
     course.pieces.push_back(std::move(piece));
 }
 
@@ -169,7 +191,9 @@ std::optional<std::uint32_t> World::end(std::uint32_t index)
 {
     Link& link = links[index];
     link.state = State::over;
-    running.erase(std::find(running.begin(), running.end(), index));
+    const Departure departure{link.ends_by, index};
+    departures.remove(departure, link.nodes);
+    running.erase(place_of(departure));
     change(spaces, link.need, link.nodes, 1);
     limits.ended(link.claim, link.partition, link.start);
     limits.left(link.claim, link.partitions->front());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "sim/departures.h"
 #include "sim/fair_share.h"
 #include "sim/limits.h"
 #include "sim/placement.h"
@@ -62,9 +63,17 @@ struct Entry {
     std::uint64_t id = 0;
     std::uint32_t link = 0;
     std::uint32_t shape = 0;
-    int position = 0;  ///< in the job's list of partitions
+    int position = 0; ///< in the job's list of partitions
+    int partition = 0;
     int share = 0;     ///< index of its user in FairShare
+    int qos = -1;      ///< the job's own; -1: none
     bool aged = false; ///< has reached the maximum age
+};
+
+/// A running link, for backfill.
+struct Running {
+    Departure departure;
+    int node = -1; ///< its only node; -1: it has several
 };
 
 /// The order in which both schedulers process the queue: tier, priority, submission, id, position
@@ -86,8 +95,12 @@ public:
     FairShare fair;
     std::vector<Link> links;
     std::vector<Shape> shapes;
-    std::vector<Entry> queue;           ///< sorted by goes_before()
-    std::vector<std::uint32_t> running; ///< links, sorted by `ends_by`
+    std::vector<Entry> queue;        ///< sorted by goes_before()
+    std::vector<Running> running;    ///< in the order of their departures
+    Departures departures;           ///< of the running links
+    std::vector<FitTimes> fit_times; ///< by shape
+    /// By shape: whether backfill's plan for a job in it restricts its other partitions.
+    std::vector<bool> plan_matters;
     std::vector<NodeSet> partition_nodes;
     Course course;
 
@@ -119,12 +132,15 @@ private:
     /// Whether the scheduler has tried to place a job.
     enum class Considered { never, before };
     bool reprioritise();
-    std::uint32_t priority_of(const Link& link, const Shape& shape, Considered considered);
+    std::uint32_t priority_of(const Entry& entry, Considered considered);
+    double size_factor(const Shape& shape, Considered considered) const;
     void charge_running();
     std::uint32_t shape_for(const Shape& shape);
     std::optional<Shape> shape_in(int partition, const Link& link) const;
     bool may_use(int partition, const Link& link) const;
+    bool is_before_others(const std::vector<int>& partitions, std::size_t i) const;
     Link first_link(std::size_t job);
+    std::vector<Running>::iterator place_of(const Departure& departure);
     std::uint32_t add(Link link);
     std::optional<std::uint32_t> next_after(std::uint32_t link);
     void charge(Link& link);
@@ -133,8 +149,9 @@ private:
 
     std::vector<std::string> m_users;
     std::vector<std::string> m_accounts;
-    bool m_some_age = false;     ///< some entry of the queue is below the maximum age
-    bool m_some_started = false; ///< since drop_started()
+    bool m_some_age = false;              ///< some entry of the queue is below the maximum age
+    std::vector<std::uint32_t> m_started; ///< since drop_started()
+    std::vector<double> m_size_factors;   ///< by shape, once the scheduler has tried to place it
     int m_cluster_cpus = 0;
     int m_highest_factor = 0;
     int m_highest_qos = 0;

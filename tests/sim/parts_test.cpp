@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 TEST(Bookings, AGapIsWhatNobodyHasThroughout)
 {
     const NodeSet all = node_set({0, 1});
-    Bookings bookings(0s, 24h, 60s, all);
+    Bookings bookings(0s, 24h, 60s, 2);
     bookings.book(600s, 1200s, node_set({0}));
     EXPECT_EQ(bookings.gap(0s, 300s, all).nodes, all);
     EXPECT_EQ(bookings.gap(0s, 700s, all).nodes, node_set({1}));
@@ -27,7 +27,7 @@ TEST(Bookings, AGapIsWhatNobodyHasThroughout)
 
 TEST(Bookings, AreCutToTheResolutionAndNeverEmpty)
 {
-    Bookings bookings(30s, 24h, 60s, node_set({0}));
+    Bookings bookings(30s, 24h, 60s, 1);
     bookings.book(130s, 140s, node_set({0}));
     EXPECT_TRUE(bookings.overlaps(120s, 121s, node_set({0})));
     EXPECT_TRUE(bookings.overlaps(179s, 180s, node_set({0})));
@@ -37,7 +37,7 @@ TEST(Bookings, AreCutToTheResolutionAndNeverEmpty)
 
 TEST(Bookings, AreCutByTheClockWhateverTheZeroOfTime)
 {
-    Bookings bookings(0s, 24h, 60s, node_set({0}), 19s); // The clock is at 19 s past the minute.
+    Bookings bookings(0s, 24h, 60s, 1, 19s); // The clock is at 19 s past the minute.
     bookings.book(100s, 200s, node_set({0}));
     EXPECT_FALSE(bookings.overlaps(0s, 41s, node_set({0})));
     EXPECT_TRUE(bookings.overlaps(41s, 42s, node_set({0})));
@@ -47,7 +47,7 @@ TEST(Bookings, AreCutByTheClockWhateverTheZeroOfTime)
 
 TEST(Bookings, BeyondTheWindowAreNotKept)
 {
-    Bookings bookings(0s, 600s, 60s, node_set({0}));
+    Bookings bookings(0s, 600s, 60s, 1);
     bookings.book(700s, 800s, node_set({0}));
     EXPECT_FALSE(bookings.overlaps(700s, 800s, node_set({0})));
 }
