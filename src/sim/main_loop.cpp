@@ -29,10 +29,10 @@ struct OpenPartitions {
         }
     }
 
-    using Place = std::vector<Entry>::const_iterator;
+    using Place = std::deque<Entry>::const_iterator;
     /// The last entry, at `place` or behind it, that certainly is in a closed partition: all of a
     /// tier are skipped at once.
-    Place skip(const World& world, Place place) const
+    Place skip(const World& world, const Place& place) const
     {
         const int tier = place->tier;
         for (std::size_t i = 0; i < shut.size(); ++i) {

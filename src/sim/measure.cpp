@@ -11,21 +11,17 @@
 namespace gpuq::sim {
 namespace {
 
-using Chosen = std::function<bool(std::size_t job)>;
-
+/// The waits of the jobs whose indexes are given.
 Waits waits_of(const std::vector<Job>& jobs, const Course& course, const Targets& targets,
-               const Chosen& chosen)
+               const std::vector<std::size_t>& chosen)
 {
     Waits waits;
     std::vector<Seconds> first;
     Seconds sum{0};
     Seconds sum_in_all{0};
     std::size_t in_time = 0;
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
+    for (const std::size_t i : chosen) {
         const Outcome& outcome = course.outcomes[i];
-        if (!chosen(i)) {
-            continue;
-        }
         ++waits.runs;
         if (outcome.links == 0) {
             ++waits.never;
@@ -63,13 +59,7 @@ std::map<Key, Waits> by(const std::vector<Job>& jobs, const Course& course, cons
     }
     std::map<Key, Waits> result;
     for (const auto& [key, members] : groups) {
-        std::vector<Job> own;
-        Course part;
-        for (const std::size_t member : members) {
-            own.push_back(jobs[member]);
-            part.outcomes.push_back(course.outcomes[member]);
-        }
-        result[key] = waits_of(own, part, targets, [](std::size_t) { return true; });
+        result[key] = waits_of(jobs, course, targets, members);
     }
     return result;
 }
@@ -80,11 +70,16 @@ Measures measure(const Machine& machine, const std::vector<Job>& jobs, const Cou
                  const Targets& targets)
 {
     Measures result;
-    const auto is_short = [&](std::size_t job) { return jobs[job].duration <= targets.short_run; };
-    result.all = waits_of(jobs, course, targets, [](std::size_t) { return true; });
-    result.short_runs = waits_of(jobs, course, targets, is_short);
-    result.long_runs =
-        waits_of(jobs, course, targets, [&](std::size_t job) { return !is_short(job); });
+    std::vector<std::size_t> all;
+    std::vector<std::size_t> brief;
+    std::vector<std::size_t> lengthy;
+    for (std::size_t job = 0; job < jobs.size(); ++job) {
+        all.push_back(job);
+        (jobs[job].duration <= targets.short_run ? brief : lengthy).push_back(job);
+    }
+    result.all = waits_of(jobs, course, targets, all);
+    result.short_runs = waits_of(jobs, course, targets, brief);
+    result.long_runs = waits_of(jobs, course, targets, lengthy);
     for (const auto& [name, waits] :
          by<std::string>(jobs, course, targets, [&](std::size_t job) { return jobs[job].user; })) {
         result.users.push_back({name, waits});

@@ -120,7 +120,7 @@ void World::start(const Entry& entry, const NodeSet& nodes)
 {
     Link& link = links[entry.link];
     const Shape& shape = shapes[entry.shape];
-    m_started.push_back(entry.link);
+    m_started.push_back(entry);
     link.state = State::running;
     link.partition = shape.partition;
     link.need = shape.need;
@@ -149,16 +149,16 @@ void World::start(const Entry& entry, const NodeSet& nodes)
 
 void World::drop_started()
 {
-    // Nearly always few: comparing their numbers is much faster than reading the links' states.
-    const auto is_started = [&](const Entry& entry) {
-        return m_started.size() > 8
-                   ? links[entry.link].state != State::pending
-                   : std::find(m_started.begin(), m_started.end(), entry.link) != m_started.end();
-    };
-    if (!m_started.empty()) {
-        std::erase_if(queue, is_started);
-        m_started.clear();
+    for (const Entry& started : m_started) {
+        const auto is_its = [&](const Entry& entry) { return entry.link == started.link; };
+        if (links[started.link].partitions->size() > 1) {
+            std::erase_if(queue, is_its);
+            continue;
+        }
+        const auto same = std::lower_bound(queue.begin(), queue.end(), started, goes_before);
+        queue.erase(std::find_if(same, queue.end(), is_its));
     }
+    m_started.clear();
 }
 
 void World::charge(Link& link)

@@ -7,6 +7,7 @@
 #include "sim/placement.h"
 #include "sim/simulate.h"
 
+#include <deque>
 #include <limits>
 #include <string>
 #include <vector>
@@ -95,7 +96,7 @@ public:
     FairShare fair;
     std::vector<Link> links;
     std::vector<Shape> shapes;
-    std::vector<Entry> queue;        ///< sorted by goes_before()
+    std::deque<Entry> queue; ///< sorted by goes_before(); most leave at its head, join at its end
     std::vector<Running> running;    ///< in the order of their departures
     Departures departures;           ///< of the running links
     std::vector<FitTimes> fit_times; ///< by shape
@@ -149,9 +150,9 @@ private:
 
     std::vector<std::string> m_users;
     std::vector<std::string> m_accounts;
-    bool m_some_age = false;              ///< some entry of the queue is below the maximum age
-    std::vector<std::uint32_t> m_started; ///< since drop_started()
-    std::vector<double> m_size_factors;   ///< by shape, once the scheduler has tried to place it
+    bool m_some_age = false;            ///< some entry of the queue is below the maximum age
+    std::vector<Entry> m_started;       ///< since drop_started()
+    std::vector<double> m_size_factors; ///< by shape, once the scheduler has tried to place it
     int m_cluster_cpus = 0;
     int m_highest_factor = 0;
     int m_highest_qos = 0;
