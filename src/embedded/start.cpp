@@ -10,6 +10,7 @@
 #include "embedded/teardown.h"
 #include "embedded/texts.h"
 #include "embedded/tools.h"
+#include "policy/calendar.h"
 #include "policy/lua.h"
 #include "policy/objects.h"
 #include "policy/read.h"
@@ -95,7 +96,9 @@ Result<policy::Policy> kept_policy(const Places& places)
     if (has_errors(reading.findings)) {
         return fail(Error::Kind::usage, to_line(reading.findings.front(), places.policy_yaml()));
     }
-    return std::move(reading.policy);
+    return policy_at(std::move(reading.policy),
+                     policy::to_local(std::chrono::time_point_cast<Time::duration>(
+                         std::chrono::system_clock::now())));
 }
 
 /// Makes the controller and the nodes reread their configuration.

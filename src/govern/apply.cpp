@@ -332,6 +332,27 @@ Result<void> keep_previous(Admin& admin, const Scene& scene, bool another,
     return scene.previous ? admin.erase(k_previous) : Result<void>();
 }
 
+std::string calendar_text(const std::string& open_entries)
+{
+    return fmt::format("open: {}\n", open_entries);
+}
+
+/// Whether the candidate's calendar entries are those of the last `apply` or `advance`.
+Result<bool> is_up_to_date(Admin& admin, const Candidate& candidate)
+{
+    TRY_ASSIGN(const auto kept, admin.read(k_calendar));
+    return candidate.open_entries ? kept == calendar_text(*candidate.open_entries) : !kept;
+}
+
+Result<void> keep_calendar(Admin& admin, const Candidate& candidate)
+{
+    TRY_ASSIGN(const bool same, is_up_to_date(admin, candidate));
+    return same ? Result<void>()
+           : candidate.open_entries
+               ? admin.write(k_calendar, calendar_text(*candidate.open_entries))
+               : admin.erase(k_calendar);
+}
+
 /// Ordered so that applying again after a crash between any two of these steps does no harm.
 Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate,
                     const StepReport& report_step)
@@ -341,6 +362,7 @@ Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate
     if (another || scene.touched.contains(k_applied)) {
         TRY(admin.write(k_applied, kept(candidate)));
     }
+    TRY(keep_calendar(admin, candidate));
     const bool needs_copy = candidate.has_queues && !candidate.site_script.empty();
     if (!scene.texts.site_script.empty() && !needs_copy) {
         TRY(admin.erase(k_site_script)); // job_submit.lua is the site's again
@@ -482,6 +504,38 @@ Result<void> revive(Admin& admin, const StepReport& report_step)
     return admin.ping();
 }
 
+Result<void> require_belief(Admin& admin, const Scene& scene, const char* name)
+{
+    return scene.believes(name)
+               ? Result<void>()
+               : fail(Error::Kind::denied,
+                      fmt::format("others could write {}, or its directory (gpuq policy drift): "
+                                  "nothing was changed. Check that {} is unmodified, and apply "
+                                  "that file",
+                                  name, admin.path(name)));
+}
+
+/// The policy in force, as it should be at `now`.
+Result<Candidate> applied_candidate(Admin& admin, const std::string& now)
+{
+    TRY_ASSIGN(const auto applied, admin.read(k_applied));
+    return applied ? candidate_of_kept(*applied, now)
+                   : fail(Error::Kind::missing, "no policy is in force: gpuq policy apply");
+}
+
+/// An operator decides whether an interrupted `apply` of another policy is resumed or reverted.
+Result<void> require_same_policy(Admin& admin, const Candidate& candidate)
+{
+    TRY_ASSIGN(const auto text, admin.read(k_journal));
+    const auto journal = journal_of(text.value_or(""));
+    return !journal || journal->policy == kept(candidate)
+               ? Result<void>()
+               : fail(Error::Kind::denied,
+                      fmt::format("the apply of another policy was interrupted at '{}': gpuq "
+                                  "policy apply resumes it, gpuq policy rollback reverts it",
+                                  journal->step));
+}
+
 } // namespace
 
 Result<Plan> plan(Admin& admin, const Candidate& candidate, const std::string& now)
@@ -498,6 +552,11 @@ Result<Plan> drift(Admin& admin, const std::string& now)
     }
     TRY_ASSIGN(const Candidate candidate, candidate_of_kept(*scene.applied, now));
     TRY_ASSIGN(Plan plan, plan_of(admin, scene, candidate));
+    TRY_ASSIGN(const bool up_to_date, is_up_to_date(admin, candidate));
+    if (!up_to_date) {
+        plan.notes.emplace_back("the calendar has changed since the policy was last put in force: "
+                                "`gpuq policy advance`; is gpuq-policy-advance.timer active?");
+    }
     return plan;
 }
 
@@ -507,6 +566,23 @@ Result<Applied> apply(Admin& admin, const Candidate& candidate, const std::strin
     TRY_ASSIGN(const auto hold, admin.hold());
     TRY(revive(admin, report_step));
     TRY_ASSIGN(const Scene scene, read_scene(admin, now));
+    return put_in_force(admin, scene, candidate, now, report_step);
+}
+
+Result<Applied> advance(Admin& admin, const std::string& now, const StepReport& report_step)
+{
+    TRY_ASSIGN(const Candidate due, applied_candidate(admin, now));
+    TRY_ASSIGN(const bool up_to_date, is_up_to_date(admin, due));
+    TRY_ASSIGN(const auto journal, admin.read(k_journal));
+    if (up_to_date && !journal) {
+        return Applied{};
+    }
+    TRY_ASSIGN(const auto hold, admin.hold());
+    TRY_ASSIGN(const Candidate candidate, applied_candidate(admin, now)); // perhaps another by now
+    TRY(require_same_policy(admin, candidate));
+    TRY(revive(admin, report_step));
+    TRY_ASSIGN(const Scene scene, read_scene(admin, now));
+    TRY(require_belief(admin, scene, k_applied));
     return put_in_force(admin, scene, candidate, now, report_step);
 }
 
@@ -521,13 +597,7 @@ Result<Applied> rollback(Admin& admin, const std::string& now, const StepReport&
         return fail(Error::Kind::missing,
                     fmt::format("there is no policy before this one ({})", admin.path(name)));
     }
-    if (!scene.believes(name)) {
-        return fail(
-            Error::Kind::denied,
-            fmt::format("others could write {}, or its directory (gpuq policy drift): nothing was "
-                        "changed. Check that {} is unmodified, and apply that file",
-                        name, admin.path(name)));
-    }
+    TRY(require_belief(admin, scene, name));
     TRY_ASSIGN(const Candidate candidate, candidate_of_kept(*target, now));
     return put_in_force(admin, scene, candidate, now, report_step);
 }

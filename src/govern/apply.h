@@ -19,7 +19,9 @@ constexpr const char* k_script = "job_submit.lua";
 constexpr const char* k_site_script = "site.lua";   ///< called by the script
 constexpr const char* k_applied = "applied.yaml";   ///< the policy in force
 constexpr const char* k_previous = "previous.yaml"; ///< the policy before it
-constexpr const char* k_journal = "journal";        ///< exists while a policy is being applied
+/// The calendar entries that were open when the policy was put in force; none without a calendar.
+constexpr const char* k_calendar = "calendar";
+constexpr const char* k_journal = "journal"; ///< exists while a policy is being applied
 constexpr const char* k_include_before = "policy.conf.before";
 constexpr const char* k_script_before = "job_submit.lua.before";
 
@@ -38,8 +40,9 @@ struct Plan {
 Result<Plan> plan(Admin& admin, const Candidate& candidate, const std::string& now);
 
 /// The same for the policy in force: every field that was changed by hand, with its current value
-/// as `was` and the policy's as `becomes`; also generated files. `missing` if no policy is in
-/// force.
+/// as `was` and the policy's as `becomes`; also generated files. The policy is compared as its
+/// calendar has it at `now`; a note says if it has changed since the last `apply` or `advance`.
+/// `missing` if no policy is in force.
 Result<Plan> drift(Admin& admin, const std::string& now);
 
 struct Applied {
@@ -68,6 +71,12 @@ using StepReport = std::function<void(const std::string&)>;
 /// policy without queues puts it back.
 Result<Applied> apply(Admin& admin, const Candidate& candidate, const std::string& now,
                       const StepReport& report_step);
+
+/// Puts the policy in force as its calendar has it at `now`, like `apply`; resumes an interrupted
+/// application of it. Does nothing, without a request to Slurm, if no entry of the calendar has
+/// opened or closed since the last one. `missing` if no policy is in force; `denied` if another
+/// user could have written it, or if the application of another policy was interrupted.
+Result<Applied> advance(Admin& admin, const std::string& now, const StepReport& report_step);
 
 /// Puts the previous policy in force; after an interrupted `apply`, the one in force before it.
 /// `missing` if there is none; `denied` if another user could have written it.

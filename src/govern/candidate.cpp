@@ -3,6 +3,7 @@
 
 #include "govern/plan.h"
 #include "govern/values.h"
+#include "policy/calendar.h"
 #include "policy/course_times.h"
 #include "policy/lua.h"
 #include "policy/objects.h"
@@ -135,13 +136,22 @@ Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                                                     "lists all errors",
                                                     to_line(*error, file)));
     }
-    Candidate candidate{
-        text, file, policy::objects_of(reading.policy), "", "", now, reading.policy.site,
-        "",   "",   !reading.policy.queues.empty()};
+    const policy::Policy policy = policy::policy_at(reading.policy, local_time_of(now));
+    Candidate candidate{text,
+                        file,
+                        policy::objects_of(policy),
+                        "",
+                        "",
+                        now,
+                        policy.site,
+                        "",
+                        "",
+                        !policy.queues.empty(),
+                        policy::open_entries(reading.policy, local_time_of(now))};
     if (candidate.has_queues) {
-        candidate.script = policy::job_submit_lua(reading.policy);
+        candidate.script = policy::job_submit_lua(policy);
         candidate.generated = candidate.script;
-        candidate.version = policy::lua_version(reading.policy);
+        candidate.version = policy::lua_version(policy);
     }
     std::erase_if(candidate.objects, [&](SlurmObject& object) {
         return object.kind == Kind::reservation && !place_in_time(object, now);

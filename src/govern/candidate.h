@@ -25,11 +25,13 @@ struct Candidate {
     std::string site_script; ///< which `script` calls, or which it is; see fitted() in scene.h
     /// False for a policy that only describes the site's objects: its script is the site's own.
     bool has_queues = false;
+    /// The calendar entries that are open at `now` (policy/calendar.h); nullopt: no calendar.
+    std::optional<std::string> open_entries;
 };
 
-/// `usage` with the first error if the text is not a valid policy; `file` is used in messages. The
-/// next occurrence of a course is computed from `now`, local time as in `2026-11-03T13:00`; courses
-/// that are over are left out.
+/// The policy with its values at `now`. `usage` with the first error if the text is not a valid
+/// policy; `file` is used in messages. The next occurrence of a course is computed from `now`,
+/// local time as in `2026-11-03T13:00`; courses that are over are left out.
 Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                                const std::string& now);
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/cases.h"
 
+#include "policy/calendar.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace gpuq::policy {
@@ -74,7 +77,34 @@ std::vector<std::pair<RuleCount, std::string>> rules_of(const Rules::QueueRules&
     return list;
 }
 
+/// The same for all queues, outside of the calendar and at each time of it; every rule once.
+std::vector<std::pair<RuleCount, std::string>> rules_at_all_times(const Policy& policy)
+{
+    std::vector<Policy> states{policy};
+    for (const LocalMinutes time : changes_in_a_week(policy)) {
+        states.push_back(policy_at(policy, time));
+    }
+    std::vector<std::pair<RuleCount, std::string>> list;
+    std::set<std::pair<std::string, int>> known;
+    for (Policy& state : states) {
+        const Rules rules(std::move(state));
+        for (const Rules::QueueRules& queue : rules.queues()) {
+            for (auto& row : rules_of(queue)) {
+                if (known.emplace(row.first.rule, row.first.line).second) {
+                    list.push_back(std::move(row));
+                }
+            }
+        }
+    }
+    return list;
+}
+
 } // namespace
+
+Policy policy_of(const Case& test, const Policy& policy)
+{
+    return test.at ? policy_at(policy, local_time_of(*test.at)) : policy;
+}
 
 CaseReport run_cases(const Rules& rules)
 {
@@ -82,7 +112,9 @@ CaseReport run_cases(const Rules& rules)
     std::vector<Verdict> verdicts;
     for (const Case& test : rules.policy().tests) {
         const auto on = test.course ? std::vector{*test.course} : std::vector<std::string>{};
-        verdicts.push_back(decide(rules, submission_of(test), on));
+        const Submission job = submission_of(test);
+        verdicts.push_back(test.at ? decide(Rules(policy_of(test, rules.policy())), job, on)
+                                   : decide(rules, job, on));
         report.results.push_back(evaluate(test, verdicts.back()));
     }
     const auto count = [&](auto&& meets) {
@@ -93,21 +125,21 @@ CaseReport run_cases(const Rules& rules)
         report.rules.push_back(
             {fmt::format("queue {}", name), queue.queue->line,
              count([&](const Verdict& verdict) { return verdict.queue == name; })});
-        for (auto& row : rules_of(queue)) {
-            RuleCount& rule = row.first;
-            const std::string& sentence = row.second;
-            rule.tests = count([&](const Verdict& verdict) {
-                return contains_part(verdict.messages, sentence) ||
-                       contains_part(verdict.declined, sentence);
-            });
-            report.rules.push_back(std::move(rule));
-        }
+    }
+    for (auto& [rule, sentence] : rules_at_all_times(rules.policy())) {
+        rule.tests = count([&, text = sentence](const Verdict& verdict) {
+            return contains_part(verdict.messages, text) || contains_part(verdict.declined, text);
+        });
+        report.rules.push_back(std::move(rule));
     }
     for (const Course& course : rules.policy().courses) {
         report.rules.push_back(
             {fmt::format("course {}", course.name), course.line,
              count([&](const Verdict& verdict) { return verdict.reservation == course.name; })});
     }
+    std::stable_sort(
+        report.rules.begin(), report.rules.end(),
+        [](const RuleCount& one, const RuleCount& other) { return one.line < other.line; });
     return report;
 }
 

@@ -29,7 +29,11 @@ struct CaseReport {
     std::vector<RuleCount> rules;    ///< all rules, in the order of the file
 };
 
-/// Runs all tests of a policy through `decide`.
+/// The policy at the time of a test; without one, the policy itself: outside of its calendar.
+Policy policy_of(const Case& test, const Policy& policy);
+
+/// Runs all tests of a policy through `decide`, each at its time. `rules` are those of the policy
+/// with its calendar.
 CaseReport run_cases(const Rules& rules);
 
 } // namespace gpuq::policy

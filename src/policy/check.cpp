@@ -3,6 +3,7 @@
 
 #include "core/nearest.h"
 #include "core/walltime.h"
+#include "policy/calendar.h"
 #include "policy/course_times.h"
 #include "policy/queue_partitions.h"
 
@@ -253,11 +254,26 @@ private:
         if (queue.idle) {
             check_idle(queue, *queue.idle);
         }
+        check_calendar(queue);
         check_queue_models(queue);
         check_limits(queue);
         check_shares(queue);
         check_sizes(queue);
         check_wait(queue.wait);
+    }
+
+    /// Soft limits have partitions of their own, which must not come and go with their jobs.
+    void check_calendar(const Queue& queue)
+    {
+        for (const CalendarEntry& entry : queue.calendar) {
+            if (entry.limits.has_soft() && !queue.limits.has_soft()) {
+                const auto& user = entry.limits.user.soft_gpus;
+                error(user ? *user : *entry.limits.account.soft_gpus, "missing",
+                      fmt::format("queue {} has no soft_gpus outside of this time: give it one, "
+                                  "which may be larger",
+                                  queue.name));
+            }
+        }
     }
 
     void check_idle(const Queue& queue, const IdleRule& idle)
@@ -627,11 +643,46 @@ private:
     std::vector<Finding> m_findings;
 };
 
+/// Checks the policy of each time at which the calendar changes, as it checks the file without it.
+void check_times(const Policy& policy, std::vector<Finding>& findings)
+{
+    std::set<std::string> checked{""};
+    for (const LocalMinutes time : changes_in_a_week(policy)) {
+        if (!checked.insert(open_entries(policy, time).value_or("")).second) {
+            continue;
+        }
+        for (Finding& finding : Checker(policy_at(policy, time)).run()) {
+            const bool known =
+                std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
+                    return other.line == finding.line && other.code == finding.code &&
+                           other.text.starts_with(finding.text);
+                });
+            if (!known) {
+                finding.text += fmt::format(" (from {} on)", weekday_and_time(time));
+                findings.push_back(std::move(finding));
+            }
+        }
+    }
+}
+
 } // namespace
 
 std::vector<Finding> check(const Policy& policy)
 {
-    return Checker(policy).run();
+    std::vector<Finding> findings = Checker(policy).run();
+    std::size_t entries = 0;
+    for (const Queue& queue : policy.queues) {
+        entries += queue.calendar.size();
+        if (entries > k_most_entries) {
+            findings.push_back({Weight::error, queue.calendar.front().line, 0, "too-many",
+                                fmt::format("more than {} calendar entries", k_most_entries)});
+            return findings;
+        }
+    }
+    if (!has_errors(findings)) {
+        check_times(policy, findings);
+    }
+    return findings;
 }
 
 } // namespace gpuq::policy

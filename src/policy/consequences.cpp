@@ -121,6 +121,24 @@ void report_over(const Course& course, const std::string& now, std::vector<Findi
     }
 }
 
+/// Slurm does not know the calendar.
+void report_calendar(const Policy& policy, std::vector<Finding>& findings)
+{
+    for (const Queue& queue : policy.queues) {
+        if (!queue.calendar.empty()) {
+            const int line = queue.calendar.front().line;
+            findings.push_back(
+                {Weight::note, line, 0, "calendar",
+                 fmt::format("queue {}: its calendar needs `gpuq policy advance` every minute on "
+                             "the controller's host (gpuq-policy-advance.timer)",
+                             queue.name)});
+            findings.push_back(
+                {Weight::note, line, 0, "not-simulated",
+                 fmt::format("queue {}: simulations ignore its calendar", queue.name)});
+        }
+    }
+}
+
 } // namespace
 
 std::optional<WaitBound> wait_bound(const Policy& policy, const Queue& queue)
@@ -160,6 +178,7 @@ std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm, cons
             report_bound(queue, *bound, findings);
         }
     }
+    report_calendar(policy, findings);
     report_rounded(policy, findings);
     for (const Pool& pool : policy.pools) {
         report_return(pool, longest_min_run(policy), findings);

@@ -4,6 +4,7 @@
 #include "core/comment.h"
 #include "core/slurm_object.h"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -165,6 +166,24 @@ struct IdleRule {
     bool operator==(const IdleRule&) const = default;
 };
 
+/// Hours of some days of the week, on the clock of the controller's host.
+struct Window {
+    std::array<bool, 7> days{true, true, true, true, true, true, true}; ///< Monday first
+    minutes from{0};                                                    ///< after midnight
+    minutes to{24 * 60}; ///< on the same day or, unless it is after `from`, on the next one
+    bool operator==(const Window&) const = default;
+};
+
+/// Values that replace those of a queue while the window is open (policy/calendar.h).
+struct CalendarEntry {
+    Window when;
+    Maybe<minutes> max_time;
+    Maybe<minutes> default_time;
+    Limits limits; ///< those that are unset keep the value of the queue
+    int line = 0;
+    bool operator==(const CalendarEntry&) const = default;
+};
+
 /// Access to pools, with rules.
 struct Queue {
     std::string name;
@@ -181,6 +200,7 @@ struct Queue {
     std::optional<ChainRule> chain;
     std::optional<IdleRule> idle; ///< unset: idle GPUs are not taken back
     Maybe<std::string> through; ///< `gpuq`: only runs of gpuq; `sweep`: only workers of its sweeps
+    std::vector<CalendarEntry> calendar; ///< of overlapping entries, the last one holds
     int line = 0;
     bool operator==(const Queue&) const = default;
 };
@@ -248,6 +268,7 @@ struct Site {
 /// One of the file's own tests: the expected result for a job.
 struct Case {
     std::string name;
+    std::optional<std::string> at; ///< local time, as of a course; unset: outside the calendar
     // The job:
     std::string user;
     std::string account;

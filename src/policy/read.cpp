@@ -14,6 +14,7 @@
 #include <array>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace gpuq::policy {
@@ -275,6 +276,125 @@ void per_gpu_in(Reader& reader, Queue& queue, const Node& node)
         });
 }
 
+constexpr std::array<std::string_view, 7> k_days{"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+
+/// The position in the week, of a day such as `mon`.
+std::optional<std::size_t> day_of(std::string_view text)
+{
+    const auto* const found = std::find(k_days.begin(), k_days.end(), text);
+    return found == k_days.end() ? std::nullopt
+                                 : std::optional(static_cast<std::size_t>(found - k_days.begin()));
+}
+
+/// `mon-fri`, `sat`, `daily`; a range may pass the end of the week.
+void add_days(Reader& reader, Window& window, const Node& node)
+{
+    const std::string_view text = node.kind == Node::Kind::text ? node.text : std::string_view();
+    if (text == "daily") {
+        window.days.fill(true);
+        return;
+    }
+    const std::size_t dash = text.find('-');
+    const auto first = day_of(text.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : day_of(text.substr(dash + 1));
+    if (!first || !last) {
+        reader.note(
+            node, "not-a-word",
+            fmt::format("'{}' is not daily, a day such as mon, or a range such as mon-fri", text));
+        return;
+    }
+    for (std::size_t day = *first;; day = (day + 1) % k_days.size()) {
+        window.days.at(day) = true;
+        if (day == *last) {
+            return;
+        }
+    }
+}
+
+void days_in(Reader& reader, Window& window, const Node& node)
+{
+    window.days.fill(false);
+    const std::vector<Node> single{node};
+    for (const Node& item : node.kind == Node::Kind::list ? node.items : single) {
+        add_days(reader, window, item);
+    }
+}
+
+/// `08:00`, up to `most`.
+std::optional<minutes> time_of_day_in(Reader& reader, const Node& node, minutes most)
+{
+    const std::string_view text = node.kind == Node::Kind::text ? node.text : std::string_view();
+    const auto hours = text.size() == 5 ? whole_number(text.substr(0, 2)) : std::nullopt;
+    const auto rest = text.size() == 5 ? whole_number(text.substr(3)) : std::nullopt;
+    const bool fits = hours && rest && text[2] == ':' && *hours <= 24 && *rest <= 59;
+    const minutes time = fits ? std::chrono::hours(*hours) + minutes(*rest) : minutes{0};
+    if (!fits || time > most) {
+        reader.note(node, "not-a-time",
+                    fmt::format("'{}' is not a time of day from 00:00 to {}", text,
+                                most == std::chrono::hours(24) ? "24:00" : "23:59"));
+        return std::nullopt;
+    }
+    return time;
+}
+
+Window when_in(Reader& reader, const Node& node)
+{
+    constexpr minutes k_day = std::chrono::hours(24);
+    Window window;
+    std::optional<minutes> from{window.from};
+    std::optional<minutes> to{window.to};
+    reader.map(
+        node, "when",
+        {
+            {"days", [&](const Node& value) { days_in(reader, window, value); }},
+            {"from",
+             [&](const Node& value) { from = time_of_day_in(reader, value, k_day - minutes(1)); }},
+            {"to", [&](const Node& value) { to = time_of_day_in(reader, value, k_day); }},
+        });
+    if (from && from == to) {
+        reader.note(node, "contradicts",
+                    "from and to are the same time; leave both out for all day");
+    }
+    window.from = from.value_or(window.from);
+    window.to = to.value_or(window.to);
+    if (node.entries.empty()) {
+        reader.note(node, "missing", "when needs one of 'days', 'from' and 'to'");
+    }
+    return window;
+}
+
+CalendarEntry entry_in(Reader& reader, const Node& node)
+{
+    CalendarEntry entry;
+    entry.line = node.line;
+    reader.map(
+        node, "an entry of the calendar",
+        {
+            {"when", [&](const Node& value) { entry.when = when_in(reader, value); }, Need::yes},
+            {"time", [&](const Node& value) { entry.max_time = reader.walltime(value); }},
+            {"default_time",
+             [&](const Node& value) { entry.default_time = reader.walltime(value); }},
+            {"limits", [&](const Node& value) { entry.limits = limits_in(reader, value); }},
+        });
+    if (!entry.max_time && !entry.default_time && entry.limits == Limits{}) {
+        reader.note(node, "missing",
+                    "an entry of the calendar needs one of 'time', 'default_time' and 'limits'");
+    }
+    return entry;
+}
+
+void calendar_in(Reader& reader, Queue& queue, const Node& node)
+{
+    if (node.kind != Node::Kind::list) {
+        reader.note(node, "not-a-list",
+                    "calendar must be a list: `- {when: {days: sat, from: \"08:00\"}, time: 24h}`");
+        return;
+    }
+    for (const Node& item : node.items) {
+        queue.calendar.push_back(entry_in(reader, item));
+    }
+}
+
 Queue queue_in(Reader& reader, const std::string& name, const Node& place, const Node& node)
 {
     Queue queue;
@@ -301,6 +421,7 @@ Queue queue_in(Reader& reader, const std::string& name, const Node& place, const
              [&](const Node& value) {
                  queue.through = word_in(reader, value, {"gpuq", "sweep"});
              }},
+            {"calendar", [&](const Node& value) { calendar_in(reader, queue, value); }},
         });
     if (queue.default_time.line == 0) {
         queue.default_time.value = queue.max_time.value;
@@ -376,18 +497,23 @@ Rule<Course::Repeat> repeat_in(Reader& reader, const Node& node)
     return {word->second, node.line, node.column};
 }
 
+std::string local_time_in(Reader& reader, const Node& node)
+{
+    if (node.kind != Node::Kind::text || !is_local_time(node.text)) {
+        reader.note(node, "not-a-date",
+                    fmt::format("'{}' is not a local time such as 2026-11-03T13:00", node.text));
+        return {};
+    }
+    return node.text;
+}
+
 Course course_in(Reader& reader, const std::string& name, const Node& place, const Node& node)
 {
     Course course;
     course.name = name;
     course.line = place.line;
     const auto start = [&](const Node& value) {
-        course.start = reader.text(value);
-        if (course.start.line > 0 && !is_local_time(course.start.value)) {
-            reader.note(
-                value, "not-a-date",
-                fmt::format("'{}' is not a local time such as 2026-11-03T13:00", value.text));
-        }
+        course.start = {local_time_in(reader, value), value.line, value.column};
     };
     reader.map(
         node, fmt::format("course {}", name),
@@ -604,6 +730,7 @@ Case test_in(Reader& reader, const Node& node)
     reader.map(node, "a test",
                {
                    {"name", [&](const Node& value) { test.name = reader.text(value).value; }},
+                   {"at", [&](const Node& value) { test.at = local_time_in(reader, value); }},
                    {"job", [&](const Node& value) { job_in(reader, test, value); }, Need::yes},
                    {"expect", expect, Need::yes},
                });

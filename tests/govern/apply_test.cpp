@@ -1123,5 +1123,158 @@ TEST(Plan, SaysWhatAChangeDoes)
     EXPECT_EQ(admin.files[k_applied].find("queued: 10 "), std::string::npos);
 }
 
+/// k_old, with longer jobs in queue long at night.
+const std::string k_nights = replaced(
+    k_old, "# the batch\n    time: 48h\n",
+    "# the batch\n    time: 48h\n    calendar:\n"
+    "      - {when: {from: \"20:00\", to: \"08:00\"}, time: 72h, limits: {user: {queued: 300}}}\n");
+
+Result<Applied> advance_to(fakes::FakeAdmin& admin, const std::string& now)
+{
+    return advance(admin, now, [](const std::string&) {});
+}
+
+std::pair<std::string, std::string> long_queue(const fakes::FakeAdmin& admin)
+{
+    return {admin.partitions.at("long").fields.at("MaxTime"),
+            admin.qos.at("gpuq_long").fields.at("MaxSubmitPU")};
+}
+
+TEST(Advance, PutsTheValuesOfTheMomentInForce)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_nights)); // at 16:00
+    EXPECT_EQ(long_queue(admin), (std::pair<std::string, std::string>("2880", "200")));
+    admin.audit.clear();
+    const auto advanced = advance_to(admin, "2026-11-22T20:00");
+    ASSERT_TRUE(advanced) << advanced.error().text;
+    EXPECT_EQ(long_queue(admin), (std::pair<std::string, std::string>("4320", "300")));
+    EXPECT_THAT(admin.audit, Contains(HasSubstr("modify partition long; "
+                                                "MaxTime: 2880 -> 4320")));
+    EXPECT_EQ(admin.audit.back(), "in force");
+    EXPECT_FALSE(admin.files.contains(k_previous)) << "it is the same policy";
+    EXPECT_THAT(drift(admin, "2026-11-23T07:59")->changes, IsEmpty());
+    ASSERT_TRUE(advance_to(admin, "2026-11-23T08:00"));
+    EXPECT_EQ(long_queue(admin), (std::pair<std::string, std::string>("2880", "200")));
+}
+
+TEST(Advance, AsksSlurmForNothingWhileNothingIsDue)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_nights));
+    const int changes = admin.changes;
+    admin.alive = false; // any request would fail
+    for (const char* const now : {"2026-11-22T19:59", "2026-11-23T08:00", "2026-11-24T12:00"}) {
+        const auto nothing = advance_to(admin, now);
+        ASSERT_TRUE(nothing) << nothing.error().text;
+        EXPECT_THAT(nothing->changes, IsEmpty());
+    }
+    EXPECT_EQ(admin.changes, changes);
+    EXPECT_FALSE(advance_to(admin, "2026-11-22T20:00"));
+    admin.alive = true;
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_FALSE(admin.files.contains(k_calendar)) << "no calendar: nothing to advance";
+    admin.alive = false;
+    EXPECT_TRUE(advance_to(admin, "2026-11-22T20:00"));
+}
+
+TEST(Advance, DriftReportsAnOverdueChange)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_nights));
+    EXPECT_THAT(drift(admin, k_now)->notes, testing::Not(Contains(HasSubstr("calendar"))));
+    const auto late = drift(admin, "2026-11-22T20:01");
+    ASSERT_TRUE(late);
+    EXPECT_EQ(late->changes.size(), 3U); // partition, QOS and script
+    EXPECT_THAT(late->notes, Contains(HasSubstr("the calendar has changed since the policy was "
+                                                "last put in force: `gpuq policy advance`")));
+}
+
+TEST(Advance, NeedsAPolicyThatOnlyItsOwnerCouldWrite)
+{
+    auto admin = a_centre();
+    EXPECT_EQ(advance_to(admin, k_now).error().kind, Error::Kind::missing);
+    ASSERT_TRUE(apply_to(admin, k_nights));
+    admin.touched[k_applied] = {"mallory", 0644};
+    const auto refused = advance_to(admin, "2026-11-22T20:00");
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().text, HasSubstr("others could write applied.yaml"));
+    EXPECT_EQ(long_queue(admin).first, "2880");
+}
+
+TEST(Advance, ResumesItselfWhereverItIsKilled)
+{
+    int kills = 0;
+    for (int kill = 0;; ++kill) {
+        auto admin = a_centre();
+        ASSERT_TRUE(apply_to(admin, k_nights));
+        admin.killed_at = admin.changes + kill;
+        try {
+            ASSERT_TRUE(advance_to(admin, "2026-11-22T20:00"));
+            break; // there was nothing left to kill
+        } catch (const fakes::Killed&) {
+            ++kills;
+        }
+        admin.killed_at = -1;
+        const auto resumed = advance_to(admin, "2026-11-22T20:01");
+        ASSERT_TRUE(resumed) << kill << ": " << resumed.error().text;
+        EXPECT_EQ(long_queue(admin), (std::pair<std::string, std::string>("4320", "300"))) << kill;
+        EXPECT_THAT(drift(admin, "2026-11-22T20:02")->changes, IsEmpty()) << kill;
+        EXPECT_FALSE(admin.files.contains(k_journal)) << kill;
+        EXPECT_EQ(admin.files.at(k_calendar), "open: long:85\n") << kill;
+    }
+    EXPECT_GT(kills, 8);
+}
+
+TEST(Advance, LeavesAnInterruptedApplyOfAnotherPolicyToItsOperator)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_nights));
+    admin.killed_at = admin.changes + 6;
+    EXPECT_THROW((void)apply_to(admin, k_new), fakes::Killed);
+    admin.killed_at = -1;
+    const auto refused = advance_to(admin, "2026-11-22T20:00");
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().text, HasSubstr("the apply of another policy was interrupted at"));
+    ASSERT_TRUE(apply_to(admin, k_new));
+    EXPECT_TRUE(advance_to(admin, "2026-11-22T20:00"));
+}
+
+TEST(Advance, OneAtATime)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_nights));
+    const auto other = admin.hold();
+    EXPECT_EQ(advance_to(admin, "2026-11-22T20:00").error().kind, Error::Kind::busy);
+}
+
+TEST(Advance, ReturnsToTheOldStateIfSlurmRefuses)
+{
+    for (int fault = 0; fault < 12; ++fault) {
+        auto admin = a_centre();
+        ASSERT_TRUE(apply_to(admin, k_nights));
+        const Rules before = rules_of(admin);
+        admin.refuses_at = admin.changes + fault;
+        const auto done = advance_to(admin, "2026-11-22T20:00");
+        admin.refuses_at = -1;
+        const Rules after = rules_of(admin);
+        EXPECT_TRUE(done || after == before || admin.files.contains(k_journal)) << fault;
+        const auto again = advance_to(admin, "2026-11-22T20:01");
+        ASSERT_TRUE(again) << fault << ": " << again.error().text;
+        EXPECT_EQ(long_queue(admin).first, "4320") << fault;
+    }
+}
+
+TEST(Rollback, ReturnsToThePreviousPolicyAsItIsAtThisTime)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_nights));
+    ASSERT_TRUE(apply_to(admin, k_new));
+    ASSERT_TRUE(rollback(admin, "2026-11-22T21:00", [](const std::string&) {}));
+    EXPECT_EQ(long_queue(admin).first, "4320");
+    ASSERT_TRUE(advance_to(admin, "2026-11-23T08:00"));
+    EXPECT_EQ(long_queue(admin).first, "2880");
+}
+
 } // namespace
 } // namespace gpuq::govern

@@ -20,6 +20,8 @@ WHOLE = {
     "pools": {"p": {"nodes": "n1", "gpus": "m:4", "owner": "q", "lend": {}, "shares": {"per_gpu": 4}}},
     "queues": {"q": {"time": "2h", "pools": "p", "per_gpu": {}, "allow": {}, "wait": {}, "chain": {},
                      "idle": {"after": "30m"},
+                     "calendar": [{"when": {"days": "sat"}, "time": "4h",
+                                   "limits": {"user": {}, "account": {}, "all": {}, "job": {}}}],
                      "limits": {"user": {}, "account": {}, "all": {}, "job": {}}}},
     "fair_share": {},
     "site": {},

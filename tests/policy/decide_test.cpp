@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/decide.h"
 
+#include "policy/cases.h"
 #include "policy/objects.h"
 #include "policy/queue_partitions.h"
 #include "policy/read.h"
@@ -697,15 +698,15 @@ TEST(DecideChange, AJobMayChangeItsQueueAndNotLeaveThePolicy)
 
 TEST(Decide, TheFilesOwnTestsHold)
 {
-    for (const char* name :
-         {"minimal.yaml", "workstation.yaml", "criann.yaml", "centre.yaml", "teaching.yaml"}) {
+    for (const char* name : {"minimal.yaml", "workstation.yaml", "criann.yaml", "centre.yaml",
+                             "teaching.yaml", "nights.yaml"}) {
         std::ifstream file(std::string(GPUQ_POLICIES_DIR) + "/" + name);
         std::ostringstream text;
         text << file.rdbuf();
         const Policy policy = read_policy(text.str(), name)->policy;
         for (const Case& test : policy.tests) {
             const Strings on = test.course ? Strings{*test.course} : Strings{};
-            const Verdict verdict = decide(policy, submission_of(test), on);
+            const Verdict verdict = decide(policy_of(test, policy), submission_of(test), on);
             EXPECT_EQ(verdict.queue, test.in.value_or("")) << name << ": " << test.name;
             if (!test.in) {
                 EXPECT_THAT(verdict.messages, testing::Contains(HasSubstr(test.because)))

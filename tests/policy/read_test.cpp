@@ -59,8 +59,8 @@ std::string with_queue(const std::string& text)
 
 TEST(ReadPolicy, TakesTheShippedOnes)
 {
-    for (const char* name :
-         {"minimal.yaml", "workstation.yaml", "criann.yaml", "centre.yaml", "teaching.yaml"}) {
+    for (const char* name : {"minimal.yaml", "workstation.yaml", "criann.yaml", "centre.yaml",
+                             "teaching.yaml", "nights.yaml"}) {
         const auto reading = read_policy(shipped(name), name);
         ASSERT_TRUE(reading) << reading.error().text;
         EXPECT_THAT(reading->findings, IsEmpty())

@@ -17,6 +17,7 @@
 #include "core/size.h"
 #include "core/walltime.h"
 #include "govern/obstacles.h"
+#include "policy/calendar.h"
 #include "policy/check.h"
 #include "policy/lua.h"
 #include "policy/objects.h"
@@ -223,7 +224,7 @@ std::optional<int> held_in(const Invocation& invocation, const Rules& rules,
     return held;
 }
 
-/// The policy that is named; else the one in force.
+/// The policy that is named; else the one in force. As its calendar has it now.
 Result<policy::Policy> policy_to_explain(const Invocation& invocation)
 {
     const auto named = invocation.options.value("policy");
@@ -233,7 +234,8 @@ Result<policy::Policy> policy_to_explain(const Invocation& invocation)
         }
     }
     TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(invocation.services, named));
-    return std::move(loaded.reading.policy);
+    return policy_at(std::move(loaded.reading.policy),
+                     policy::to_local(invocation.services.clock().now()));
 }
 
 /// Slurm would refuse an unknown partition without listing those that exist.
@@ -280,12 +282,13 @@ Result<int> explain(Invocation& invocation)
 /// The tests that the generated script decides differently from `decide`.
 Result<std::vector<std::string>> differences(Services& services, const Rules& rules)
 {
-    TRY_ASSIGN(const auto script, services.submit_script(job_submit_lua(rules.policy())));
     std::vector<std::string> texts;
     for (const policy::Case& test : rules.policy().tests) {
         const auto on = test.course ? std::vector{*test.course} : std::vector<std::string>{};
         const Submission job = submission_of(test);
-        const Verdict verdict = decide(rules, job, on);
+        const Rules then(policy_of(test, rules.policy()));
+        const Verdict verdict = decide(then, job, on);
+        TRY_ASSIGN(const auto script, services.submit_script(job_submit_lua(then.policy())));
         TRY_ASSIGN(const ScriptAnswer answer, script->submit(fields_of(job), on));
         const auto partition = answer.fields.find("partition");
         const bool accepted = verdict.outcome == Verdict::Outcome::accept;
@@ -327,6 +330,7 @@ constexpr std::array k_parts = {
     Part{"test", test, " policy "},
     Part{"plan", policy_plan, " policy trace from-accounting declared checkpointed "},
     Part{"apply", policy_apply, " policy "},
+    Part{"advance", policy_advance, " "},
     Part{"drift", policy_drift, " "},
     Part{"rollback", policy_rollback, " "},
     Part{"simulate", policy_simulate,
@@ -381,7 +385,8 @@ Result<int> policy_verb(Invocation& invocation)
 
 const Verb k_policy_verb{
     "policy",
-    "gpuq policy import|check|explain|test|plan|apply|drift|rollback|simulate|probe [options] "
+    "gpuq policy import|check|explain|test|plan|apply|advance|drift|rollback|simulate|probe "
+    "[options] "
     "[FILE]",
     "rules of the GPU queues: check a file, try it, put it in force", policy_verb, k_options};
 

@@ -4,8 +4,10 @@
 #include "cli/base/message.h"
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/file.h"
+#include "cli/policy_ops/in_force.h"
 #include "cli/render/simulation_text.h"
 #include "core/number.h"
+#include "policy/calendar.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -280,6 +282,23 @@ Result<int> policy_apply(Invocation& invocation)
                govern::apply(*admin, desired, local_time(invocation.services.clock().now()),
                              teller(invocation)));
     return print(invocation, applied);
+}
+
+Result<int> policy_advance(Invocation& invocation)
+{
+    TRY(takes_no_file(invocation));
+    TRY_ASSIGN(Admin* const admin, invocation.services.admin());
+    const Time now = invocation.services.clock().now();
+    TRY_ASSIGN(const govern::Applied applied,
+               govern::advance(*admin, local_time(now), teller(invocation)));
+    TRY_ASSIGN(const int status, print(invocation, applied));
+    TRY_ASSIGN(const auto policy, applied_policy(*admin));
+    const auto next = policy ? policy::next_change(*policy, now) : std::nullopt;
+    if (next && !invocation.globals.quiet) {
+        print_message("its calendar changes next on " +
+                      policy::weekday_and_time(policy::to_local(*next)));
+    }
+    return status;
 }
 
 Result<int> policy_rollback(Invocation& invocation)

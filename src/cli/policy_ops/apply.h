@@ -15,6 +15,7 @@ namespace gpuq::cli {
 /// `plan` with jobs returns 11 if the policy would miss its own wait targets.
 Result<int> policy_plan(Invocation& invocation);
 Result<int> policy_apply(Invocation& invocation);
+Result<int> policy_advance(Invocation& invocation);
 Result<int> policy_drift(Invocation& invocation);
 Result<int> policy_rollback(Invocation& invocation);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/policy_ops/file.h"
 
+#include "policy/calendar.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -90,12 +92,7 @@ Result<std::optional<std::string>> named_policy(const Invocation& invocation)
 
 std::string local_time(Time now)
 {
-    const std::time_t seconds =
-        std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
-    std::tm parts{};
-    ::localtime_r(&seconds, &parts);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
-                       parts.tm_mday, parts.tm_hour, parts.tm_min);
+    return policy::as_written(policy::to_local(now));
 }
 
 } // namespace gpuq::cli

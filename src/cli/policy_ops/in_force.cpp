@@ -7,6 +7,7 @@
 #include "cli/render/policy_text.h"
 #include "core/comment.h"
 #include "govern/apply.h"
+#include "policy/calendar.h"
 #include "policy/queue_partitions.h"
 #include "ports/nodes.h"
 
@@ -28,7 +29,10 @@ Result<std::optional<policy::Policy>> applied_policy(Admin& admin)
                                                      : std::nullopt;
 }
 
-std::optional<policy::Policy> policy_in_force(Services& queue_partitions)
+namespace {
+
+/// The policy in force with its calendar, as policy_in_force() describes.
+std::optional<policy::Policy> found_policy(Services& queue_partitions)
 {
     if (const auto admin = queue_partitions.admin()) {
         if (auto applied = applied_policy(**admin); applied && *applied) {
@@ -42,6 +46,16 @@ std::optional<policy::Policy> policy_in_force(Services& queue_partitions)
     return loaded && !has_errors(loaded->reading.findings)
                ? std::optional(std::move(loaded->reading.policy))
                : std::nullopt;
+}
+
+} // namespace
+
+std::optional<policy::Policy> policy_in_force(Services& queue_partitions)
+{
+    auto policy = found_policy(queue_partitions);
+    const Time now = queue_partitions.clock().now();
+    return policy ? std::optional(policy_at(*std::move(policy), policy::to_local(now)))
+                  : std::nullopt;
 }
 
 std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy)

@@ -12,13 +12,13 @@
 
 namespace gpuq::cli {
 
-/// The copy that `gpuq policy apply` keeps of the policy in force; nothing if there is none, or if
-/// it was applied by an older gpuq and is no longer valid.
+/// The copy that `gpuq policy apply` keeps of the policy in force, with its calendar; nothing if
+/// there is none, or if it was applied by an older gpuq and is no longer valid.
 Result<std::optional<policy::Policy>> applied_policy(Admin& admin);
 
 /// The policy that `gpuq policy apply` has put in force, if this process can read it: the copy
-/// beside slurm.conf, else the file that load_policy (policy_file.h) finds. Nothing if there is no
-/// valid one: Slurm's enforcement does not depend on it.
+/// beside slurm.conf, else the file that load_policy (policy_file.h) finds; as its calendar has it
+/// now. Nothing if there is no valid one: Slurm's enforcement does not depend on it.
 std::optional<policy::Policy> policy_in_force(Services& queue_partitions);
 
 /// The limits of chains in each queue.
