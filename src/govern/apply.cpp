@@ -332,25 +332,42 @@ Result<void> keep_previous(Admin& admin, const Scene& scene, bool another,
     return scene.previous ? admin.erase(k_previous) : Result<void>();
 }
 
-std::string calendar_text(const std::string& open_entries)
+std::string calendar_text(const std::string& open_hours)
 {
-    return fmt::format("open: {}\n", open_entries);
+    return fmt::format("open: {}\n", open_hours);
 }
 
 /// Whether the candidate's calendar entries are those of the last `apply` or `advance`.
 Result<bool> is_up_to_date(Admin& admin, const Candidate& candidate)
 {
     TRY_ASSIGN(const auto kept, admin.read(k_calendar));
-    return candidate.open_entries ? kept == calendar_text(*candidate.open_entries) : !kept;
+    return candidate.open_hours ? kept == calendar_text(*candidate.open_hours) : !kept;
 }
 
 Result<void> keep_calendar(Admin& admin, const Candidate& candidate)
 {
     TRY_ASSIGN(const bool same, is_up_to_date(admin, candidate));
-    return same ? Result<void>()
-           : candidate.open_entries
-               ? admin.write(k_calendar, calendar_text(*candidate.open_entries))
-               : admin.erase(k_calendar);
+    return same                   ? Result<void>()
+           : candidate.open_hours ? admin.write(k_calendar, calendar_text(*candidate.open_hours))
+                                  : admin.erase(k_calendar);
+}
+
+/// Gives an end to the jobs that run where none may run at these hours. Repeated if it fails, since
+/// the hours are noted only afterwards.
+Result<void> give_notice(Admin& admin, const Candidate& candidate, const StepReport& report_step)
+{
+    TRY_ASSIGN(const bool same, is_up_to_date(admin, candidate));
+    if (same || candidate.closed.empty()) {
+        return {};
+    }
+    TRY_ASSIGN(const auto jobs, admin.limit_jobs(candidate.closed));
+    if (!jobs.empty()) {
+        const std::string text =
+            fmt::format("the hours of their pool end: jobs {} have notice", fmt::join(jobs, ", "));
+        log::discard(log::Part::cluster, "audit log", admin.record(text));
+        report_step(text);
+    }
+    return {};
 }
 
 /// Ordered so that applying again after a crash between any two of these steps does no harm.
@@ -362,6 +379,7 @@ Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate
     if (another || scene.touched.contains(k_applied)) {
         TRY(admin.write(k_applied, kept(candidate)));
     }
+    TRY(give_notice(admin, candidate, report_step));
     TRY(keep_calendar(admin, candidate));
     const bool needs_copy = candidate.has_queues && !candidate.site_script.empty();
     if (!scene.texts.site_script.empty() && !needs_copy) {

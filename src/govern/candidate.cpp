@@ -7,6 +7,7 @@
 #include "policy/course_times.h"
 #include "policy/lua.h"
 #include "policy/objects.h"
+#include "policy/queue_partitions.h"
 #include "policy/read.h"
 
 #include <fmt/format.h>
@@ -147,7 +148,15 @@ Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                         "",
                         "",
                         !policy.queues.empty(),
-                        policy::open_entries(reading.policy, local_time_of(now))};
+                        policy::open_hours(reading.policy, local_time_of(now)),
+                        {}};
+    for (const policy::Queue& queue : policy.queues) {
+        for (const policy::QueuePartition& one : policy::partitions_of(policy, queue)) {
+            if (one.closed) {
+                candidate.closed.emplace(one.partition, one.pool->notice());
+            }
+        }
+    }
     if (candidate.has_queues) {
         candidate.script = policy::job_submit_lua(policy);
         candidate.generated = candidate.script;

@@ -6,6 +6,8 @@
 #include "policy/policy.h"
 #include "ports/admin.h"
 
+#include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,8 +27,10 @@ struct Candidate {
     std::string site_script; ///< which `script` calls, or which it is; see fitted() in scene.h
     /// False for a policy that only describes the site's objects: its script is the site's own.
     bool has_queues = false;
-    /// The calendar entries that are open at `now` (policy/calendar.h); nullopt: no calendar.
-    std::optional<std::string> open_entries;
+    /// What is open at `now`, as in policy/calendar.h; nullopt: the policy has no hours.
+    std::optional<std::string> open_hours;
+    /// The partitions that are closed at `now`, and how long their jobs may still run.
+    std::map<std::string, std::chrono::seconds> closed;
 };
 
 /// The policy with its values at `now`. `usage` with the first error if the text is not a valid

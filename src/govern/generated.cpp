@@ -21,13 +21,15 @@ bool drains(const ConfLine& line)
     return line.text.find(k_drains) != std::string::npos;
 }
 
-/// The line with State=DRAIN and without Default=YES: another partition is the default now.
+/// The line with State=DRAIN, also of a closed pool, and without Default=YES: another partition is
+/// the default now.
 std::string leaving_line(const ConfLine& line)
 {
     std::istringstream stream(line.text);
     std::string text;
     for (std::string word; stream >> word;) {
-        text += word == "Default=YES" ? "" : (text.empty() ? "" : " ") + word;
+        text +=
+            word == "Default=YES" || word == "State=DOWN" ? "" : (text.empty() ? "" : " ") + word;
     }
     return drains(line) ? text : text + std::string(k_drains);
 }

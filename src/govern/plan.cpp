@@ -480,6 +480,8 @@ SlurmObject tightest(const SlurmObject& actual, const SlurmObject& desired, cons
                 flags.merge(as_set(other.value_or("")));
                 return flags;
             }());
+        } else if (name == "State") {
+            value = one ? one : other; // UP is left out
         } else if (name == "Nodes" || name.starts_with("Allow")) {
             value = common_part(form, one, other, all_nodes);
         }

@@ -17,28 +17,35 @@
 /// the hour that occurs twice, windows open and close twice.
 namespace gpuq::policy {
 
-/// The most entries of all calendars in a policy.
-constexpr std::size_t k_most_entries = 50;
+/// The most windows in a policy.
+constexpr std::size_t k_most_windows = 50;
 
 /// The time in the time zone of this process. Seconds are cut off.
 LocalMinutes to_local(Time time);
 
-bool is_open(const Window& window, LocalMinutes time);
+bool is_open(const Hours& hours, LocalMinutes time);
 
-/// The policy with the values of a moment and without calendars.
+/// The policy with the values of a moment and without hours: calendars are applied, and a pool or
+/// its lending is `closed` if it is closed now or at any minute of its notice time.
 Policy policy_at(Policy policy, LocalMinutes time);
 
-/// The entries that are open at a moment, as queue and line: `short:12 short:14`; empty: none.
-/// nullopt if the policy has no calendar. Two moments with the same entries have the same policy.
-std::optional<std::string> open_entries(const Policy& policy, LocalMinutes time);
+/// Everything with hours that is open at a moment, as name and line: `short:12 short:14 lab:5`;
+/// empty: nothing. nullopt if the policy has no hours. Two moments with the same text have the same
+/// policy.
+std::optional<std::string> open_hours(const Policy& policy, LocalMinutes time);
 
-/// The times in a week, which begins on a Monday, at which the entries that are open change.
+/// The times in a week, which begins on a Monday, at which open_hours() changes.
 std::vector<LocalMinutes> changes_in_a_week(const Policy& policy);
+
+std::size_t count_windows(const Policy& policy);
+
+/// Whether a pool with these hours and this notice time is open at any time.
+bool ever_opens(const Hours& hours, seconds notice);
 
 /// `Mon 20:00`
 std::string weekday_and_time(LocalMinutes time);
 
-/// When the entries that are open at `now` change next, in the time zone of this process; nullopt:
+/// When open_hours() changes next after `now`, in the time zone of this process; nullopt:
 /// never.
 std::optional<Time> next_change(const Policy& policy, Time now);
 

@@ -215,9 +215,27 @@ private:
                                   pool.owner->value, pool.name));
             }
         }
+        check_hours(pool);
         if (pool.lend && users <= (owner_uses ? 1 : 0)) {
             warn(pool.lend->line, "unused",
                  fmt::format("pool {} is lent, but no other queue uses it", pool.name));
+        }
+    }
+
+    /// From the notice time before their end on, no job starts.
+    void check_hours(const Pool& pool)
+    {
+        const auto check = [&](const Hours& hours, int line) {
+            if (!hours.empty() && !ever_opens(hours, pool.notice())) {
+                error(line, "no-effect",
+                      fmt::format("pool {}: no hours of 'when' are longer than the notice time, "
+                                  "{} min (grace): no job would start",
+                                  pool.name, std::chrono::ceil<minutes>(pool.notice()).count()));
+            }
+        };
+        check(pool.when, pool.line);
+        if (pool.lend) {
+            check(pool.lend->when, pool.lend->line);
         }
     }
 
@@ -648,7 +666,7 @@ void check_times(const Policy& policy, std::vector<Finding>& findings)
 {
     std::set<std::string> checked{""};
     for (const LocalMinutes time : changes_in_a_week(policy)) {
-        if (!checked.insert(open_entries(policy, time).value_or("")).second) {
+        if (!checked.insert(open_hours(policy, time).value_or("")).second) {
             continue;
         }
         for (Finding& finding : Checker(policy_at(policy, time)).run()) {
@@ -670,14 +688,10 @@ void check_times(const Policy& policy, std::vector<Finding>& findings)
 std::vector<Finding> check(const Policy& policy)
 {
     std::vector<Finding> findings = Checker(policy).run();
-    std::size_t entries = 0;
-    for (const Queue& queue : policy.queues) {
-        entries += queue.calendar.size();
-        if (entries > k_most_entries) {
-            findings.push_back({Weight::error, queue.calendar.front().line, 0, "too-many",
-                                fmt::format("more than {} calendar entries", k_most_entries)});
-            return findings;
-        }
+    if (count_windows(policy) > k_most_windows) {
+        findings.push_back(
+            {Weight::error, 0, 0, "too-many",
+             fmt::format("more than {} hours ('when') in a policy", k_most_windows)});
     }
     if (!has_errors(findings)) {
         check_times(policy, findings);

@@ -121,21 +121,26 @@ void report_over(const Course& course, const std::string& now, std::vector<Findi
     }
 }
 
-/// Slurm does not know the calendar.
+/// Slurm does not know about hours.
 void report_calendar(const Policy& policy, std::vector<Finding>& findings)
 {
+    int line = 0;
+    const auto take = [&](bool has_hours, int of_part) {
+        line = has_hours && (line == 0 || of_part < line) ? of_part : line;
+    };
+    for (const Pool& pool : policy.pools) {
+        take(!pool.when.empty() || (pool.lend && !pool.lend->when.empty()), pool.line);
+    }
     for (const Queue& queue : policy.queues) {
-        if (!queue.calendar.empty()) {
-            const int line = queue.calendar.front().line;
-            findings.push_back(
-                {Weight::note, line, 0, "calendar",
-                 fmt::format("queue {}: its calendar needs `gpuq policy advance` every minute on "
-                             "the controller's host (gpuq-policy-advance.timer)",
-                             queue.name)});
-            findings.push_back(
-                {Weight::note, line, 0, "not-simulated",
-                 fmt::format("queue {}: simulations ignore its calendar", queue.name)});
-        }
+        take(!queue.calendar.empty(), queue.calendar.empty() ? 0 : queue.calendar.front().line);
+    }
+    if (line > 0) {
+        findings.push_back({Weight::note, line, 0, "calendar",
+                            "hours need `gpuq policy advance` every minute on the controller's "
+                            "host (gpuq-policy-advance.timer)"});
+        findings.push_back({Weight::note, line, 0, "not-simulated",
+                            "simulations ignore hours: calendars are not applied, pools with hours "
+                            "are always open"});
     }
 }
 

@@ -159,6 +159,9 @@ Fields partition_fields(const Policy& policy, const Queue& queue,
     if (queue_partition.guest) {
         fields["GraceTime"] = std::to_string(queue_partition.pool->lend->grace.value.count());
     }
+    if (queue_partition.closed) {
+        fields["State"] = "DOWN"; // jobs may be submitted, and wait
+    }
     if (queue.cpus_per_gpu) {
         fields["DefCpuPerGPU"] = std::to_string(queue.cpus_per_gpu->value);
     }

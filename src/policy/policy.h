@@ -49,11 +49,23 @@ struct GpuCount {
     bool operator==(const GpuCount&) const = default;
 };
 
+/// Hours of some days of the week, on the clock of the controller's host.
+struct Window {
+    std::array<bool, 7> days{true, true, true, true, true, true, true}; ///< Monday first
+    minutes from{0};                                                    ///< after midnight
+    minutes to{24 * 60}; ///< on the same day or, unless it is after `from`, on the next one
+    bool operator==(const Window&) const = default;
+};
+
+using Hours = std::vector<Window>; ///< open while any of them is
+
 /// How guests of a pool are preempted for its owner.
 struct Lend {
     Rule<seconds> grace{std::chrono::minutes{5}}; ///< between the notice and the end of a guest
     Rule<seconds> min_run{};                      ///< of a guest, before it may be preempted
     Maybe<std::vector<std::string>> probe;        ///< exits with 0 if the node is really idle
+    Hours when;                                   ///< empty: always
+    bool closed = false; ///< to guests, at the moment of policy_at() (policy/calendar.h)
     int line = 0;
     bool operator==(const Lend&) const = default;
 };
@@ -83,6 +95,8 @@ struct Pool {
     Maybe<std::string> owner;     ///< a queue; all others are guests
     std::optional<Lend> lend;     ///< unset: guests are never preempted
     std::optional<Shares> shares; ///< unset: only whole GPUs
+    Hours when;                   ///< in which jobs may run; empty: always
+    bool closed = false;          ///< to all jobs, at the moment of policy_at()
     int line = 0;
     bool operator==(const Pool&) const = default;
 
@@ -94,6 +108,9 @@ struct Pool {
     bool has_models() const; ///< whether all its models are specified
     bool has_node(const std::string& node) const;
     bool has_some_of(const Course& course) const;
+    /// How long before the pool, or its lending, closes no job starts in it any more, and those
+    /// that run have notice.
+    seconds notice() const { return lend ? lend->grace.value : Lend{}.grace.value; }
 };
 
 /// Limits of one user, one account or all together in a queue.
@@ -166,17 +183,9 @@ struct IdleRule {
     bool operator==(const IdleRule&) const = default;
 };
 
-/// Hours of some days of the week, on the clock of the controller's host.
-struct Window {
-    std::array<bool, 7> days{true, true, true, true, true, true, true}; ///< Monday first
-    minutes from{0};                                                    ///< after midnight
-    minutes to{24 * 60}; ///< on the same day or, unless it is after `from`, on the next one
-    bool operator==(const Window&) const = default;
-};
-
-/// Values that replace those of a queue while the window is open (policy/calendar.h).
+/// Values that replace those of a queue at certain hours (policy/calendar.h).
 struct CalendarEntry {
-    Window when;
+    Hours when;
     Maybe<minutes> max_time;
     Maybe<minutes> default_time;
     Limits limits; ///< those that are unset keep the value of the queue

@@ -29,10 +29,11 @@ void add(std::vector<QueuePartition>& queue_partitions, const Policy& policy, co
         }
         const bool owner = pool->owner && pool->owner->value == queue.name;
         const std::string suffix = kind == QueuePartition::Kind::more ? "-more" : "";
+        const bool guest = pool->lend.has_value() && !owner;
         queue_partitions.push_back(
             {partition_name(queue, name) + suffix, pool, kind,
-             owner && kind == QueuePartition::Kind::own ? k_owner_tier : tier,
-             pool->lend.has_value() && !owner});
+             owner && kind == QueuePartition::Kind::own ? k_owner_tier : tier, guest,
+             pool->closed || (guest && pool->lend->closed)});
         --tier;
     }
 }

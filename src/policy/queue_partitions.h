@@ -21,7 +21,8 @@ struct QueuePartition {
     const Pool* pool = nullptr; ///< in the policy
     Kind kind = Kind::own;
     int tier = 0;
-    bool guest = false; ///< jobs must leave when the pool's owner needs the nodes
+    bool guest = false;  ///< jobs must leave when the pool's owner needs the nodes
+    bool closed = false; ///< no job starts in it (policy/calendar.h)
 };
 
 /// The partitions of a queue, the preferred ones first. The first has the queue's own name, the

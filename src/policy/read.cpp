@@ -86,6 +86,107 @@ Maybe<std::vector<std::string>> probe_in(Reader& reader, const Node& node)
     return arguments;
 }
 
+constexpr std::array<std::string_view, 7> k_days{"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+
+/// The position in the week, of a day such as `mon`.
+std::optional<std::size_t> day_of(std::string_view text)
+{
+    const auto* const found = std::find(k_days.begin(), k_days.end(), text);
+    return found == k_days.end() ? std::nullopt
+                                 : std::optional(static_cast<std::size_t>(found - k_days.begin()));
+}
+
+/// `mon-fri`, `sat`, `daily`; a range may pass the end of the week.
+void add_days(Reader& reader, Window& window, const Node& node)
+{
+    const std::string_view text = node.kind == Node::Kind::text ? node.text : std::string_view();
+    if (text == "daily") {
+        window.days.fill(true);
+        return;
+    }
+    const std::size_t dash = text.find('-');
+    const auto first = day_of(text.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : day_of(text.substr(dash + 1));
+    if (!first || !last) {
+        reader.note(
+            node, "not-a-word",
+            fmt::format("'{}' is not daily, a day such as mon, or a range such as mon-fri", text));
+        return;
+    }
+    for (std::size_t day = *first;; day = (day + 1) % k_days.size()) {
+        window.days.at(day) = true;
+        if (day == *last) {
+            return;
+        }
+    }
+}
+
+void days_in(Reader& reader, Window& window, const Node& node)
+{
+    window.days.fill(false);
+    const std::vector<Node> single{node};
+    for (const Node& item : node.kind == Node::Kind::list ? node.items : single) {
+        add_days(reader, window, item);
+    }
+}
+
+/// `08:00`, up to `most`.
+std::optional<minutes> time_of_day_in(Reader& reader, const Node& node, minutes most)
+{
+    const std::string_view text = node.kind == Node::Kind::text ? node.text : std::string_view();
+    const auto hours = text.size() == 5 ? whole_number(text.substr(0, 2)) : std::nullopt;
+    const auto rest = text.size() == 5 ? whole_number(text.substr(3)) : std::nullopt;
+    const bool fits = hours && rest && text[2] == ':' && *hours <= 24 && *rest <= 59;
+    const minutes time = fits ? std::chrono::hours(*hours) + minutes(*rest) : minutes{0};
+    if (!fits || time > most) {
+        reader.note(node, "not-a-time",
+                    fmt::format("'{}' is not a time of day from 00:00 to {}", text,
+                                most == std::chrono::hours(24) ? "24:00" : "23:59"));
+        return std::nullopt;
+    }
+    return time;
+}
+
+Window window_in(Reader& reader, const Node& node)
+{
+    constexpr minutes k_day = std::chrono::hours(24);
+    Window window;
+    std::optional<minutes> from{window.from};
+    std::optional<minutes> to{window.to};
+    reader.map(
+        node, "when",
+        {
+            {"days", [&](const Node& value) { days_in(reader, window, value); }},
+            {"from",
+             [&](const Node& value) { from = time_of_day_in(reader, value, k_day - minutes(1)); }},
+            {"to", [&](const Node& value) { to = time_of_day_in(reader, value, k_day); }},
+        });
+    if (from && from == to) {
+        reader.note(node, "contradicts",
+                    "from and to are the same time; leave both out for all day");
+    }
+    window.from = from.value_or(window.from);
+    window.to = to.value_or(window.to);
+    if (node.kind != Node::Kind::text && node.entries.empty()) {
+        reader.note(node, "missing", "when needs one of 'days', 'from' and 'to'");
+    }
+    return window;
+}
+
+/// One map or a list of them.
+Hours when_in(Reader& reader, const Node& node)
+{
+    Hours hours;
+    const std::vector<Node> single{node};
+    for (const Node& item : node.kind == Node::Kind::list ? node.items : single) {
+        hours.push_back(window_in(reader, item));
+    }
+    if (hours.empty()) {
+        reader.note(node, "missing", "when needs one of 'days', 'from' and 'to'");
+    }
+    return hours;
+}
+
 Lend lend_in(Reader& reader, const Node& node)
 {
     Lend lend;
@@ -95,6 +196,7 @@ Lend lend_in(Reader& reader, const Node& node)
                    {"grace", [&](const Node& value) { lend.grace = reader.duration(value); }},
                    {"min_run", [&](const Node& value) { lend.min_run = reader.duration(value); }},
                    {"probe", [&](const Node& value) { lend.probe = probe_in(reader, value); }},
+                   {"when", [&](const Node& value) { lend.when = when_in(reader, value); }},
                });
     return lend;
 }
@@ -134,6 +236,7 @@ Pool pool_in(Reader& reader, const std::string& name, const Node& place, const N
                    {"owner", [&](const Node& value) { pool.owner = reader.name(value); }},
                    {"lend", [&](const Node& value) { pool.lend = lend_in(reader, value); }},
                    {"shares", [&](const Node& value) { pool.shares = shares_in(reader, value); }},
+                   {"when", [&](const Node& value) { pool.when = when_in(reader, value); }},
                });
     return pool;
 }
@@ -274,93 +377,6 @@ void per_gpu_in(Reader& reader, Queue& queue, const Node& node)
              [&](const Node& value) { queue.cpus_per_gpu = reader.number(value, 1, 4096); }},
             {"memory", [&](const Node& value) { queue.memory_per_gpu_mib = reader.memory(value); }},
         });
-}
-
-constexpr std::array<std::string_view, 7> k_days{"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
-
-/// The position in the week, of a day such as `mon`.
-std::optional<std::size_t> day_of(std::string_view text)
-{
-    const auto* const found = std::find(k_days.begin(), k_days.end(), text);
-    return found == k_days.end() ? std::nullopt
-                                 : std::optional(static_cast<std::size_t>(found - k_days.begin()));
-}
-
-/// `mon-fri`, `sat`, `daily`; a range may pass the end of the week.
-void add_days(Reader& reader, Window& window, const Node& node)
-{
-    const std::string_view text = node.kind == Node::Kind::text ? node.text : std::string_view();
-    if (text == "daily") {
-        window.days.fill(true);
-        return;
-    }
-    const std::size_t dash = text.find('-');
-    const auto first = day_of(text.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : day_of(text.substr(dash + 1));
-    if (!first || !last) {
-        reader.note(
-            node, "not-a-word",
-            fmt::format("'{}' is not daily, a day such as mon, or a range such as mon-fri", text));
-        return;
-    }
-    for (std::size_t day = *first;; day = (day + 1) % k_days.size()) {
-        window.days.at(day) = true;
-        if (day == *last) {
-            return;
-        }
-    }
-}
-
-void days_in(Reader& reader, Window& window, const Node& node)
-{
-    window.days.fill(false);
-    const std::vector<Node> single{node};
-    for (const Node& item : node.kind == Node::Kind::list ? node.items : single) {
-        add_days(reader, window, item);
-    }
-}
-
-/// `08:00`, up to `most`.
-std::optional<minutes> time_of_day_in(Reader& reader, const Node& node, minutes most)
-{
-    const std::string_view text = node.kind == Node::Kind::text ? node.text : std::string_view();
-    const auto hours = text.size() == 5 ? whole_number(text.substr(0, 2)) : std::nullopt;
-    const auto rest = text.size() == 5 ? whole_number(text.substr(3)) : std::nullopt;
-    const bool fits = hours && rest && text[2] == ':' && *hours <= 24 && *rest <= 59;
-    const minutes time = fits ? std::chrono::hours(*hours) + minutes(*rest) : minutes{0};
-    if (!fits || time > most) {
-        reader.note(node, "not-a-time",
-                    fmt::format("'{}' is not a time of day from 00:00 to {}", text,
-                                most == std::chrono::hours(24) ? "24:00" : "23:59"));
-        return std::nullopt;
-    }
-    return time;
-}
-
-Window when_in(Reader& reader, const Node& node)
-{
-    constexpr minutes k_day = std::chrono::hours(24);
-    Window window;
-    std::optional<minutes> from{window.from};
-    std::optional<minutes> to{window.to};
-    reader.map(
-        node, "when",
-        {
-            {"days", [&](const Node& value) { days_in(reader, window, value); }},
-            {"from",
-             [&](const Node& value) { from = time_of_day_in(reader, value, k_day - minutes(1)); }},
-            {"to", [&](const Node& value) { to = time_of_day_in(reader, value, k_day); }},
-        });
-    if (from && from == to) {
-        reader.note(node, "contradicts",
-                    "from and to are the same time; leave both out for all day");
-    }
-    window.from = from.value_or(window.from);
-    window.to = to.value_or(window.to);
-    if (node.entries.empty()) {
-        reader.note(node, "missing", "when needs one of 'days', 'from' and 'to'");
-    }
-    return window;
 }
 
 CalendarEntry entry_in(Reader& reader, const Node& node)

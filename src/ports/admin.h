@@ -4,6 +4,7 @@
 #include "core/result.h"
 #include "core/slurm_object.h"
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -69,6 +70,11 @@ public:
 
     /// All running and pending jobs.
     virtual Result<std::vector<QueuedJob>> jobs() = 0;
+
+    /// Gives the running jobs of these partitions an end: the time limit of those that may run
+    /// longer than the time of their partition is set so that they end after it. Returns their ids.
+    virtual Result<std::vector<std::string>>
+    limit_jobs(const std::map<std::string, std::chrono::seconds>& time_left) = 0;
 
     /// Makes the controller read its configuration. In some releases an invalid configuration
     /// terminates it: check with `ping`.

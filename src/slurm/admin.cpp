@@ -384,6 +384,13 @@ bool answers_within(std::chrono::seconds patience)
     }
 }
 
+/// Whether a job could not be changed because it ended in the meantime.
+bool has_ended(const Error& error)
+{
+    return error.text.find("already completing") != std::string::npos ||
+           error.text.find("Invalid job id") != std::string::npos;
+}
+
 bool has_systemd_unit()
 {
     std::error_code ignored;
@@ -479,6 +486,25 @@ Result<std::vector<QueuedJob>> SlurmAdmin::jobs()
 {
     TRY_ASSIGN(const std::string printed, query({"squeue", "-h", "-a", "-o", "%P|%V"}));
     return slurm::jobs_in(printed);
+}
+
+Result<std::vector<std::string>>
+SlurmAdmin::limit_jobs(const std::map<std::string, std::chrono::seconds>& time_left)
+{
+    TRY_ASSIGN(const std::string printed,
+               query({"squeue", "-h", "-a", "-t", "R", "-o", "%A|%P|%L"}));
+    std::vector<std::string> limited;
+    std::optional<Error> refused;
+    for (const auto& [job, left] : slurm::running_longer(time_left, printed)) {
+        const auto done = order(
+            {"scontrol", "update", "jobid=" + job, fmt::format("EndTime=now+{}", left.count())});
+        if (done) {
+            limited.push_back(job);
+        } else if (!has_ended(done.error())) {
+            refused = done.error();
+        }
+    }
+    return refused ? Result<std::vector<std::string>>(*refused) : limited;
 }
 
 Result<void> SlurmAdmin::reconfigure()

@@ -23,6 +23,8 @@ public:
     Result<void> set(const SlurmObject& object) override;
     Result<void> remove(SlurmObject::Kind kind, const std::string& name) override;
     Result<std::vector<QueuedJob>> jobs() override;
+    Result<std::vector<std::string>>
+    limit_jobs(const std::map<std::string, std::chrono::seconds>& time_left) override;
     Result<void> reconfigure() override;
     Result<void> ping() override;
     Result<void> start_controller() override;

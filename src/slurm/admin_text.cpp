@@ -386,6 +386,48 @@ std::vector<QueuedJob> jobs_in(std::string_view printed)
     return jobs;
 }
 
+namespace {
+
+/// `1-02:03:04`, `2:03`, `UNLIMITED`; nullopt for a job that is over its limit.
+std::optional<std::chrono::seconds> time_left_in(std::string_view text)
+{
+    if (text == "UNLIMITED") {
+        return std::chrono::seconds::max();
+    }
+    const std::size_t dash = text.find('-');
+    const bool has_days = dash != std::string_view::npos;
+    const auto days = has_days ? whole_number(text.substr(0, dash)) : std::uint64_t{0};
+    std::uint64_t seconds = 0;
+    for (const std::string_view part : split(has_days ? text.substr(dash + 1) : text, ":")) {
+        const auto number = whole_number(part);
+        if (!number || *number > 59) {
+            return std::nullopt;
+        }
+        seconds = seconds * 60 + *number;
+    }
+    return days && *days < 100'000
+               ? std::optional(std::chrono::seconds(*days * 24 * 3600 + seconds))
+               : std::nullopt;
+}
+
+} // namespace
+
+std::map<std::string, std::chrono::seconds>
+running_longer(const std::map<std::string, std::chrono::seconds>& time_left,
+               std::string_view printed)
+{
+    std::map<std::string, std::chrono::seconds> jobs;
+    for (const std::string_view line : split(printed, "\n")) {
+        const auto cells = split(line, "|");
+        const auto most =
+            cells.size() == 3 ? time_left.find(std::string(cells[1])) : time_left.end();
+        if (most != time_left.end() && time_left_in(cells[2]) > most->second) {
+            jobs.emplace(cells[0], most->second);
+        }
+    }
+    return jobs;
+}
+
 const std::vector<QosField>& qos_fields()
 {
     using Form = QosField::Form;

@@ -4,6 +4,7 @@
 #include "core/slurm_object.h"
 #include "ports/admin.h"
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,6 +39,12 @@ std::vector<std::string> reservation_arguments(const SlurmObject& actual,
 
 /// `squeue -h -a -o "%P|%V"`
 std::vector<QueuedJob> jobs_in(std::string_view printed);
+
+/// The jobs that may run longer than the time of their partition, each with that time.
+/// `squeue -h -a -t R -o "%A|%P|%L"`: the id, the partition in which it runs, and the time left.
+std::map<std::string, std::chrono::seconds>
+running_longer(const std::map<std::string, std::chrono::seconds>& time_left,
+               std::string_view printed);
 
 /// A field of a QOS: its name in objects (and for `sacctmgr show qos format=`), its keyword for
 /// `sacctmgr modify qos set`, and its default.

@@ -116,6 +116,25 @@ public:
 
     Result<std::vector<QueuedJob>> jobs() override { return queue; }
 
+    struct RunningJob {
+        std::string partition;
+        std::chrono::seconds left;
+    };
+    std::map<std::string, RunningJob> running; ///< by id
+    Result<std::vector<std::string>>
+    limit_jobs(const std::map<std::string, std::chrono::seconds>& time_left) override
+    {
+        std::vector<std::string> limited;
+        for (auto& [id, job] : running) {
+            const auto most = time_left.find(job.partition);
+            if (most != time_left.end() && job.left > most->second) {
+                TRY(change("limit job " + id, [&, one = &job] { one->left = most->second; }));
+                limited.push_back(id);
+            }
+        }
+        return limited;
+    }
+
     Result<void> reconfigure() override
     {
         return change("reconfigure", [&] {

@@ -1265,6 +1265,60 @@ TEST(Advance, ReturnsToTheOldStateIfSlurmRefuses)
     }
 }
 
+/// k_old, whose laboratory lends its nodes at night.
+const std::string k_lent_at_night =
+    replaced(k_old, "grace: 5m", "when: {from: \"20:00\", to: \"08:00\"}\n      grace: 5m");
+
+TEST(Advance, ClosesAPoolThatIsLentNoMoreAndGivesItsGuestsNotice)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_lent_at_night)); // at 16:00
+    const auto state = [&] { return admin.partitions.at("calibration-visu").fields["State"]; };
+    EXPECT_EQ(state(), "DOWN");
+    ASSERT_TRUE(advance_to(admin, "2026-11-22T20:00"));
+    EXPECT_EQ(state(), "");
+    using namespace std::chrono_literals;
+    admin.running = {{"1", {"calibration-visu", 2h}},
+                     {"2", {"calibration-visu", 4min}},
+                     {"3", {"calibration", 2h}},
+                     {"4", {"visu", 2h}}};
+    admin.audit.clear();
+    ASSERT_TRUE(advance_to(admin, "2026-11-23T07:54"));
+    EXPECT_EQ(admin.running["1"].left, 2h);
+    ASSERT_TRUE(advance_to(admin, "2026-11-23T07:55"));
+    EXPECT_EQ(state(), "DOWN");
+    EXPECT_EQ(admin.running["1"].left, 5min);
+    EXPECT_EQ(admin.running["2"].left, 4min);
+    EXPECT_EQ(admin.running["3"].left, 2h);
+    EXPECT_EQ(admin.running["4"].left, 2h);
+    EXPECT_THAT(admin.audit, Contains("the hours of their pool end: jobs 1 have notice"));
+    EXPECT_THAT(drift(admin, "2026-11-23T07:55")->changes, IsEmpty());
+}
+
+TEST(Advance, GivesNoticeEvenIfItIsKilledBefore)
+{
+    using namespace std::chrono_literals;
+    int kills = 0;
+    for (int kill = 0;; ++kill) {
+        auto admin = a_centre();
+        ASSERT_TRUE(apply_to(admin, k_lent_at_night));
+        ASSERT_TRUE(advance_to(admin, "2026-11-22T20:00"));
+        admin.running = {{"1", {"calibration-visu", 2h}}, {"2", {"calibration-visu", 2h}}};
+        admin.killed_at = admin.changes + kill;
+        try {
+            ASSERT_TRUE(advance_to(admin, "2026-11-23T07:55"));
+            break;
+        } catch (const fakes::Killed&) {
+            ++kills;
+        }
+        admin.killed_at = -1;
+        ASSERT_TRUE(advance_to(admin, "2026-11-23T07:56")) << kill;
+        EXPECT_EQ(admin.running["1"].left, 5min) << kill;
+        EXPECT_EQ(admin.running["2"].left, 5min) << kill;
+    }
+    EXPECT_GT(kills, 8);
+}
+
 TEST(Rollback, ReturnsToThePreviousPolicyAsItIsAtThisTime)
 {
     auto admin = a_centre();

@@ -19,15 +19,18 @@ gpus:
   k80: {}
 pools:
   all: {nodes: "c[1-2]", gpus: "k80:2"}
+  lab: {nodes: l1, gpus: "k80:2", owner: lab, lend: {grace: 1m}}
 queues:
+  lab: {time: 48h, pools: lab, allow: {accounts: lab}}
   gpu:
     time: 2h
     default_time: 10m
-    pools: all
+    pools: [all, lab]
     limits: {user: {queued: 8}}
     calendar:
       - {when: {from: "20:00", to: "08:00"}, time: 12h, default_time: 20m, limits: {user: {queued: 9}}}
 """
+LENT_AT_NIGHT = POLICY.replace("{grace: 1m}", '{grace: 1m, when: {from: "20:00", to: "08:00"}}')
 DAY, NIGHT = "12:00", "23:00"
 
 
@@ -82,6 +85,7 @@ def site():
 
 @pytest.fixture(autouse=True)
 def by_day(site):
+    site.file.write_text(POLICY)
     done = site.policy(DAY, "apply", site.file)
     assert done.returncode == 0, done.stderr
     assert site.values() == BY_DAY
@@ -89,7 +93,7 @@ def by_day(site):
 
 def test_longer_jobs_at_night(site):
     refused = site.submit(5)
-    assert refused.returncode != 0 and "at most 2 h a job (policy.yaml:8)" in refused.stderr
+    assert refused.returncode != 0 and "at most 2 h a job (policy.yaml:10)" in refused.stderr
     assert "its calendar changes next on" in site.advance(DAY)
 
     late = site.policy(NIGHT, "drift")
@@ -99,7 +103,7 @@ def test_longer_jobs_at_night(site):
     assert site.policy(DAY, "drift").returncode == 0
     assert site.policy(NIGHT, "plan", site.file).returncode == 10
 
-    assert "the policy is in force: 3 changes" in site.advance(NIGHT)
+    assert "the policy is in force: 4 changes" in site.advance(NIGHT)
     assert site.values() == BY_NIGHT
     assert site.policy(NIGHT, "drift").stdout == "nothing to do\n"
     audit = (site.cluster.dir / "gpuq" / "audit.log").read_text()
@@ -158,3 +162,32 @@ def test_two_at_once_and_one_that_is_killed(site):
         assert site.values() == values
         assert json.loads(site.policy(clock, "drift", "--json").stdout)["changes"] == []
     assert cut >= 1, "the advance has to be cut off in the middle to show anything"
+
+
+def test_guests_have_notice_when_their_hours_end(site):
+    site.file.write_text(LENT_AT_NIGHT)
+    for clock in (DAY, NIGHT):
+        assert site.policy(clock, "apply", site.file).returncode == 0
+    assert "State=UP" in site.cluster.scontrol("show", "partition", "gpu-lab")
+    guest = site.submit(5, "-w", "l1").stdout.strip()
+    other = site.submit(5, "-w", "c1").stdout.strip()
+    for job in (guest, other):
+        wait_for(lambda: site.cluster.job(job)["JobState"] == "RUNNING", 60)
+    assert site.cluster.job(guest)["Partition"] == "gpu-lab"
+
+    said = site.advance("07:59")
+    assert f"the hours of their pool end: jobs {guest} have notice" in said
+    assert "State=DOWN" in site.cluster.scontrol("show", "partition", "gpu-lab")
+    assert site.policy("07:59", "drift").stdout == "nothing to do\n"
+    end = time.mktime(time.strptime(site.cluster.job(guest)["EndTime"], "%Y-%m-%dT%H:%M:%S"))
+    assert 30 <= end - time.time() <= 120
+    assert site.cluster.job(other)["TimeLimit"] == "05:00:00"
+    late = site.submit(1, "-w", "l1").stdout.strip()
+    wait_for(lambda: site.cluster.job(late)["Reason"] == "PartitionDown", 60)
+    wait_for(lambda: site.cluster.job(guest)["JobState"] == "TIMEOUT", 180)
+    assert site.cluster.job(other)["JobState"] == "RUNNING"
+
+    site.advance(NIGHT)
+    wait_for(lambda: site.cluster.job(late)["JobState"] == "RUNNING", 90)
+    site.cluster.slurm("scancel", late, other)
+    site.cluster.wait_until_idle()

@@ -17,7 +17,8 @@ SCHEMA = json.loads((POLICIES / "policy.schema.json").read_text())
 WHOLE = {
     "version": 1,
     "gpus": {"m": {}},
-    "pools": {"p": {"nodes": "n1", "gpus": "m:4", "owner": "q", "lend": {}, "shares": {"per_gpu": 4}}},
+    "pools": {"p": {"nodes": "n1", "gpus": "m:4", "owner": "q", "lend": {"when": {"days": "sat"}},
+                    "shares": {"per_gpu": 4}, "when": {"from": "08:00"}}},
     "queues": {"q": {"time": "2h", "pools": "p", "per_gpu": {}, "allow": {}, "wait": {}, "chain": {},
                      "idle": {"after": "30m"},
                      "calendar": [{"when": {"days": "sat"}, "time": "4h",
@@ -56,8 +57,8 @@ def schema_at(way):
             schema = schema["items"]
         else:
             schema = schema.get("properties", {}).get(step) or schema["additionalProperties"]
-        while "$ref" in schema:
-            schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
+        while "$ref" in schema or "anyOf" in schema and "properties" not in schema:
+            schema = SCHEMA["$defs"][(schema if "$ref" in schema else schema["anyOf"][0])["$ref"].rpartition("/")[2]]
     return schema
 
 

@@ -157,9 +157,9 @@ TEST(Calendar, ThePolicyOfAMomentIsAnOrdinaryOne)
 TEST(Calendar, NamesTheEntriesThatAreOpen)
 {
     const Policy policy = with_calendar(k_nights);
-    EXPECT_EQ(open_entries(policy, at("2026-11-30T12:00")), "");
-    EXPECT_EQ(open_entries(policy, at("2026-12-05T03:00")), "gpu:10 gpu:12");
-    EXPECT_EQ(open_entries(read("").policy, at("2026-12-05T03:00")), std::nullopt);
+    EXPECT_EQ(open_hours(policy, at("2026-11-30T12:00")), "");
+    EXPECT_EQ(open_hours(policy, at("2026-12-05T03:00")), "gpu:10 gpu:12");
+    EXPECT_EQ(open_hours(read("").policy, at("2026-12-05T03:00")), std::nullopt);
     std::vector<std::string> week;
     for (const LocalMinutes time : changes_in_a_week(policy)) {
         week.push_back(weekday_and_time(time));
@@ -296,10 +296,10 @@ TEST(Calendar, EachOfItsTimesIsChecked)
                           "(line 5) accepts every job that it accepts; put it first, or allow jobs "
                           "that the other refuses (from Sat 00:00 on)"));
     std::string many = "    calendar:\n";
-    for (std::size_t i = 0; i <= k_most_entries; ++i) {
+    for (std::size_t i = 0; i <= k_most_windows; ++i) {
         many += "      - {when: {days: sat}, time: 4h}\n";
     }
-    EXPECT_THAT(findings(many), HasSubstr("error: more than 50 calendar entries"));
+    EXPECT_THAT(findings(many), HasSubstr("error: more than 50 hours ('when') in a policy"));
 }
 
 TEST(Calendar, AFindingIsReportedOnce)
@@ -343,8 +343,83 @@ TEST(Calendar, CheckSaysWhatItNeeds)
     for (const Finding& finding : consequences(policy, {22, 5}, "2026-11-30T21:00")) {
         notes += to_line(finding, "p.yaml") + "\n";
     }
-    EXPECT_THAT(notes, HasSubstr("p.yaml:10: note: queue gpu: its calendar needs `gpuq policy "
-                                 "advance` every minute"));
+    EXPECT_THAT(notes, HasSubstr("p.yaml:10: note: hours need `gpuq policy advance` every minute"));
+}
+
+const std::string k_lab =
+    "version: 1\n"
+    "pools:\n"
+    "  all: {nodes: 'n[1-2]', gpus: 'k80:4'}\n"
+    "  lab:\n"
+    "    nodes: l1\n"
+    "    gpus: k80:4\n"
+    "    owner: lab\n"
+    "    lend:\n"
+    "      grace: 10m\n"
+    "      when: [{days: mon-fri, from: \"20:00\", to: \"08:00\"}, {days: [sat, sun]}]\n"
+    "queues:\n"
+    "  lab: {time: 48h, pools: lab, allow: {accounts: lab}}\n"
+    "  gpu: {time: 24h, pools: [all, lab]}\n";
+
+/// The partitions that are closed.
+std::vector<std::string> closed_at(const std::string& text, const std::string& time)
+{
+    const auto reading = read_policy(text, "p.yaml");
+    EXPECT_TRUE(reading && reading->findings.empty());
+    std::vector<std::string> closed;
+    for (const Object& object : objects_of(policy_at(reading->policy, at(time)))) {
+        if (object.kind == Object::Kind::partition && object.fields.contains("State")) {
+            closed.push_back(object.name);
+        }
+    }
+    return closed;
+}
+
+TEST(Hours, LendingEndsWithNotice)
+{
+    EXPECT_THAT(closed_at(k_lab, "2026-11-30T19:59"), ElementsAre("gpu-lab"));
+    EXPECT_THAT(closed_at(k_lab, "2026-11-30T20:00"), IsEmpty());
+    EXPECT_THAT(closed_at(k_lab, "2026-12-01T07:49"), IsEmpty());
+    EXPECT_THAT(closed_at(k_lab, "2026-12-01T07:50"), ElementsAre("gpu-lab"))
+        << "no job starts that would have no notice";
+    EXPECT_THAT(closed_at(k_lab, "2026-12-04T23:55"), IsEmpty()) << "Friday's night goes on";
+    EXPECT_THAT(closed_at(k_lab, "2026-12-05T07:55"), IsEmpty()) << "into Saturday";
+    EXPECT_THAT(closed_at(k_lab, "2026-12-06T23:49"), IsEmpty());
+    EXPECT_THAT(closed_at(k_lab, "2026-12-06T23:50"), ElementsAre("gpu-lab"));
+    const Policy policy = read_policy(k_lab, "p.yaml")->policy;
+    EXPECT_EQ(open_hours(policy, at("2026-12-01T07:49")), "lab:9");
+    EXPECT_EQ(open_hours(policy, at("2026-12-01T07:50")), "");
+}
+
+TEST(Hours, APoolThatIsClosedStartsNoJobOfAnyQueue)
+{
+    std::string text = k_lab;
+    text.replace(text.find("    owner: lab\n"), 0, "    when: {from: \"06:00\", to: \"22:00\"}\n");
+    EXPECT_THAT(closed_at(text, "2026-11-30T12:00"), ElementsAre("gpu-lab"));
+    EXPECT_THAT(closed_at(text, "2026-11-30T21:49"), IsEmpty());
+    EXPECT_THAT(closed_at(text, "2026-11-30T21:50"), ElementsAre("gpu-lab", "lab"));
+}
+
+TEST(Hours, AreLongerThanTheNotice)
+{
+    const auto errors_of = [](const std::string& hours) {
+        std::string text = k_lab;
+        const auto from = text.find("      when:");
+        text.replace(from, text.find('\n', from) - from, "      when: " + hours);
+        std::string lines;
+        const auto reading = read_policy(text, "p.yaml");
+        EXPECT_TRUE(reading);
+        for (const Finding& finding : reading->findings) {
+            lines += to_line(finding, "p.yaml") + "\n";
+        }
+        return lines;
+    };
+    EXPECT_THAT(errors_of("{from: \"20:00\", to: \"20:10\"}"),
+                HasSubstr("p.yaml:9: error: pool lab: no hours of 'when' are longer than the "
+                          "notice time, 10 min (grace): no job would start"));
+    EXPECT_EQ(errors_of("{from: \"20:00\", to: \"20:11\"}"), "");
+    EXPECT_THAT(errors_of("[]"), HasSubstr("when needs one of"));
+    EXPECT_THAT(errors_of("20:00"), HasSubstr("p.yaml:10:13: error: when must be"));
 }
 
 } // namespace

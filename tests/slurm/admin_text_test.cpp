@@ -230,6 +230,24 @@ TEST(AdminText, OtherFieldsOfPartitionsAndNodesAreTexts)
         ElementsAre("node n1,n2,n3,n4 and 2 more: AvailableFeatures=ib", "node x: Weight=50"));
 }
 
+TEST(AdminText, JobsThatMayRunLongerThanTheirPartition)
+{
+    using namespace std::chrono_literals;
+    const std::map<std::string, std::chrono::seconds> longer =
+        running_longer({{"gpu-lab", 5min}, {"lab", 1h}}, "1|gpu-lab|4:59\n"
+                                                         "2|gpu-lab|5:01\n"
+                                                         "3|gpu-lab|1-00:00:00\n"
+                                                         "4|lab|59:59\n"
+                                                         "5|lab|1:00:01\n"
+                                                         "6|main|7-00:00:00\n"
+                                                         "7|lab|UNLIMITED\n"
+                                                         "8|lab|INVALID\n"
+                                                         "9|lab|\n"
+                                                         "10|lab\n");
+    EXPECT_THAT(longer, ElementsAre(std::pair("2", 300s), std::pair("3", 300s),
+                                    std::pair("5", 3600s), std::pair("7", 3600s)));
+}
+
 TEST(Rehearsal, ReachesNobody)
 {
     const auto included = [](const std::string& name) {
