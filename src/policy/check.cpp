@@ -273,6 +273,13 @@ private:
             check_idle(queue, *queue.idle);
         }
         check_calendar(queue);
+        if (queue.extend && !m_policy.helper) {
+            error(queue.extend->line, "missing",
+                  fmt::format("queue {} extends running jobs, which Slurm permits only its "
+                              "operators: name the account that does it (helper, "
+                              "gpuq-extend(1))",
+                              queue.name));
+        }
         check_queue_models(queue);
         check_limits(queue);
         check_shares(queue);

@@ -2,6 +2,7 @@
 #include "policy/lua.h"
 
 #include "core/fnv.h"
+#include "policy/extend.h"
 #include "policy/queue_partitions.h"
 #include "policy/sentences.h"
 
@@ -100,14 +101,16 @@ std::string queue_text(const Policy& policy, const Queue& queue)
         "    {{\n"
         "        name = {}, qos = {}, max_time = {}, default_time = {},\n"
         "        job_gpus = {}, job_nodes = {}, job_shares = {}, models = {},\n"
-        "        cpus = {}, memory = {},\n"
+        "        cpus = {}, memory = {}, extended = {},\n"
         "        open = {}, users = {}, accounts = {}, through = {},\n",
         lua_literal(queue.name), lua_literal(qos_of(queue)), queue.max_time.value.count(),
         queue.default_time.value.count(), or_nil(queue.limits.most_gpus_of_a_job()),
         or_nil(queue.limits.job.nodes), or_nil(queue.limits.most_shares_of_a_job()),
         queue.models ? set_of(queue.models->value) : "nil", or_nil(queue.cpus_per_gpu),
-        or_nil(queue.memory_per_gpu_mib), queue.access.is_open(), set_of(queue.access.users),
-        set_of(queue.access.accounts), queue.through ? lua_literal(queue.through->value) : "nil");
+        or_nil(queue.memory_per_gpu_mib),
+        queue.extend ? std::to_string(longest_extended(queue).count()) : "nil",
+        queue.access.is_open(), set_of(queue.access.users), set_of(queue.access.accounts),
+        queue.through ? lua_literal(queue.through->value) : "nil");
     text += sentences_text(sentences_of(policy, queue)) + "        doors = {\n";
     for (const QueuePartition& queue_partition : partitions_of(policy, queue)) {
         text += partition_text(policy, queue_partition);

@@ -193,6 +193,15 @@ struct CalendarEntry {
     bool operator==(const CalendarEntry&) const = default;
 };
 
+/// More time for running jobs with `gpuq extend` (policy/extend.h).
+struct ExtendRule {
+    Rule<minutes> by;                ///< the most at a time
+    Rule<int> times{1};              ///< a job gets so many beyond the queue's time
+    Maybe<std::string> nobody_waits; ///< set: only while no job of others waits for the nodes
+    int line = 0;
+    bool operator==(const ExtendRule&) const = default;
+};
+
 /// Access to pools, with rules.
 struct Queue {
     std::string name;
@@ -207,7 +216,8 @@ struct Queue {
     Access access;
     WaitTarget wait;
     std::optional<ChainRule> chain;
-    std::optional<IdleRule> idle; ///< unset: idle GPUs are not taken back
+    std::optional<IdleRule> idle;     ///< unset: idle GPUs are not taken back
+    std::optional<ExtendRule> extend; ///< unset: only operators extend running jobs
     Maybe<std::string> through; ///< `gpuq`: only runs of gpuq; `sweep`: only workers of its sweeps
     std::vector<CalendarEntry> calendar; ///< of overlapping entries, the last one holds
     int line = 0;
@@ -307,6 +317,8 @@ struct Policy {
     std::vector<Course> courses;
     std::optional<ReserveRule> reserve; ///< unset: `gpuq reserve` reserves nothing
     Publish publish;
+    /// An account that is an operator of Slurm, as which sudo lets users run `gpuq extend`.
+    Maybe<std::string> helper;
     std::optional<Site> site; ///< a policy that has it may have no queues
     std::vector<Case> tests;
     bool operator==(const Policy&) const = default;

@@ -368,6 +368,23 @@ IdleRule idle_in(Reader& reader, const Node& node)
     return idle;
 }
 
+ExtendRule extend_in(Reader& reader, const Node& node)
+{
+    ExtendRule extend;
+    extend.line = node.line;
+    reader.map(
+        node, "extend",
+        {
+            {"by", [&](const Node& value) { extend.by = reader.walltime(value); }, Need::yes},
+            {"times", [&](const Node& value) { extend.times = reader.number(value, 1, k_many); }},
+            {"if",
+             [&](const Node& value) {
+                 extend.nobody_waits = word_in(reader, value, {"nobody_waits"});
+             }},
+        });
+    return extend;
+}
+
 void per_gpu_in(Reader& reader, Queue& queue, const Node& node)
 {
     reader.map(
@@ -433,6 +450,7 @@ Queue queue_in(Reader& reader, const std::string& name, const Node& place, const
             {"wait", [&](const Node& value) { queue.wait = wait_in(reader, value); }},
             {"chain", [&](const Node& value) { queue.chain = chain_in(reader, value); }},
             {"idle", [&](const Node& value) { queue.idle = idle_in(reader, value); }},
+            {"extend", [&](const Node& value) { queue.extend = extend_in(reader, value); }},
             {"through",
              [&](const Node& value) {
                  queue.through = word_in(reader, value, {"gpuq", "sweep"});
@@ -800,6 +818,7 @@ void policy_in(Reader& reader, Policy& policy, const Node& root)
             {"courses", each("courses", policy.courses, course_in)},
             {"reserve", [&](const Node& node) { policy.reserve = reserve_in(reader, node); }},
             {"publish", [&](const Node& node) { policy.publish = publish_in(reader, node); }},
+            {"helper", [&](const Node& node) { policy.helper = reader.name(node); }},
             {"site", [&](const Node& node) { policy.site = site_in(reader, node); }},
             {"tests", [&](const Node& node) { tests_in(reader, policy, node); }},
         });

@@ -3,6 +3,7 @@
 
 #include "cli/base/message.h"
 #include "cli/base/table_output.h"
+#include "cli/policy_ops/caller.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/policy_ops/reservation_plan.h"
 #include "cli/queries/site_context.h"
@@ -43,25 +44,6 @@ constexpr std::array k_options = {
 
 constexpr std::size_t k_longest_name = 40;
 constexpr std::size_t k_most_users = 500;
-
-/// The user for whom gpuq runs.
-struct Caller {
-    std::string name;
-    bool by_sudo = false; ///< another account has Slurm's rights
-};
-
-Result<Caller> caller_of(Services& services)
-{
-    const auto uid = services.variable("SUDO_UID");
-    const auto name = services.variable("SUDO_USER");
-    if (!uid || !name || whole_number(*uid) == std::uint64_t{::geteuid()}) {
-        return Caller{user_name()};
-    }
-    if (!policy::is_user_name(*name)) {
-        return fail(Error::Kind::usage, "SUDO_USER is not the name of a user");
-    }
-    return Caller{*name, true};
-}
 
 bool is_reservation_name(std::string_view text)
 {

@@ -182,5 +182,110 @@ TEST_F(Extend, TheJsonHasBothLimits)
     EXPECT_EQ(members_in(result.out), documented_in("gpuq extend"));
 }
 
+const std::string k_policy = "version: 1\n"
+                             "helper: gpuq-ops\n"
+                             "pools:\n"
+                             "  class: {nodes: 'c[1-3]', gpus: 'a10:2'}\n"
+                             "queues:\n"
+                             "  gpu: {time: 2h, pools: class, extend: {by: 1h, times: 2, if: "
+                             "nobody_waits}}\n"
+                             "  other: {time: 12h, pools: class}\n";
+
+/// Ada calls gpuq by sudo, as the policy's helper, for her job 7 on c1.
+class ExtendByRule : public Extend {
+protected:
+    ExtendByRule()
+    {
+        m_services.ruler.files["applied.yaml"] = k_policy;
+        m_services.variables = {{"SUDO_UID", "4000"}, {"SUDO_USER", "ada"}};
+        m_services.slurm.may_lengthen = true;
+        Job& job = m_services.slurm.jobs.front();
+        job.state = JobState::running;
+        job.started_at = m_services.time.now() - 1h;
+        job.uid = 4000;
+        job.qos = "gpuq_gpu";
+        job.nodes = "c1";
+    }
+
+    Job waiting(std::uint32_t uid, const std::string& partition, const std::string& reason)
+    {
+        Job job;
+        job.id = JobId{9};
+        job.state = JobState::pending;
+        job.uid = uid;
+        job.partition = partition;
+        job.reason = reason;
+        job.priority = 100;
+        return job;
+    }
+
+    Reservation reserved(const std::string& nodes, std::chrono::minutes from)
+    {
+        Reservation one;
+        one.name = "course";
+        one.nodes = nodes;
+        one.start = m_services.time.now() + from;
+        one.end = one.start + 2h;
+        return one;
+    }
+};
+
+TEST_F(ExtendByRule, AsOftenAsTheRuleGives)
+{
+    EXPECT_EQ(extend({"7", "1h"}).err, "gpuq: job 7 has 3 h, was 2 h\n");
+    EXPECT_EQ(extend({"7", "30m"}).status, 0);
+    const Use third = extend({"7", "1h"});
+    EXPECT_EQ(third.status, 121);
+    EXPECT_THAT(third.err, HasSubstr("to at most 4 h, by 2 h more than its time (applied.yaml:6)"));
+    EXPECT_EQ(limit(), 210min);
+    EXPECT_EQ(extend({"7", "30m"}).status, 0);
+}
+
+TEST_F(ExtendByRule, RefusesWhatTheRuleDoesNotGive)
+{
+    EXPECT_THAT(extend({"7", "2h"}).err, HasSubstr("at most 1 h at a time (applied.yaml:6)"));
+    EXPECT_THAT(extend({"train", "1h"}).err, HasSubstr("the number of a Slurm job"));
+    m_services.slurm.jobs.front().uid = 4001;
+    EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("job 7 is not yours"));
+    m_services.slurm.jobs.front().uid = 4000;
+    m_services.slurm.jobs.front().qos = "gpuq_other";
+    EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("queue other does not extend running jobs"));
+    m_services.slurm.jobs.front().state = JobState::pending;
+    EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("does not run"));
+    EXPECT_EQ(limit(), 120min);
+}
+
+TEST_F(ExtendByRule, OnlyWhileNoOtherUserWaitsForTheNodes)
+{
+    auto& jobs = m_services.slurm.jobs;
+    jobs.push_back(waiting(4001, "other", "Resources"));
+    EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("no other user waits for its nodes "
+                                                   "(applied.yaml:6): job 9 does"));
+    for (const Job& harmless :
+         {waiting(4000, "gpu", "Resources"), waiting(4001, "elsewhere", "Resources"),
+          waiting(4001, "gpu", "Dependency"), waiting(4001, "gpu", "QOSMaxGRESPerUser")}) {
+        jobs.resize(1);
+        jobs.push_back(harmless);
+        EXPECT_EQ(extend({"7", "10m"}).status, 0) << harmless.reason;
+    }
+}
+
+TEST_F(ExtendByRule, HiddenJobsAreNotNoJobs)
+{
+    m_services.slurm.hides_others = true;
+    EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("PrivateData"));
+    EXPECT_EQ(limit(), 120min);
+}
+
+TEST_F(ExtendByRule, NotIntoAReservation)
+{
+    m_services.slurm.kept = {reserved("c[1-2]", 90min)};
+    EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("its nodes are reserved from "));
+    EXPECT_EQ(limit(), 120min);
+    EXPECT_EQ(extend({"7", "20m"}).status, 0) << "which ends before";
+    m_services.slurm.kept = {reserved("c3", 10min)};
+    EXPECT_EQ(extend({"7", "20m"}).status, 0) << "of other nodes";
+}
+
 } // namespace
 } // namespace gpuq::cli

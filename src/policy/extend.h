@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "policy/policy.h"
+
+#include <optional>
+#include <string>
+
+/// The rules of `gpuq extend` for running jobs (`extend:` of a queue). Slurm lets only its
+/// operators raise the limit of a running job; the generated script lets them do so up to
+/// longest_extended(), and gpuq enforces the rest. Pure.
+namespace gpuq::policy {
+
+struct ExtendRequest {
+    std::string qos;     ///< of the job
+    minutes walltime{0}; ///< the limit that it has
+    minutes more{0};
+    std::string waiting; ///< a job of another user that waits for its nodes; empty: none
+};
+
+/// The rule for the job's queue; null: none, or no policy of gpuq's.
+const ExtendRule* extend_rule(const Policy& policy, const std::string& qos);
+
+/// The reason, with the position of the rule, why the policy does not give a running job more time;
+/// nullopt if it does.
+std::optional<std::string> refusal_of(const Policy& policy, const ExtendRequest& request);
+
+/// The longest limit that a job of the queue can be extended to.
+minutes longest_extended(const Queue& queue);
+
+} // namespace gpuq::policy
