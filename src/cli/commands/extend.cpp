@@ -9,6 +9,7 @@
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
+#include "cli/queries/sudo.h"
 #include "cli/render/run_table.h"
 #include "core/layout.h"
 #include "core/number.h"
@@ -142,8 +143,10 @@ private:
 
     Result<int> change_through(const std::string& helper, const RunStatus& status, const Job& job)
     {
-        TRY_ASSIGN(const int refusal,
-                   extend_through(m_invocation.services, helper, job.id, m_more));
+        TRY_ASSIGN(const int refusal, run_as(m_invocation.services, helper,
+                                             {"--quiet", "extend", std::to_string(job.id.value),
+                                              fmt::format("{}m", m_more.count())},
+                                             "gpuq-extend(1)"));
         if (refusal != 0) {
             return refusal;
         }

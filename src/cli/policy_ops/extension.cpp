@@ -5,7 +5,6 @@
 #include "core/host_list.h"
 #include "core/strings.h"
 #include "core/walltime.h"
-#include "io/subprocess.h"
 #include "policy/extend.h"
 #include "policy/queue_partitions.h"
 #include "ports/cluster.h"
@@ -16,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <unistd.h>
 
 namespace gpuq::cli {
 namespace {
@@ -129,24 +127,6 @@ Result<Extension> extend_by_rule(Services& services, const Caller& caller, JobId
                            *job.started_at + extension.walltime));
     TRY(cluster->set_walltime(id, extension.walltime));
     return extension;
-}
-
-Result<int> extend_through(Services& services, const std::string& helper, JobId id, minutes more)
-{
-    TRY_ASSIGN(const std::string gpuq, services.program());
-    TRY_ASSIGN(const Finished done,
-               run({.argv = {"sudo", "-n", "-u", helper, "--", gpuq, "--quiet", "extend",
-                             std::to_string(id.value), fmt::format("{}m", more.count())},
-                    .descriptors = {Subprocess::k_null, Subprocess::k_null, STDERR_FILENO}},
-                   {.streams = Capture::Streams::none}));
-    // sudo itself exits with 1, gpuq never does here.
-    if (done.status == 1 || done.error != 0) {
-        return fail(Error::Kind::denied,
-                    fmt::format("sudo does not let you run gpuq extend as {}: the operators' "
-                                "sudoers lacks the line of gpuq-extend(1)",
-                                helper));
-    }
-    return done.status;
 }
 
 } // namespace gpuq::cli

@@ -25,9 +25,4 @@ struct Extension {
 Result<Extension> extend_by_rule(Services& services, const Caller& caller, JobId id,
                                  std::chrono::minutes more);
 
-/// The same through `sudo -n -u HELPER`, whose own errors are printed on stderr. Returns the exit
-/// status of gpuq there. `denied` if sudo does not permit it.
-Result<int> extend_through(Services& services, const std::string& helper, JobId id,
-                           std::chrono::minutes more);
-
 } // namespace gpuq::cli
