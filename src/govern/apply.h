@@ -19,7 +19,8 @@ constexpr const char* k_script = "job_submit.lua";
 constexpr const char* k_site_script = "site.lua";   ///< called by the script
 constexpr const char* k_applied = "applied.yaml";   ///< the policy in force
 constexpr const char* k_previous = "previous.yaml"; ///< the policy before it
-/// What was open when the policy was put in force (policy/calendar.h); none without hours.
+/// The hours that were open when the policy was put in force (policy/calendar.h); none without
+/// hours.
 constexpr const char* k_calendar = "calendar";
 constexpr const char* k_journal = "journal"; ///< exists while a policy is being applied
 constexpr const char* k_include_before = "policy.conf.before";

@@ -27,7 +27,7 @@ struct Candidate {
     std::string site_script; ///< which `script` calls, or which it is; see fitted() in scene.h
     /// False for a policy that only describes the site's objects: its script is the site's own.
     bool has_queues = false;
-    /// What is open at `now`, as in policy/calendar.h; nullopt: the policy has no hours.
+    /// The hours that are open at `now`, as in policy/calendar.h; nullopt: the policy has no hours.
     std::optional<std::string> open_hours;
     /// The partitions that are closed at `now`, and how long their jobs may still run.
     std::map<std::string, std::chrono::seconds> closed;

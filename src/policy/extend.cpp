@@ -48,10 +48,11 @@ std::optional<std::string> refusal_of(const Policy& policy, const ExtendRequest&
                            to_text(rule.by.value * rule.times.value),
                            place_of(policy, rule.times.line > 0 ? rule.times.line : rule.line));
     }
-    if (rule.nobody_waits && !request.waiting.empty()) {
+    if (rule.unless_others_wait && !request.waiting.empty()) {
         return fmt::format("queue {} extends a job only while no other user waits for its "
                            "nodes{}: job {} does",
-                           queue->name, place_of(policy, rule.nobody_waits->line), request.waiting);
+                           queue->name, place_of(policy, rule.unless_others_wait->line),
+                           request.waiting);
     }
     return std::nullopt;
 }

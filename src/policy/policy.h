@@ -195,9 +195,9 @@ struct CalendarEntry {
 
 /// More time for running jobs with `gpuq extend` (policy/extend.h).
 struct ExtendRule {
-    Rule<minutes> by;                ///< the most at a time
-    Rule<int> times{1};              ///< a job gets so many beyond the queue's time
-    Maybe<std::string> nobody_waits; ///< set: only while no job of others waits for the nodes
+    Rule<minutes> by;                      ///< the most at a time
+    Rule<int> times{1};                    ///< a job gets so many beyond the queue's time
+    Maybe<std::string> unless_others_wait; ///< set: only while no job of others waits for the nodes
     int line = 0;
     bool operator==(const ExtendRule&) const = default;
 };
@@ -263,7 +263,7 @@ struct ReserveRule {
     bool operator==(const ReserveRule&) const = default;
 };
 
-/// What `gpuq site` may publish besides the names of queues and GPU models.
+/// Names that `gpuq site` may publish besides the names of queues and GPU models.
 struct Publish {
     enum class Use { by_model, by_lab, by_account };
     Use use = Use::by_model;  ///< by_lab: by model and lab, as in JobUse::lab

@@ -379,7 +379,7 @@ ExtendRule extend_in(Reader& reader, const Node& node)
             {"times", [&](const Node& value) { extend.times = reader.number(value, 1, k_many); }},
             {"if",
              [&](const Node& value) {
-                 extend.nobody_waits = word_in(reader, value, {"nobody_waits"});
+                 extend.unless_others_wait = word_in(reader, value, {"nobody_waits"});
              }},
         });
     return extend;

@@ -328,7 +328,7 @@ std::string last_message(std::string_view errors)
 
 namespace {
 
-/// What a ProxyCommand or a jump has written before ssh noticed its end.
+/// The messages of a ProxyCommand or a jump from before ssh noticed its end.
 std::string message_of_proxy(std::string_view errors)
 {
     const std::size_t before = errors.rfind('\n', errors.find(k_without_address));

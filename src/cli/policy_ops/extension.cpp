@@ -116,7 +116,7 @@ Result<Extension> extend_by_rule(Services& services, const Caller& caller, JobId
     TRY_ASSIGN(const auto nodes, expand_hosts(job.nodes));
     policy::ExtendRequest request{job.qos, *job.walltime, more, ""};
     const policy::ExtendRule* const rule = policy::extend_rule(*policy, job.qos);
-    if (rule != nullptr && rule->nobody_waits) {
+    if (rule != nullptr && rule->unless_others_wait) {
         TRY_ASSIGN(request.waiting, waiting_job(*cluster, *policy, job, nodes));
     }
     if (const auto refusal = policy::refusal_of(*policy, request)) {

@@ -11,8 +11,8 @@
 
 /// More time for a running job by the rule `extend` of its queue. Slurm lets only its operators
 /// raise the limit, so that an account which is one of them (`helper` in the policy) does it for
-/// the job's owner, who calls it by sudo. No count is kept: the limit itself shows what a job has
-/// got.
+/// the job's owner, who calls it by sudo. No count is kept: the limit itself shows how much a
+/// job has got.
 namespace gpuq::cli {
 
 struct Extension {

@@ -9,7 +9,7 @@
 namespace gpuq::cli {
 
 /// Runs gpuq with these arguments as another account, by `sudo -n`, and returns its exit status.
-/// What it and sudo write on stderr is shown, what it prints is not. `denied` if sudo does not
+/// Messages of both on stderr are shown, output is not. `denied` if sudo does not
 /// permit it: the message refers to the man page `page`.
 Result<int> run_as(Services& services, const std::string& account,
                    const std::vector<std::string>& arguments, const std::string& page);

@@ -46,7 +46,7 @@ std::vector<PlannedUse> planned_use(const std::vector<ReservedGpus>& reserved,
 std::vector<sim::QueueWaits> public_waits(std::vector<sim::QueueWaits> queues,
                                           std::size_t least_users);
 
-/// What is known from accounting. All of it is free of names and figures that must not be shown.
+/// Data from accounting. All of it is free of names and figures that must not be shown.
 struct SiteHistory {
     std::vector<sim::QueueWaits> day, week; ///< by time of submission
     /// In the last week; unset: too few users.

@@ -123,7 +123,7 @@ std::variant<LoggedIn, LoginFailure> SshLogin::run()
     }
     failed = failed ? std::move(failed) : open_channel(channel);
     if (failed) {
-        // Which function of libssh notices that, and what it calls it, differs by release.
+        // Which function of libssh notices that, and its message, differ by release.
         failed->is_of_proxy = !m_plan.proxy_command.empty() && !m_has_greeting &&
                               failed->verdict.error.kind == Error::Kind::unreachable;
         m_session.reset();
