@@ -10,6 +10,7 @@
 #include "cli/policy_ops/simulate.h"
 #include "cli/queries/site_context.h"
 #include "cli/render/policy_text.h"
+#include "cli/render/reservation_text.h"
 #include "core/comment.h"
 #include "core/gpu_request.h"
 #include "core/nearest.h"
@@ -49,6 +50,7 @@ constexpr std::array k_options = {
     Option{'p', "queue", "QUEUE", "explain: this queue"},
     Option{0, "user", "NAME", "explain: as this user; default: yourself"},
     Option{'A', "account", "NAME", "explain: with this account"},
+    Option{0, "at", "TIME", "explain: as the calendar has it at 21:00, 2026-12-07T21:00, in 2h"},
     Option{0, "trace", "FILE",
            "simulate, plan: these jobs: CSV, SWF or sacct -P output; may be compressed"},
     Option{0, "from-accounting", "SPAN",
@@ -224,18 +226,19 @@ std::optional<int> held_in(const Invocation& invocation, const Rules& rules,
     return held;
 }
 
-/// The policy that is named; else the one in force. As its calendar has it now.
+/// The policy that is named; else the one in force. As its calendar has it at --at, or now.
 Result<policy::Policy> policy_to_explain(const Invocation& invocation)
 {
+    const Time now = invocation.services.clock().now();
+    TRY_ASSIGN(const Time moment, parse_start(invocation.options.value("at").value_or("now"), now));
     const auto named = invocation.options.value("policy");
     if (!named && !invocation.services.variable("GPUQ_POLICY")) {
-        if (auto applied = policy_in_force(invocation.services)) {
+        if (auto applied = policy_in_force(invocation.services, moment)) {
             return *std::move(applied);
         }
     }
     TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(invocation.services, named));
-    return policy_at(std::move(loaded.reading.policy),
-                     policy::to_local(invocation.services.clock().now()));
+    return policy_at(std::move(loaded.reading.policy), policy::to_local(moment));
 }
 
 /// Slurm would refuse an unknown partition without listing those that exist.
@@ -326,7 +329,7 @@ struct Part {
 constexpr std::array k_parts = {
     Part{"import", policy_import, " output "},
     Part{"check", check, " policy slurm "},
-    Part{"explain", explain, " policy time gpus cpus mem nodes queue user account "},
+    Part{"explain", explain, " policy time gpus cpus mem nodes queue user account at "},
     Part{"test", test, " policy "},
     Part{"plan", policy_plan, " policy trace from-accounting declared checkpointed "},
     Part{"apply", policy_apply, " policy "},

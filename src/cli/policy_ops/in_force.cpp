@@ -50,11 +50,12 @@ std::optional<policy::Policy> found_policy(Services& queue_partitions)
 
 } // namespace
 
-std::optional<policy::Policy> policy_in_force(Services& queue_partitions)
+std::optional<policy::Policy> policy_in_force(Services& queue_partitions,
+                                              std::optional<Time> moment)
 {
     auto policy = found_policy(queue_partitions);
-    const Time now = queue_partitions.clock().now();
-    return policy ? std::optional(policy_at(*std::move(policy), policy::to_local(now)))
+    const Time at = moment ? *moment : queue_partitions.clock().now();
+    return policy ? std::optional(policy_at(*std::move(policy), policy::to_local(at)))
                   : std::nullopt;
 }
 

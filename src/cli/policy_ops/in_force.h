@@ -18,8 +18,10 @@ Result<std::optional<policy::Policy>> applied_policy(Admin& admin);
 
 /// The policy that `gpuq policy apply` has put in force, if this process can read it: the copy
 /// beside slurm.conf, else the file that load_policy (policy_file.h) finds; as its calendar has it
-/// now. Nothing if there is no valid one: Slurm's enforcement does not depend on it.
-std::optional<policy::Policy> policy_in_force(Services& queue_partitions);
+/// at `moment`, by default now. Nothing if there is no valid one: Slurm's enforcement does not
+/// depend on it.
+std::optional<policy::Policy> policy_in_force(Services& queue_partitions,
+                                              std::optional<Time> moment = {});
 
 /// The limits of chains in each queue.
 std::map<std::string, ChainLimits> chains_of(const policy::Policy& policy);

@@ -11,6 +11,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <ctime>
+
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -116,6 +119,23 @@ pools:         all (p.yaml:5)
 a job:         at most 2 h (p.yaml:5)
 a user:        2 GPUs while others wait, more otherwise (p.yaml:5)
 )");
+}
+
+TEST_F(PolicyVerb, ExplainsTheValuesOfAnotherHour)
+{
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+    write("version: 1\npools:\n  all: {nodes: n1, gpus: 'k80:4'}\nqueues:\n  short:\n    time: 2h\n"
+          "    pools: all\n    calendar:\n      - when: {from: '20:00', to: '08:00'}\n"
+          "        time: 8h\n");
+    const auto explain = [&](const std::string& at) {
+        return policy({"explain", "--policy", "p.yaml", "-t", "5h", "--at", at});
+    };
+    EXPECT_EQ(explain("21:00").status, 0) << explain("21:00").err;
+    EXPECT_THAT(explain("21:00").out, HasSubstr("a job:         at most 8 h (p.yaml:10)"));
+    EXPECT_EQ(explain("12:00").status, 121);
+    EXPECT_EQ(explain("noon").status, 2);
+    EXPECT_THAT(explain("noon").err, HasSubstr("'noon' is not a start"));
 }
 
 TEST_F(PolicyVerb, ExplainsCoresAndMemory)
