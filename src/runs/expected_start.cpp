@@ -376,12 +376,22 @@ StartEstimate not_known(std::string why)
     return estimate;
 }
 
+/// Whether it waits for its queue to open, at a time that Slurm does not know.
+bool waits_for_queue(const Job& job)
+{
+    return job.reason.starts_with("Partition") &&
+           kind_of_reason(job.reason) == PendingReason::Kind::closed;
+}
+
 /// The reason why no estimate is possible, or an empty text.
 std::string obstacle(const Job& job, const AllJobs& all)
 {
     const auto kind = kind_of_reason(job.reason);
     if (kind == PendingReason::Kind::own_limit || kind == PendingReason::Kind::group_limit) {
         return "it is held by a job limit, not by the nodes";
+    }
+    if (waits_for_queue(job)) {
+        return "its queue is closed";
     }
     if (!all.complete) {
         return "the jobs of other users are hidden here";
@@ -421,7 +431,8 @@ public:
                 m_wanted += why.empty() ? 1 : 0;
                 m_found[job->id] = not_known(std::move(why));
             }
-            return !can; // it waits for nodes that are down, or can never start
+            // It waits for nodes that are down or for its queue, or can never start.
+            return !can || waits_for_queue(*job);
         });
     }
 

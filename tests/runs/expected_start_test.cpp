@@ -220,6 +220,8 @@ TEST(ExpectedStart, IsUnknownWhereSlurmDoesNotShowEnough)
     job.size.other.clear();
     job.reason = "QOSMaxJobsPerUserLimit";
     EXPECT_EQ(found(true).unknown, "it is held by a job limit, not by the nodes");
+    job.reason = "PartitionDown";
+    EXPECT_EQ(found(true).unknown, "its queue is closed");
     job.reason = "JobHeldUser";
     EXPECT_TRUE(expected_starts({JobId{2}}, AllJobs{{job}, true}, one, k_now).empty());
 }
