@@ -274,7 +274,8 @@ def test_jump_hosts(person, transport):
                 child.stdin.write(b"x\n")
             assert child.wait(60) == 6, child.stderr.read()
         far.trust("other_key")
-        refused(login, f"the host key of {'far' if transport == 'libssh' else 'login'} has changed (in {far.folder}/known_hosts:1)")
+        for _ in range(10):  # gpuq ends while the connection to the jump host before it does
+            refused(login, f"the host key of {'far' if transport == 'libssh' else 'login'} has changed (in {far.folder}/known_hosts:1)")
         far.trust("host_key")
         (near.folder / "user_key").rename(near.folder / "away")
         refused(login, "refused the login" if transport == "libssh" else "login")

@@ -281,6 +281,9 @@ void LibsshConnection::end(int milliseconds)
 void LibsshConnection::close()
 {
     if (!m_session) {
+        if (m_failure) { // of a host behind a jump host, whose thread may still use libssh
+            m_task->login.wait_for_relays(k_to_cancel_ms);
+        }
         return;
     }
     m_ended = true;

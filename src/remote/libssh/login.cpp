@@ -122,6 +122,11 @@ std::variant<LoggedIn, LoginFailure> SshLogin::run()
         failed = failed ? std::move(failed) : (this->*step)();
     }
     failed = failed ? std::move(failed) : open_channel(channel);
+    {
+        // As long as this copy of the socket is open, the relay at its other end does not end.
+        const std::lock_guard lock(m_mutex);
+        m_to_cancel.reset();
+    }
     if (failed) {
         // Which function of libssh notices that, and its message, differ by release.
         failed->is_of_proxy = !m_plan.proxy_command.empty() && !m_has_greeting &&
@@ -154,6 +159,8 @@ void SshLogin::wait_for_relays(int milliseconds) const
     if (m_relay_done) {
         pollfd wait{m_relay_done->get(), POLLIN, 0};
         (void)::poll(&wait, 1, milliseconds);
+    }
+    if (m_request.jump) { // it has one even if this login failed before
         m_request.jump->wait_for_relays(milliseconds);
     }
 }
