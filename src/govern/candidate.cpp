@@ -138,18 +138,14 @@ Result<Candidate> candidate_of(const std::string& text, const std::string& file,
                                                     to_line(*error, file)));
     }
     const policy::Policy policy = policy::policy_at(reading.policy, local_time_of(now));
-    Candidate candidate{text,
-                        file,
-                        policy::objects_of(policy),
-                        "",
-                        "",
-                        now,
-                        policy.site,
-                        "",
-                        "",
-                        !policy.queues.empty(),
-                        policy::open_hours(reading.policy, local_time_of(now)),
-                        {}};
+    Candidate candidate;
+    candidate.text = text;
+    candidate.file = file;
+    candidate.objects = policy::objects_of(policy);
+    candidate.now = now;
+    candidate.site = policy.site;
+    candidate.has_queues = !policy.queues.empty();
+    candidate.open_hours = policy::open_hours(reading.policy, local_time_of(now));
     for (const policy::Queue& queue : policy.queues) {
         for (const policy::QueuePartition& one : policy::partitions_of(policy, queue)) {
             if (one.closed) {

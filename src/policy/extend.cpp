@@ -37,6 +37,12 @@ std::optional<std::string> refusal_of(const Policy& policy, const ExtendRequest&
         return fmt::format("queue {} does not extend running jobs{}", queue->name,
                            place_of(policy, queue->line));
     }
+    for (const QueuePartition& one : partitions_of(policy, *queue)) {
+        if (one.partition == request.partition && one.closed) {
+            return fmt::format("pool {} closes: its jobs have their end{}", one.pool->name,
+                               place_of(policy, one.pool->line));
+        }
+    }
     const ExtendRule& rule = *queue->extend;
     if (request.more > rule.by.value) {
         return fmt::format("queue {} extends a job by at most {} at a time{}", queue->name,

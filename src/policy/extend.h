@@ -12,8 +12,9 @@
 namespace gpuq::policy {
 
 struct ExtendRequest {
-    std::string qos;     ///< of the job
-    minutes walltime{0}; ///< the limit that it has
+    std::string qos;       ///< of the job
+    std::string partition; ///< in which it runs
+    minutes walltime{0};   ///< the limit that it has
     minutes more{0};
     std::string waiting; ///< a job of another user that waits for its nodes; empty: none
 };

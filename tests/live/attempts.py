@@ -124,12 +124,22 @@ def listed(value):
     return value if isinstance(value, list) else [value]
 
 
+def loosest(queue):
+    """The queue with the largest values of its calendar: those of the moment are not larger."""
+    for entry in queue.get("calendar", []):
+        queue["time"] = max(queue["time"], entry.get("time", queue["time"]), key=seconds_of_policy)
+        for whose, limits in entry.get("limits", {}).items():
+            own = queue.get("limits", {}).get(whose, {})
+            own.update({key: max(value, own[key]) for key, value in limits.items() if key in own})
+    return queue
+
+
 class Policy:
     """The file as an operator reads it, for a user who is in none of the accounts that it names."""
 
     def __init__(self, path):
         self.file = yaml.safe_load(path.read_text())
-        self.queues = self.file["queues"]
+        self.queues = {name: loosest(queue) for name, queue in self.file["queues"].items()}
         self.pools = self.file["pools"]
 
     def whole_node(self, queue):
@@ -273,7 +283,7 @@ class Attacker:
         """A job of the user, or None. Waits until it runs if it may start now."""
         job = self.run("sbatch", "--parsable", "-o", "/dev/null", *words, "--wrap", "exec sleep 60").stdout.strip()
         if job and not any(word.startswith("--begin") for word in words):
-            wait_for(lambda: self.cluster.job(job)["JobState"] == "RUNNING", 20, lambda: self.cluster.job(job))
+            wait_for(lambda: self.cluster.job(job)["JobState"] == "RUNNING", 60, lambda: self.cluster.job(job))
         return job or None
 
     def change(self, words, base):

@@ -317,7 +317,7 @@ def test_a_second_up_keeps_the_policy_and_another_one_is_refused(ruled, people, 
     assert done.returncode == 2 and "gpuq cluster down" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["minimal", "workstation", "criann", "teaching"])
+@pytest.mark.parametrize("name", ["minimal", "workstation", "criann", "teaching", "nights"])
 def test_the_shipped_policies_start(name, people):
     """Each on the nodes that it names; its first queue accepts a job under its QOS."""
     shipped = pathlib.Path(__file__).resolve().parents[2] / "policies" / f"{name}.yaml"

@@ -36,7 +36,7 @@ def attempts(attacker):
         yield other()
 
 
-@pytest.mark.parametrize("name", ["criann", "teaching", *(["centre", "minimal", "workstation"] if SOAK else [])])
+@pytest.mark.parametrize("name", ["criann", "teaching", *(["centre", "minimal", "nights", "workstation"] if SOAK else [])])
 def test_no_attempt_gets_round_a_shipped_policy(name, people):
     shipped = SHIPPED / f"{name}.yaml"
     alike = ("--gpus", "4", "--nodes", "2") if name in ("minimal", "workstation") else ()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/extend.h"
 
+#include "policy/calendar.h"
 #include "policy/check.h"
 #include "policy/read.h"
 
@@ -36,25 +37,40 @@ std::string refusal(const ExtendRequest& request)
 
 TEST(Extend, WithinTheRule)
 {
-    EXPECT_EQ(refusal({"gpuq_long", 10h, 60min, ""}), "");
-    EXPECT_EQ(refusal({"gpuq_long", 49h, 60min, ""}), "")
+    EXPECT_EQ(refusal({"gpuq_long", "", 10h, 60min, ""}), "");
+    EXPECT_EQ(refusal({"gpuq_long", "", 49h, 60min, ""}), "")
         << "the second hour beyond the queue's time";
 }
 
 TEST(Extend, EachConditionIsNamedWithItsLine)
 {
-    EXPECT_EQ(refusal({"gpuq_long", 10h, 61min, ""}),
+    EXPECT_EQ(refusal({"gpuq_long", "", 10h, 61min, ""}),
               "queue long extends a job by at most 1 h at a time (policy.yaml:11)");
-    EXPECT_EQ(refusal({"gpuq_long", 49h + 1min, 60min, ""}),
+    EXPECT_EQ(refusal({"gpuq_long", "", 49h + 1min, 60min, ""}),
               "queue long extends a job to at most 2 days 2 h, by 2 h more than its time "
               "(policy.yaml:12)");
-    EXPECT_EQ(refusal({"gpuq_long", 10h, 60min, "4712"}),
+    EXPECT_EQ(refusal({"gpuq_long", "", 10h, 60min, "4712"}),
               "queue long extends a job only while no other user waits for its nodes "
               "(policy.yaml:13): job 4712 does");
-    EXPECT_EQ(refusal({"gpuq_short", 1h, 60min, ""}),
+    EXPECT_EQ(refusal({"gpuq_short", "", 1h, 60min, ""}),
               "queue short does not extend running jobs (policy.yaml:6)");
-    EXPECT_THAT(refusal({"normal", 1h, 60min, ""}), HasSubstr("in no queue of the policy"));
-    EXPECT_THAT(refusal({"", 1h, 60min, ""}), HasSubstr("in no queue of the policy"));
+    EXPECT_THAT(refusal({"normal", "", 1h, 60min, ""}), HasSubstr("in no queue of the policy"));
+    EXPECT_THAT(refusal({"", "", 1h, 60min, ""}), HasSubstr("in no queue of the policy"));
+}
+
+TEST(Extend, NotInAPoolThatCloses)
+{
+    std::string text = k_text;
+    text.replace(text.find("gpus: 'k80:4'"), 13, "gpus: 'k80:4', when: {to: '20:00'}");
+    const auto reading = read_policy(text, "policy.yaml");
+    const auto refused = [&](std::chrono::minutes time) {
+        const Policy then = policy_at(reading->policy, LocalMinutes(time));
+        return refusal_of(then, {"gpuq_long", "long", 10h, 60min, ""}).value_or("");
+    };
+    EXPECT_EQ(refused(12h), "");
+    EXPECT_EQ(refused(20h - 1min), "pool a closes: its jobs have their end (policy.yaml:4)")
+        << "within the notice time";
+    EXPECT_NE(refused(21h), "");
 }
 
 TEST(Extend, NeedsAHelper)

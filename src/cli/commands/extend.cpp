@@ -221,9 +221,10 @@ Result<int> extend_for(Invocation& invocation, const Caller& caller, minutes mor
 {
     const auto number = whole_number(invocation.arguments[0]);
     if (!number || *number == 0 || *number > std::numeric_limits<std::uint32_t>::max()) {
-        return fail(Error::Kind::usage,
-                    fmt::format("by sudo, extend takes the number of a Slurm job: '{}' is none",
-                                invocation.arguments[0]));
+        return fail(
+            Error::Kind::usage,
+            fmt::format("'{}' is not a job number: by sudo, extend takes the number of a Slurm job",
+                        invocation.arguments[0]));
     }
     const JobId id{static_cast<std::uint32_t>(*number)};
     TRY_ASSIGN(const Extension done, extend_by_rule(invocation.services, caller, id, more));

@@ -114,7 +114,7 @@ Result<Extension> extend_by_rule(Services& services, const Caller& caller, JobId
     TRY_ASSIGN(Cluster* const cluster, services.cluster());
     TRY_ASSIGN(const Job job, running_job_of(*cluster, caller, id));
     TRY_ASSIGN(const auto nodes, expand_hosts(job.nodes));
-    policy::ExtendRequest request{job.qos, *job.walltime, more, ""};
+    policy::ExtendRequest request{job.qos, job.partition, *job.walltime, more, ""};
     const policy::ExtendRule* const rule = policy::extend_rule(*policy, job.qos);
     if (rule != nullptr && rule->unless_others_wait) {
         TRY_ASSIGN(request.waiting, waiting_job(*cluster, *policy, job, nodes));

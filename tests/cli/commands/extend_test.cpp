@@ -244,7 +244,7 @@ TEST_F(ExtendByRule, AsOftenAsTheRuleGives)
 TEST_F(ExtendByRule, RefusesWhatTheRuleDoesNotGive)
 {
     EXPECT_THAT(extend({"7", "2h"}).err, HasSubstr("at most 1 h at a time (applied.yaml:6)"));
-    EXPECT_THAT(extend({"train", "1h"}).err, HasSubstr("the number of a Slurm job"));
+    EXPECT_THAT(extend({"train", "1h"}).err, HasSubstr("'train' is not a job number"));
     m_services.slurm.jobs.front().uid = 4001;
     EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("job 7 is not yours"));
     m_services.slurm.jobs.front().uid = 4000;
