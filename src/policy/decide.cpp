@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <string_view>
 #include <tuple>
@@ -463,6 +464,41 @@ bool grows(const Candidates& queues, const Submission& before, const Submission&
     });
 }
 
+constexpr std::array k_tres = {&Submission::tres_per_job, &Submission::tres_per_node,
+                               &Submission::tres_per_task, &Submission::tres_per_socket};
+
+/// How this release of Slurm begins a GPU item in the job's own texts: `gres:` or `gres/`; empty:
+/// the job has no GPUs.
+std::string_view gres_prefix(const Submission& job)
+{
+    for (const auto tres : k_tres) {
+        for (const std::string_view item : split(job.*tres, ",")) {
+            if (item.starts_with("gres:") || item.starts_with("gres/")) {
+                return item.substr(0, 5);
+            }
+        }
+    }
+    return "";
+}
+
+/// Whether a change names GPUs in another form than the job has them.
+bool has_foreign_gpus(const Submission& before, const Submission& after)
+{
+    const std::string_view prefix = gres_prefix(before);
+    const auto is_foreign = [&](std::string_view item) {
+        const bool is_own = !prefix.empty() && item.starts_with(prefix);
+        if (item.starts_with("gres:") || item.starts_with("gres/")) {
+            item.remove_prefix(5);
+        }
+        const std::string_view name = item.substr(0, item.find_first_of(":="));
+        return !is_own && (name == "gpu" || name == "shard" || name == "mps");
+    };
+    return std::any_of(k_tres.begin(), k_tres.end(), [&](auto tres) {
+        const auto items = split(after.*tres, ",");
+        return after.*tres != before.*tres && std::any_of(items.begin(), items.end(), is_foreign);
+    });
+}
+
 bool same_cpus(const Submission& before, const Submission& after)
 {
     const auto cpus = [](const Submission& job) {
@@ -542,6 +578,9 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
     }
     if (before.het_job_offset) {
         return refused({no_parts()});
+    }
+    if (has_foreign_gpus(before, after)) {
+        return refused({no_foreign_gpus()});
     }
     Submission was_job = before;
     Submission job = after;

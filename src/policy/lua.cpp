@@ -146,9 +146,10 @@ std::string body(const Policy& policy)
             fmt::format("    {{ name = {}, users = {}, accounts = {} }},\n",
                         lua_literal(course.name), set_of(course.users), set_of(course.accounts));
     }
-    text += fmt::format("}}\nP.default_queue = {}\nP.nowhere = {}\nP.mixed = {}\nP.parts = {}\n",
-                        default_queue_text(policy), lua_literal(nowhere(policy)),
-                        lua_literal(mixed_partitions()), lua_literal(no_parts()));
+    text += fmt::format(
+        "}}\nP.default_queue = {}\nP.nowhere = {}\nP.mixed = {}\nP.parts = {}\nP.foreign = {}\n",
+        default_queue_text(policy), lua_literal(nowhere(policy)), lua_literal(mixed_partitions()),
+        lua_literal(no_parts()), lua_literal(no_foreign_gpus()));
     return text + std::string(k_engine);
 }
 

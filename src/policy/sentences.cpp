@@ -185,6 +185,12 @@ std::string no_parts()
            "would hold for each part alone";
 }
 
+std::string no_foreign_gpus()
+{
+    return "Slurm might store this number of GPUs without giving them: write it as scontrol show "
+           "job does (TresPerNode), or submit the job again";
+}
+
 std::string mixed_partitions()
 {
     return "a list of partitions with queues of the policy and others is not possible";

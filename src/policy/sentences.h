@@ -45,6 +45,10 @@ std::string mixed_partitions();
 /// hold, and preempts no part while one of them can't be preempted (observed with 22.05): a guest
 /// would never leave.
 std::string no_parts();
+/// For a change to a number of GPUs in another form than the job has it. slurmctld of 22.05 reads
+/// `gres:gpu:2`, and stores `gpu:2` and `gres/gpu:2` as text, while the job keeps the GPUs that it
+/// had (observed): it would get the cores that go with more.
+std::string no_foreign_gpus();
 
 /// ` (policy.yaml:12)`: the position of a rule; without the directory, which is of no use to users.
 std::string place_of(const Policy& policy, int line);

@@ -299,6 +299,19 @@ class Attacker:
             self.run("scontrol", "update", f"jobid={job}", words)
         return self.judge(f"scontrol update {', then '.join(changes)}")
 
+    def whole_node_without_its_gpus(self):
+        """A change that Slurm stores as text, without giving the GPUs, makes cores of a whole node look allowed."""
+        found = []
+        for field in ("TresPerNode", "TresPerJob", "TresPerSocket", "TresPerTask"):
+            for form in ("gpu:4", "gpu=4", "gres/gpu:4", "gres:gpu:4", "gres:gpu:1,gpu:3"):
+                job = self.submitted(*LATER)
+                for words in (f"{field}={form}", "NumCPUs=64", "MinMemoryNode=0"):
+                    self.run("scontrol", "update", f"jobid={job}", words)
+                self.run("scontrol", "update", f"jobid={job}", "NumCPUs=32")
+                self.run("scontrol", "update", f"jobid={job}", "StartTime=now")
+                found += self.judge(f"{field}={form} and the cores of a node")
+        return found
+
     def arrays(self):
         self.run("sbatch", "-o", "/dev/null", "--array=0-999", *PLAIN, "--wrap", "exec sleep 60")
         found = self.judge("a thousand tasks of an array")

@@ -32,7 +32,8 @@ def attempts(attacker):
         yield attacker.change(words, PLAIN)
     yield attacker.changed_twice("NumNodes=4", "TimeLimit=100:00:00", "TresPerNode=gpu:4")
     yield attacker.changed_twice("Partition=long", "TimeLimit=48:00:00", "Partition=calibration")
-    for other in (attacker.arrays, attacker.many, attacker.expanded, attacker.requeued, attacker.steps, attacker.administration):
+    for other in (attacker.whole_node_without_its_gpus, attacker.arrays, attacker.many, attacker.expanded, attacker.requeued,
+                  attacker.steps, attacker.administration):
         yield other()
 
 

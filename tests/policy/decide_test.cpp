@@ -585,6 +585,32 @@ TEST(Decide, SharesThatSlurmWouldMultiplyAreRefused)
                             "(p.yaml:11)"));
 }
 
+TEST(DecideChange, GpusInTheFormThatSlurmReads)
+{
+    Submission before = job(60, "gres:gpu:1");
+    before.partition = "calibration";
+    before.qos = "gpuq_calibration";
+    for (const char* const tres :
+         {"gpu:4", "gpu", "gpu:k80:2", "gres:gpu:1,gpu:3", "shard:1", "gres/gpu:1"}) {
+        for (const auto field : {&Submission::tres_per_job, &Submission::tres_per_node,
+                                 &Submission::tres_per_task, &Submission::tres_per_socket}) {
+            Submission after = before;
+            after.*field = tres;
+            EXPECT_THAT(
+                decide_change(criann(), before, after, false).messages,
+                ElementsAre(testing::HasSubstr("store this number of GPUs without giving them")))
+                << tres;
+        }
+    }
+    before.tres_per_node = "gpu:1"; // without a change
+    EXPECT_EQ(decide_change(criann(), before, before, false).outcome, Outcome::accept);
+    Submission newer = before; // a release that writes it in this form
+    before.tres_per_node = "gres/gpu:2";
+    newer.tres_per_node = "gres/gpu:1";
+    EXPECT_EQ(decide_change(criann(), before, newer, false).outcome, Outcome::accept);
+    EXPECT_EQ(decide_change(criann(), before, before, false).outcome, Outcome::accept);
+}
+
 TEST(DecideChange, NoChangeAddsSharesOfGpus)
 {
     const Rules rules(read_policy(k_shared, "p.yaml")->policy);
