@@ -233,8 +233,10 @@ ssize_t LibsshConnection::write(std::span<const iovec> parts)
             std::array<char, k_most_at_once> together;
             std::size_t size = 0;
             for (const iovec& part : parts) {
-                std::memcpy(together.data() + size, part.iov_base, part.iov_len);
-                size += part.iov_len;
+                if (part.iov_len > 0) { // an empty part may have no address
+                    std::memcpy(together.data() + size, part.iov_base, part.iov_len);
+                    size += part.iov_len;
+                }
             }
             written = write_part(together.data(), size);
         } else {
