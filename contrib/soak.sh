@@ -3,7 +3,7 @@
 # Tests that take too long for CI: the live suite with full durations and counts (a minute of outage, 1 GiB of
 # output, two hundred runs at once), the tests with threads under the thread sanitizer, all benchmarks, the package in a fresh
 # Debian, README's commands on bare Debian systems, all tests on the releases that CI does not cover, and the checks that CI leaves
-# out on a slow machine. Run it before a release, on an otherwise idle machine: seven hours on two cores.
+# out for lack of time. Run it before a release, on an otherwise idle machine: seven hours on two cores.
 # usage: contrib/soak.sh [-n ROUNDS] [PART...]
 # parts: analysis live threads bench package setup suites (default: all)
 # ROUNDS: number of repetitions of the live suite, to find sporadic failures. Prints a summary line for each part.
@@ -40,7 +40,7 @@ build() {
     cmake --preset "$@" >/dev/null && cmake --build --preset "$1" --parallel "$jobs"
 }
 
-# Contents of CI that a slow machine has no time for.
+# What CI does only in part: its time is limited.
 analysis() {
     attempt "unit tests with sanitizers, line counters" contrib/coverage.sh
     attempt "style" contrib/lint.sh

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The complete check for a change: installs packages, builds the programs (preset dev) and runs the examples and the live
 # suite on real Slurm clusters started for them. In the time that these leave idle it builds the unit and contract tests
-# with sanitizers and line counters (preset coverage), checks style and runs the fuzz targets for a minute each; the unit
-# and contract tests run afterwards, by contrib/coverage.sh. On a machine that needs more than k_slow seconds for the first
-# build all of that would take two hours: there the unit and contract tests are of preset dev, clang-tidy checks the
-# sources of the last commits, and the rest is left to `contrib/soak.sh analysis`. Tests with full durations and counts are
-# in contrib/soak.sh.
+# with sanitizers and line counters (preset coverage), checks style (clang-tidy: the sources of the last commits) and runs the
+# fuzz targets for a minute each; the unit and contract tests run afterwards, by contrib/coverage.sh. On a machine that needs
+# more than k_slow seconds for the first build all of that would take two hours: there the unit and contract tests are of
+# preset dev. `contrib/soak.sh analysis` does all of it for all sources; tests with full durations and counts are there too.
 # usage: contrib/test.sh [--no-style] [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
 # --no-style: without sanitizers, counters, style and fuzzing, which need the tools of Debian 12: everything is of preset
 # dev, and unit and contract tests run before the live suite.
@@ -41,30 +40,46 @@ if [ $style = no ]; then
     ctest --preset dev --label-exclude live --parallel "$((2 * jobs))" || failed+=("unit")
 fi
 
-# Runs a command at idle priority, once the process `after` has ended, with its output in build/NAME.log.
+# Runs a command in the background at idle priority, once the process `after` (if any) has ended, with its output in
+# build/NAME.log; its id is then in $helper. It gets a session of its own with the least weight: with autogroups
+# (sched(7)), the kernel shares the cores between sessions first, and idle priority only counts within one.
+helpers=()
 in_idle_time() {
     local name=$1 after=$2
     shift 2
-    while kill -0 "$after" 2>/dev/null; do sleep 1; done
-    exec chrt --idle 0 "$@" >"build/$name.log" 2>&1
+    {
+        while [ -n "$after" ] && kill -0 "$after" 2>/dev/null; do sleep 1; done
+        # shellcheck disable=SC2016 # expanded by the inner shell
+        exec setsid sh -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; exec chrt --idle 0 "$@"' sh "$@"
+    } >"build/$name.log" 2>&1 &
+    helper=$!
+    helpers+=("$helper")
 }
+end_helpers() {
+    local each
+    for each in "${helpers[@]}"; do
+        kill -- "-$each" 2>/dev/null || kill "$each" 2>/dev/null || true
+    done
+}
+trap end_helpers EXIT
 
 step "running the live suite on real clusters"
 if [ $style = yes ] && [ "$slow" = yes ]; then
     step "and, in the time that it leaves idle: building unit and contract tests, checking style"
-    step "this machine is slow: sanitizers, line counters, fuzzing and clang-tidy for all sources are left to contrib/soak.sh"
-    chrt --idle 0 cmake --build --preset dev --parallel "$jobs" >build/unit.log 2>&1 &
-    build=$!
-    in_idle_time lint $build contrib/lint.sh --changed &
-    lint=$!
+    step "this machine is slow: sanitizers, line counters and fuzzing are left to contrib/soak.sh"
+    in_idle_time unit "" cmake --build --preset dev --parallel "$jobs"
 elif [ $style = yes ]; then
     step "and, in the time that it leaves idle: building with sanitizers, checking style, fuzzing"
-    chrt --idle 0 contrib/coverage.sh --build >build/coverage.log 2>&1 &
-    build=$!
-    in_idle_time lint $build contrib/lint.sh &
-    lint=$!
-    in_idle_time fuzz $lint contrib/fuzz.sh 60 &
-    fuzz=$!
+    in_idle_time coverage "" contrib/coverage.sh --build
+fi
+if [ $style = yes ]; then
+    build=$helper
+    in_idle_time lint "$build" contrib/lint.sh --changed
+    lint=$helper
+fi
+if [ $style = yes ] && [ "$slow" != yes ]; then
+    in_idle_time fuzz "$lint" contrib/fuzz.sh 60
+    fuzz=$helper
 fi
 # The files are started in this order: the longest first, or one worker would be left with it at the end.
 tests=(tests/examples tests/live)
