@@ -125,14 +125,14 @@ TEST(Calendar, AWindowMayPassMidnightAndBelongsToTheDayOnWhichItBegins)
 TEST(Calendar, AnEntryReplacesOnlyTheValuesThatItNames)
 {
     const Policy policy = with_calendar(k_nights);
-    const Queue& night = queue_at(policy, "2026-11-30T21:00");
+    const Queue night = queue_at(policy, "2026-11-30T21:00");
     EXPECT_EQ(night.limits.user.gpus->value, 8);
     EXPECT_EQ(night.limits.user.gpus->line, 11);
     EXPECT_EQ(night.limits.user.queued->value, 9);
     EXPECT_EQ(night.max_time.line, 10);
     EXPECT_EQ(night.default_time.value, std::chrono::hours(24)) << "the queue states none";
     EXPECT_THAT(night.calendar, IsEmpty());
-    const Queue& saturday = queue_at(policy, "2026-12-05T03:00");
+    const Queue saturday = queue_at(policy, "2026-12-05T03:00");
     EXPECT_EQ(saturday.limits.user.gpus->value, 8) << "Friday's night, too";
 }
 
