@@ -189,7 +189,7 @@ void on_board_mouse(Change change, const Mouse& mouse)
     if (mouse.action == Mouse::Action::wheel_up || mouse.action == Mouse::Action::wheel_down) {
         return move_try(change, mouse.action == Mouse::Action::wheel_up ? -k_wheel : k_wheel);
     }
-    model.focus = Panel::run;
+    model.panels.focus = Panel::run;
     if (const std::size_t number = try_at(model, mouse.row); number > 0) {
         model.board.selected = number;
         model.board.log = mouse.action == Mouse::Action::double_click;
@@ -234,7 +234,7 @@ bool on_board_key(Change change, const Key& key)
     } else if (key.character == U'c') {
         compare_tries(change, *run->sweep);
     } else if (key.character == U'L') {
-        model.chart.logarithmic = !model.chart.logarithmic;
+        model.charts.view.logarithmic = !model.charts.view.logarithmic;
     } else if (key.character == U'o') {
         board.ordered.reset();
         board.sort = static_cast<TriesBy>((static_cast<int>(board.sort) + 1) % k_sorts);

@@ -155,7 +155,8 @@ void draw_tries(Canvas& canvas, const Rect& area, const Model& model, const Swee
     }
     const int row = area.top + k_header + static_cast<int>(place_of_try(model) - first);
     if (row <= area.bottom()) {
-        canvas.tint(row, area.left, area.width, model.focus == Panel::run ? marked() : bold());
+        canvas.tint(row, area.left, area.width,
+                    model.panels.focus == Panel::run ? marked() : bold());
     }
 }
 
@@ -166,8 +167,8 @@ void draw_plot(Canvas& canvas, const Rect& area, const Model& model, const Sweep
     using Kind = Scatter::Point::Kind;
     Scatter scatter{sweep.parameters[parameter],
                     "best " + sweep.metric,
-                    model.chart.logarithmic ? "log scale" : "",
-                    model.chart.logarithmic,
+                    model.charts.view.logarithmic ? "log scale" : "",
+                    model.charts.view.logarithmic,
                     {}};
     for (const TryRow& entry : sweep.tries) {
         if (parameter < entry.values.size()) {

@@ -17,11 +17,7 @@ struct Change {
     std::vector<Effect>& effects;
 
     void add(Effect effect) { effects.push_back(std::move(effect)); }
-    void report(std::string text, bool failed = false)
-    {
-        model.message = std::move(text);
-        model.failed = failed;
-    }
+    void report(std::string text, bool failed = false) { model.answer = {std::move(text), failed}; }
 };
 
 // panel_keys.cpp: moving in the panels.

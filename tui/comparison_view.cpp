@@ -32,7 +32,7 @@ void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
         title.push_back({model.theme.ascii ? "* " : "━ ", series_style(i, model.theme)});
         title.push_back({sanitised(compared.names[i]) + "  ", {}});
     }
-    draw_frame(canvas, area, title, line_of(settings_text(model.chart)), true, model.theme);
+    draw_frame(canvas, area, title, line_of(settings_text(model.charts.view)), true, model.theme);
     const Rect inner = inside(area);
     if (!compared.trouble.empty() || compared.names.empty()) {
         canvas.put(inner.top, inner.left,
@@ -44,7 +44,8 @@ void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
     // At least half for the chart, and the rows that the tables do not need.
     const int chart = std::max(inner.height / 2, inner.height - static_cast<int>(lines.size()));
     if (!compared.metrics.empty()) {
-        const auto& metric = compared.metrics[std::min(model.curve, compared.metrics.size() - 1)];
+        const auto& metric =
+            compared.metrics[std::min(model.charts.selected, compared.metrics.size() - 1)];
         std::vector<Plotted> all;
         for (std::size_t i = 0; i < metric.curves.size(); ++i) {
             if (!metric.curves[i].dots.empty()) {
@@ -53,12 +54,12 @@ void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
                                series_style(i, model.theme)});
             }
         }
-        draw_chart(canvas, {inner.top, inner.left, chart, inner.width}, all, model.chart,
+        draw_chart(canvas, {inner.top, inner.left, chart, inner.width}, all, model.charts.view,
                    model.theme);
     }
     const int first = inner.top + (compared.metrics.empty() ? 0 : chart);
     canvas.put_lines({first, inner.left, inner.bottom() - first + 1, inner.width}, lines,
-                     model.scroll);
+                     model.panels.scroll);
 }
 
 } // namespace gpuq::tui

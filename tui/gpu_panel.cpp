@@ -376,7 +376,7 @@ int gpu_lines(const Model& model, int width, int most)
 void draw_gpus(Canvas& canvas, const Rect& panel, const Model& model)
 {
     const Rect area = inside(panel);
-    const bool focused = model.focus == Panel::gpus;
+    const bool focused = model.panels.focus == Panel::gpus;
     if (model.picture.gpus.empty()) {
         draw_frame(canvas, panel, {{"1 GPUs", bold()}}, {}, focused, model.theme);
         const char* const text =

@@ -49,10 +49,10 @@ Areas areas_of(const Model& model)
         return areas;
     }
     const Rect all{1, 0, rows - k_other_rows, columns};
-    if (model.full || rows < k_rows_for_panels || columns < k_columns_for_panels) {
-        (model.focus == Panel::gpus   ? areas.gpus
-         : model.focus == Panel::runs ? areas.runs
-                                      : areas.run) = all;
+    if (model.panels.full || rows < k_rows_for_panels || columns < k_columns_for_panels) {
+        (model.panels.focus == Panel::gpus   ? areas.gpus
+         : model.panels.focus == Panel::runs ? areas.runs
+                                             : areas.run) = all;
         return areas;
     }
     // Independent of the focus: a click must not move its target.

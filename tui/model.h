@@ -223,6 +223,23 @@ struct BoardView {
     bool log = false;          ///< that of the selected try is shown instead
 };
 
+/// Which panel has the keys, and what the run's panel shows.
+struct PanelView {
+    Panel focus = Panel::runs;
+    bool full = false; ///< the focused panel has the whole screen
+    Tab tab = Tab::facts;
+    Tab tab_in_panel = Tab::facts; ///< the tab before it had the whole screen
+    int scroll = 0;                ///< first row shown of the tab, unless it is the log
+};
+
+/// How the charts of curves are shown.
+struct ChartsView {
+    ChartView view;               ///< of each of them
+    std::size_t selected = 0;     ///< chart, or metric of a comparison
+    bool single = false;          ///< only the selected chart is shown, or one of the chosen ones
+    std::set<std::string> chosen; ///< titles of the first curves of charts
+};
+
 struct Model {
     Resized size;
     Time now{};
@@ -236,16 +253,9 @@ struct Model {
     std::string selected; ///< key of a run
     std::set<std::string> marks;
     std::size_t gpu = 0; ///< selected GPU: its number among all of the picture
-    Panel focus = Panel::runs;
-    bool full = false;             ///< the focused panel has the whole screen
-    Tab tab_in_panel = Tab::facts; ///< the tab before it had the whole screen
-    Tab tab = Tab::facts;
-    int scroll = 0; ///< first row shown of the tab, unless it is the log
-    ChartView chart;
-    std::size_t curve = 0; ///< selected one
+    PanelView panels;
+    ChartsView charts;
     BoardView board;
-    bool single = false;          ///< only the selected chart is shown, or one of the chosen ones
-    std::set<std::string> chosen; ///< titles of the first curves of charts
     std::optional<Comparison> comparison;
     /// Set when a run is started from here: the keys of all runs before. One that is not among them
     /// is selected.
@@ -253,11 +263,9 @@ struct Model {
     std::optional<OpenedLog> log;
     std::optional<Question> question;
     std::optional<Prompt> prompt;
-    bool help = false;
-    int help_row = 0;    ///< the first key on this page of it
-    std::string found;   ///< text that `n` searches for
-    std::string message; ///< output of the last command; lines
-    bool failed = false;
+    std::optional<int> help; ///< the first key on the page shown of it
+    std::string found;       ///< text that `n` searches for
+    Done answer;             ///< to the last command or key; lines
     std::vector<Toast> toasts;
 };
 

@@ -104,7 +104,7 @@ void on_log_key(Change change, const Key& key)
     } else if (key.character == U't') {
         log.with_times = !log.with_times;
         log.top_row = 0;
-        model.message =
+        model.answer.message =
             log.with_times && log.times.empty() ? "the times of this log are unknown" : "";
     } else if (key.character == U'o') {
         other_stream(change);
@@ -182,9 +182,9 @@ void choose_chart(Model& model, const Detail& detail)
 {
     const auto charts = charts_of(detail.curves);
     const std::string& title =
-        detail.curves[charts[std::min(model.curve, charts.size() - 1)][0]].title;
-    if (model.chosen.erase(title) == 0) {
-        model.chosen.insert(title);
+        detail.curves[charts[std::min(model.charts.selected, charts.size() - 1)][0]].title;
+    if (model.charts.chosen.erase(title) == 0) {
+        model.charts.chosen.insert(title);
     }
 }
 
@@ -194,19 +194,20 @@ void on_curves_key(Change change, const Key& key)
     const Detail* const detail = selected_detail(model);
     const int charts = detail == nullptr ? 0 : static_cast<int>(charts_of(detail->curves).size());
     const auto select = [&](int chart) {
-        model.curve = static_cast<std::size_t>(std::clamp(chart, 0, std::max(charts - 1, 0)));
+        model.charts.selected =
+            static_cast<std::size_t>(std::clamp(chart, 0, std::max(charts - 1, 0)));
     };
-    if (on_chart_key(model.chart, key)) {
+    if (on_chart_key(model.charts.view, key)) {
         return;
     }
     if (const auto by = step_of(key, model)) {
-        select(static_cast<int>(model.curve) + (*by > 0 ? 1 : -1));
+        select(static_cast<int>(model.charts.selected) + (*by > 0 ? 1 : -1));
     } else if (is_first(key)) {
         select(0);
     } else if (is_last(key)) {
         select(charts - 1);
     } else if (key.special == Special::enter) {
-        model.single = !model.single;
+        model.charts.single = !model.charts.single;
     } else if (key.character == U' ' && charts > 0) {
         choose_chart(model, *detail);
     }
@@ -219,28 +220,28 @@ void on_text_key(Change change, const Key& key)
     const int lines = static_cast<int>(lines_of_tab(model, area.width).size());
     const int last = std::max(lines - area.height, 0);
     if (const auto by = step_of(key, model)) {
-        model.scroll = std::clamp(model.scroll + *by, 0, last);
+        model.panels.scroll = std::clamp(model.panels.scroll + *by, 0, last);
     } else if (is_first(key)) {
-        model.scroll = 0;
+        model.panels.scroll = 0;
     } else if (is_last(key)) {
-        model.scroll = last;
+        model.panels.scroll = last;
     }
 }
 
 void set_tab(Change change, int tab)
 {
     constexpr int k_count = static_cast<int>(k_last_tab) + 1;
-    change.model.tab = static_cast<Tab>((tab + k_count) % k_count);
-    change.model.scroll = 0;
+    change.model.panels.tab = static_cast<Tab>((tab + k_count) % k_count);
+    change.model.panels.scroll = 0;
 }
 
 void set_focus(Change change, Panel panel)
 {
     Model& model = change.model;
-    if (panel != Panel::run && model.full) {
+    if (panel != Panel::run && model.panels.full) {
         close_run(change);
     }
-    model.focus = panel;
+    model.panels.focus = panel;
 }
 
 /// Hides or shows the workers of the selected sweep, or of the sweep that the selected run works
@@ -283,7 +284,7 @@ unsigned where(const Model& model)
     if (model.comparison) {
         return k_in_comparison;
     }
-    switch (model.focus) {
+    switch (model.panels.focus) {
     case Panel::gpus:
         return k_in_gpus;
     case Panel::runs:
@@ -294,7 +295,9 @@ unsigned where(const Model& model)
     if (const RunRow* const run = selected_run(model); run != nullptr && run->sweep) {
         return model.board.log ? k_in_log : k_in_board;
     }
-    return model.tab == Tab::log ? k_in_log : model.tab == Tab::curves ? k_in_curves : k_in_text;
+    return model.panels.tab == Tab::log      ? k_in_log
+           : model.panels.tab == Tab::curves ? k_in_curves
+                                             : k_in_text;
 }
 
 std::optional<int> step_of(const Key& key, const Model& model)
@@ -342,25 +345,25 @@ void open_run(Change change)
     if (selected_run(model) == nullptr) {
         return;
     }
-    model.tab_in_panel = model.tab;
+    model.panels.tab_in_panel = model.panels.tab;
     if (!selected_run(model)->sweep) {
-        model.tab = model.tab == Tab::facts ? Tab::log : model.tab;
+        model.panels.tab = model.panels.tab == Tab::facts ? Tab::log : model.panels.tab;
     }
-    model.scroll = 0;
-    model.focus = Panel::run;
-    model.full = true;
+    model.panels.scroll = 0;
+    model.panels.focus = Panel::run;
+    model.panels.full = true;
 }
 
 void close_run(Change change)
 {
     Model& model = change.model;
-    if (model.full) {
-        model.tab = model.tab_in_panel;
+    if (model.panels.full) {
+        model.panels.tab = model.panels.tab_in_panel;
     }
-    model.full = false;
+    model.panels.full = false;
     model.board.log = false;
-    model.scroll = 0;
-    model.focus = Panel::runs;
+    model.panels.scroll = 0;
+    model.panels.focus = Panel::runs;
 }
 
 void on_gpus_key(Change change, const Key& key)
@@ -378,7 +381,7 @@ void on_gpus_key(Change change, const Key& key)
     } else if (key.special == Special::enter) {
         go_to_holder(change);
     } else if (key.special == Special::escape) {
-        model.focus = Panel::runs;
+        model.panels.focus = Panel::runs;
     }
 }
 
@@ -424,19 +427,20 @@ void on_run_key(Change change, const Key& key)
         return model.log ? on_log_key(change, key) : void();
     }
     if (key.character == U'[' || key.character == U']') {
-        return set_tab(change, static_cast<int>(model.tab) + (key.character == U']' ? 1 : -1));
+        return set_tab(change,
+                       static_cast<int>(model.panels.tab) + (key.character == U']' ? 1 : -1));
     }
-    if (model.tab == Tab::log) {
+    if (model.panels.tab == Tab::log) {
         if (model.log) {
             on_log_key(change, key);
         }
         return;
     }
-    if (model.tab == Tab::curves) {
+    if (model.panels.tab == Tab::curves) {
         return on_curves_key(change, key);
     }
     if (const int by = sideways(key); by != 0) {
-        return set_tab(change, static_cast<int>(model.tab) + by);
+        return set_tab(change, static_cast<int>(model.panels.tab) + by);
     }
     on_text_key(change, key);
 }
@@ -448,20 +452,20 @@ void on_comparison_key(Change change, const Key& key)
     const int metrics = static_cast<int>(compared.metrics.size());
     if (key.special == Special::escape) {
         model.comparison.reset();
-        model.scroll = 0;
+        model.panels.scroll = 0;
         return;
     }
-    if (on_chart_key(model.chart, key)) {
+    if (on_chart_key(model.charts.view, key)) {
         return;
     }
     if (key.special == Special::down || key.character == U'j' || key.special == Special::up ||
         key.character == U'k') {
         const int by = key.special == Special::down || key.character == U'j' ? 1 : -1;
-        model.curve = static_cast<std::size_t>(
-            std::clamp(static_cast<int>(model.curve) + by, 0, std::max(metrics - 1, 0)));
+        model.charts.selected = static_cast<std::size_t>(
+            std::clamp(static_cast<int>(model.charts.selected) + by, 0, std::max(metrics - 1, 0)));
     } else if (const auto by = step_of(key, model)) {
-        model.scroll = std::clamp(
-            model.scroll + *by, 0,
+        model.panels.scroll = std::clamp(
+            model.panels.scroll + *by, 0,
             std::max(static_cast<int>(lines_of_comparison(compared, model.size.columns).size()) - 1,
                      0));
     }
@@ -485,14 +489,14 @@ void on_mouse(Change change, const Mouse& mouse)
         if (const auto tab = tab_at(model, areas.run, mouse.row, mouse.column); tab && !is_wheel) {
             set_tab(change, static_cast<int>(*tab));
         }
-        model.focus = is_wheel ? model.focus : Panel::run;
+        model.panels.focus = is_wheel ? model.panels.focus : Panel::run;
         if (is_wheel && shows_log(model) && model.log) {
             scroll_log(*model.log, area_of_tab(model), by * k_wheel);
-        } else if (is_wheel && model.tab != Tab::curves) {
+        } else if (is_wheel && model.panels.tab != Tab::curves) {
             on_text_key(change, Key{by > 0 ? Special::down : Special::up, 0});
         }
     } else if (areas.runs.has(mouse.row, mouse.column)) {
-        model.focus = Panel::runs;
+        model.panels.focus = Panel::runs;
         if (is_wheel) {
             return select_run(change, selected_place(model) + by * k_wheel);
         }
@@ -504,7 +508,7 @@ void on_mouse(Change change, const Mouse& mouse)
             }
         }
     } else if (areas.gpus.has(mouse.row, mouse.column) && !is_wheel) {
-        model.focus = Panel::gpus;
+        model.panels.focus = Panel::gpus;
         if (const auto gpu = gpu_at(model, areas.gpus, mouse.row, mouse.column)) {
             model.gpu = *gpu;
             if (is_double) {

@@ -139,8 +139,8 @@ void begin_comparison(Change change, std::vector<std::string> keys, std::string_
     Model& model = change.model;
     model.comparison.emplace();
     model.comparison->keys = keys;
-    model.scroll = 0;
-    model.curve = 0;
+    model.panels.scroll = 0;
+    model.charts.selected = 0;
     change.add(Compare{std::move(keys)});
 }
 

@@ -100,9 +100,9 @@ void draw_facts(Canvas& canvas, const Rect& area, const Model& model, const RunR
 {
     const std::vector<Line> lines = fact_lines(model, run, area.width);
     const int count = static_cast<int>(lines.size());
-    if (model.scroll > 0) {
+    if (model.panels.scroll > 0) {
         return canvas.put_lines(area, lines,
-                                std::min(model.scroll, std::max(count - area.height, 0)));
+                                std::min(model.panels.scroll, std::max(count - area.height, 0)));
     }
     const int curves = rows_for_small_curves(model, area);
     const int room = std::min(area.height, std::max(k_least_facts, area.height - curves));
@@ -162,7 +162,7 @@ std::vector<Plotted> plotted(const std::vector<Curve>& curves,
 bool is_chosen(const Model& model, const std::vector<Curve>& curves,
                const std::vector<std::size_t>& chart)
 {
-    return model.chosen.contains(curves[chart[0]].title);
+    return model.charts.chosen.contains(curves[chart[0]].title);
 }
 
 /// The curves of the chosen charts, those over steps first and apart from those over time; without
@@ -200,7 +200,7 @@ void draw_parts(Canvas& canvas, const Rect& area, const std::vector<std::vector<
     for (int i = 0; i < count; ++i) {
         const Rect one{area.top + i * height, area.left, height - (i + 1 < count ? 1 : 0),
                        area.width};
-        draw_chart(canvas, one, parts[static_cast<std::size_t>(i)], model.chart, model.theme);
+        draw_chart(canvas, one, parts[static_cast<std::size_t>(i)], model.charts.view, model.theme);
     }
 }
 
@@ -220,8 +220,8 @@ void draw_curves(Canvas& canvas, const Rect& area, const Model& model)
         return;
     }
     const auto charts = charts_of(detail->curves);
-    const std::size_t selected = std::min(model.curve, charts.size() - 1);
-    if (model.single || area.height < 2 * k_least_chart_rows) {
+    const std::size_t selected = std::min(model.charts.selected, charts.size() - 1);
+    if (model.charts.single || area.height < 2 * k_least_chart_rows) {
         draw_parts(canvas, area, chosen_curves(model, detail->curves, selected), model);
         return;
     }
@@ -235,11 +235,11 @@ void draw_curves(Canvas& canvas, const Rect& area, const Model& model)
         const Rect one{area.top + i / beside * height, area.left + i % beside * width, height - 1,
                        width - 2};
         draw_chart(canvas, one, plotted(detail->curves, charts[number], 0, model.theme),
-                   model.chart, model.theme);
+                   model.charts.view, model.theme);
         if (is_chosen(model, detail->curves, charts[number])) {
             canvas.put(one.top, one.left + one.width - 1, model.theme.ascii ? "*" : "●");
         }
-        if (number == selected && model.focus == Panel::run) {
+        if (number == selected && model.panels.focus == Panel::run) {
             canvas.tint(one.top, one.left, one.width, marked());
         }
     }
@@ -281,7 +281,7 @@ void draw_gpu_uses(Canvas& canvas, const Rect& area, const Model& model)
 {
     const std::vector<Line> lines = gpu_use_lines(model, area.width);
     const int shown = std::min(static_cast<int>(lines.size()), area.height);
-    canvas.put_lines({area.top, area.left, shown, area.width}, lines, model.scroll);
+    canvas.put_lines({area.top, area.left, shown, area.width}, lines, model.panels.scroll);
     shade(canvas, {area.top, area.left, shown, area.width}, model.theme);
     const Detail* const detail = selected_detail(model);
     if (detail == nullptr) {
@@ -334,7 +334,7 @@ std::vector<TabPlace> tab_places(const Model& model, const Rect& panel, Line* ti
         places.push_back({tab, column, static_cast<int>(name.size())});
         column += static_cast<int>(name.size()) + 1;
         if (title != nullptr) {
-            title->push_back({name, tab == model.tab ? marked() : dim()});
+            title->push_back({name, tab == model.panels.tab ? marked() : dim()});
             if (tab != k_last_tab) {
                 title->push_back({" ", {}});
             }
@@ -346,7 +346,7 @@ std::vector<TabPlace> tab_places(const Model& model, const Rect& panel, Line* ti
 /// The settings of the charts.
 Line chart_state(const Model& model)
 {
-    return line_of(model.tab == Tab::curves ? settings_text(model.chart) : "");
+    return line_of(model.panels.tab == Tab::curves ? settings_text(model.charts.view) : "");
 }
 
 /// The panel while a sweep is selected.
@@ -354,7 +354,7 @@ void draw_sweep(Canvas& canvas, const Rect& panel, const Model& model, const Run
 {
     const Line title{{fmt::format("3 sweep {}  ", sanitised(run.name)), bold()},
                      {model.board.log ? "Log" : board_title(model), {}}};
-    draw_frame(canvas, panel, title, {}, model.focus == Panel::run, model.theme);
+    draw_frame(canvas, panel, title, {}, model.panels.focus == Panel::run, model.theme);
     const Rect area = inside(panel);
     if (area.height < 1 || area.width < 1) {
         return;
@@ -431,7 +431,7 @@ std::vector<Line> lines_of_tab(const Model& model, int columns)
     if (run == nullptr) {
         return {};
     }
-    switch (model.tab) {
+    switch (model.panels.tab) {
     case Tab::facts:
         return fact_lines(model, *run, columns);
     case Tab::gpus:
@@ -456,12 +456,13 @@ void draw_run(Canvas& canvas, const Rect& panel, const Model& model)
     if (run == nullptr) {
         title = {{"3 Run", bold()}};
     }
-    draw_frame(canvas, panel, title, chart_state(model), model.focus == Panel::run, model.theme);
+    draw_frame(canvas, panel, title, chart_state(model), model.panels.focus == Panel::run,
+               model.theme);
     const Rect area = inside(panel);
     if (run == nullptr || area.height < 1 || area.width < 1) {
         return;
     }
-    switch (model.tab) {
+    switch (model.panels.tab) {
     case Tab::log:
         if (model.log) {
             draw_log(canvas, area, *model.log, model.found);
@@ -475,7 +476,7 @@ void draw_run(Canvas& canvas, const Rect& panel, const Model& model)
         return draw_facts(canvas, area, model, *run);
     case Tab::timeline: {
         const std::vector<Line> lines = timeline_lines(model, area.width);
-        return canvas.put_lines(area, lines, model.scroll);
+        return canvas.put_lines(area, lines, model.panels.scroll);
     }
     }
 }

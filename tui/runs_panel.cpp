@@ -432,7 +432,7 @@ void draw_runs(Canvas& canvas, const Rect& panel, const Model& model)
     const std::vector<ListLine> lines = list_lines(model);
     const auto height = static_cast<std::size_t>(std::max(area.height - 1, 1));
     const std::size_t first = first_row_shown(model);
-    const bool focused = model.focus == Panel::runs;
+    const bool focused = model.panels.focus == Panel::runs;
     if (is_framed) {
         draw_frame(canvas, panel, title(model, lines.size(), first, height), {}, focused,
                    model.theme);

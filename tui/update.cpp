@@ -79,14 +79,13 @@ private:
     }
     void on(Mouse& mouse)
     {
-        m_model.message.clear();
+        m_model.answer = {};
         on_mouse(change(), mouse);
     }
     void on(Done& done)
     {
-        m_model.message = std::move(done.message);
-        m_model.failed = done.failed;
-        if (done.failed) {
+        m_model.answer = std::move(done);
+        if (m_model.answer.failed) {
             m_model.before_start.reset();
         }
         m_effects.emplace_back(Refresh{});
@@ -195,8 +194,7 @@ private:
 
     void on(Key& key)
     {
-        m_model.message.clear();
-        m_model.failed = false;
+        m_model.answer = {};
         if (key.character == k_ctrl_c) {
             m_effects.emplace_back(Quit{});
         } else if (m_model.question) {
@@ -214,12 +212,12 @@ private:
     {
         Question question = *std::exchange(m_model.question, std::nullopt);
         if (key.character == U'y' || key.character == U'Y') {
-            m_model.message = "...";
+            m_model.answer.message = "...";
             for (Command& command : question.commands) {
                 m_effects.emplace_back(std::move(command));
             }
         } else {
-            m_model.message = "nothing done";
+            m_model.answer.message = "nothing done";
         }
     }
 
@@ -230,9 +228,10 @@ private:
         const auto count = std::count_if(k_keys.begin(), k_keys.end(), [&](const KeyRow& row) {
             return (row.where & place) != 0U;
         });
-        m_model.help_row += shown;
-        m_model.help = m_model.help_row < static_cast<int>(count) &&
-                       key.special != Special::escape && key.character != U'q';
+        *m_model.help += shown;
+        if (*m_model.help >= count || key.special == Special::escape || key.character == U'q') {
+            m_model.help.reset();
+        }
     }
 
     bool on_common_key(const Key& key)
@@ -242,8 +241,7 @@ private:
             m_effects.emplace_back(Quit{});
             return true;
         case U'?':
-            m_model.help = true;
-            m_model.help_row = 0;
+            m_model.help = 0;
             return true;
         case U'r':
             m_effects.emplace_back(Refresh{});
@@ -273,17 +271,17 @@ private:
     {
         const bool back = key.special == Special::back_tab;
         if (key.character == k_tab || back) {
-            if (m_model.full && m_model.focus == Panel::run) {
+            if (m_model.panels.full && m_model.panels.focus == Panel::run) {
                 on_run_key(change(), Key{Special::none, back ? U'[' : U']'});
                 return true;
             }
-            const int next = (static_cast<int>(m_model.focus) + (back ? 2 : 1)) % 3;
+            const int next = (static_cast<int>(m_model.panels.focus) + (back ? 2 : 1)) % 3;
             focus(static_cast<Panel>(next));
             return true;
         }
         if (key.character == U'F') {
-            m_model.full = !m_model.full;
-            m_model.tab_in_panel = m_model.tab;
+            m_model.panels.full = !m_model.panels.full;
+            m_model.panels.tab_in_panel = m_model.panels.tab;
             return true;
         }
         if (key.character >= U'1' && key.character <= U'3') {
@@ -295,10 +293,10 @@ private:
 
     void focus(Panel panel)
     {
-        if (m_model.full && panel != m_model.focus) {
+        if (m_model.panels.full && panel != m_model.panels.focus) {
             close_run(change());
         }
-        m_model.focus = panel;
+        m_model.panels.focus = panel;
     }
 
     void on_panel_key(const Key& key)
@@ -309,9 +307,9 @@ private:
         if (on_action_key(change(), key)) {
             return;
         }
-        m_model.focus == Panel::gpus   ? on_gpus_key(change(), key)
-        : m_model.focus == Panel::runs ? on_runs_key(change(), key)
-                                       : on_run_key(change(), key);
+        m_model.panels.focus == Panel::gpus   ? on_gpus_key(change(), key)
+        : m_model.panels.focus == Panel::runs ? on_runs_key(change(), key)
+                                              : on_run_key(change(), key);
     }
 
     /// Values that follow from others: the list, the selection, the open log.
@@ -322,9 +320,9 @@ private:
             m_model.selected = m_model.picture.runs[m_model.shown.front()].key;
         }
         if (m_model.selected != selected_before) {
-            m_model.scroll = 0;
-            m_model.curve = 0;
-            m_model.chart = {};
+            m_model.panels.scroll = 0;
+            m_model.charts.selected = 0;
+            m_model.charts.view = {};
             if (const auto old = m_model.details.find(selected_before);
                 old != m_model.details.end()) {
                 thin_out(old->second);
@@ -428,7 +426,8 @@ std::vector<std::string> runs_in_detail(const Model& model)
 {
     std::vector<std::string> keys;
     const RunRow* const run = selected_run(model);
-    if (run == nullptr || model.help || model.comparison || (model.full && shows_log(model))) {
+    if (run == nullptr || model.help || model.comparison ||
+        (model.panels.full && shows_log(model))) {
         return keys;
     }
     if (const TryRow* const entry = selected_try(model); entry != nullptr && shows_board(model)) {
@@ -460,7 +459,8 @@ namespace {
 bool shows_run(const Model& model)
 {
     const Areas areas = areas_of(model);
-    return !model.comparison && (areas.run.height > 0 || (areas.tiny && model.focus == Panel::run));
+    return !model.comparison &&
+           (areas.run.height > 0 || (areas.tiny && model.panels.focus == Panel::run));
 }
 
 } // namespace
@@ -474,7 +474,8 @@ bool shows_board(const Model& model)
 bool shows_log(const Model& model)
 {
     const RunRow* const run = selected_run(model);
-    const bool is_wanted = run != nullptr && run->sweep ? model.board.log : model.tab == Tab::log;
+    const bool is_wanted =
+        run != nullptr && run->sweep ? model.board.log : model.panels.tab == Tab::log;
     return is_wanted && shows_run(model);
 }
 

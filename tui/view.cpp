@@ -126,7 +126,7 @@ private:
             return draw_log(m_canvas, {0, 0, std::max(rows() - 1, 1), columns()}, *m_model.log,
                             m_model.found);
         }
-        if (rows() > 2 && m_model.focus == Panel::run && shows_board(m_model)) {
+        if (rows() > 2 && m_model.panels.focus == Panel::run && shows_board(m_model)) {
             return draw_board(m_canvas, {0, 0, rows() - 1, columns()}, m_model);
         }
         if (rows() <= 2) {
@@ -176,7 +176,7 @@ private:
                                                                      : "Run";
         put(0, fmt::format("keys of gpuq top: {}", name), bold());
         const auto keys = keys_here();
-        const auto first = static_cast<std::size_t>(m_model.help_row);
+        const auto first = static_cast<std::size_t>(*m_model.help);
         const auto shown = static_cast<std::size_t>(rows_of_help(rows()));
         for (std::size_t i = 0; i < shown && first + i < keys.size(); ++i) {
             put(1 + static_cast<int>(i),
@@ -186,7 +186,7 @@ private:
 
     bool has_more_help() const
     {
-        return m_model.help_row + rows_of_help(rows()) < static_cast<int>(keys_here().size());
+        return *m_model.help + rows_of_help(rows()) < static_cast<int>(keys_here().size());
     }
 
     /// The line at the bottom: a question, the line being typed, the last command's output, or the
@@ -209,8 +209,8 @@ private:
                          row - 1);
             return draw_prompt(row);
         }
-        if (!m_model.message.empty()) {
-            return draw_message({m_model.message, m_model.failed}, row);
+        if (!m_model.answer.message.empty()) {
+            return draw_message(m_model.answer, row);
         }
         if (m_model.help) {
             return put(row, has_more_help() ? "any key: more; q: back" : "any key: back", dim());

@@ -228,7 +228,7 @@ TEST(Leaderboard, OpensTheLogOfATryAndOfTheNext)
     EXPECT_TRUE(std::holds_alternative<CloseLog>(type(shown, "\b")[0]));
     EXPECT_THAT(view(shown).text(), HasSubstr("best loss over lr (log)"));
     type(shown, "\b");
-    EXPECT_EQ(shown.focus, Panel::runs);
+    EXPECT_EQ(shown.panels.focus, Panel::runs);
 }
 
 TEST(Leaderboard, ComparesMarkedTries)

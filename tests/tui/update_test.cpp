@@ -240,7 +240,7 @@ TEST(Update, OpensALogAndComesBack)
     const auto effects = press(m, "\n");
     ASSERT_EQ(effects.size(), 1U);
     EXPECT_EQ(std::get<OpenLog>(effects[0]).key, "key0");
-    EXPECT_TRUE(m.full);
+    EXPECT_TRUE(m.panels.full);
     update(m, LogBytes{"key0", Stream::out, "epoch 1\nepoch 2\n", true, 0, ""});
     update(m, LogBytes{"key1", Stream::out, "of another run", true, 0, ""});
     EXPECT_THAT(screen(m), HasSubstr("epoch 2"));
@@ -492,17 +492,17 @@ TEST(Update, ARunThatWasStartedIsShownWhateverTheFilter)
 TEST(Update, TabGoesThroughThePanels)
 {
     Model m = model(2);
-    EXPECT_EQ(m.focus, Panel::runs);
+    EXPECT_EQ(m.panels.focus, Panel::runs);
     press(m, "\t");
-    EXPECT_EQ(m.focus, Panel::run);
+    EXPECT_EQ(m.panels.focus, Panel::run);
     press(m, "\t");
-    EXPECT_EQ(m.focus, Panel::gpus);
+    EXPECT_EQ(m.panels.focus, Panel::gpus);
     update(m, Key{Special::back_tab, 0});
-    EXPECT_EQ(m.focus, Panel::run);
+    EXPECT_EQ(m.panels.focus, Panel::run);
     press(m, "2");
-    EXPECT_EQ(m.focus, Panel::runs);
+    EXPECT_EQ(m.panels.focus, Panel::runs);
     press(m, "1\x1b");
-    EXPECT_EQ(m.focus, Panel::runs);
+    EXPECT_EQ(m.panels.focus, Panel::runs);
 }
 
 /// On the whole screen there is one panel: Tab goes through its tabs.
@@ -510,16 +510,16 @@ TEST(Update, TabGoesThroughTheTabsOfARunOnTheWholeScreen)
 {
     Model m = model(2);
     press(m, "\n");
-    EXPECT_EQ(m.tab, Tab::log);
+    EXPECT_EQ(m.panels.tab, Tab::log);
     EXPECT_TRUE(std::holds_alternative<CloseLog>(press(m, "\t")[0]));
-    EXPECT_EQ(m.tab, Tab::curves);
+    EXPECT_EQ(m.panels.tab, Tab::curves);
     press(m, "]][");
-    EXPECT_EQ(m.tab, Tab::gpus);
-    EXPECT_TRUE(m.full);
+    EXPECT_EQ(m.panels.tab, Tab::gpus);
+    EXPECT_TRUE(m.panels.full);
     press(m, "\x1b");
-    EXPECT_EQ(m.tab, Tab::facts) << "as before";
-    EXPECT_FALSE(m.full);
-    EXPECT_EQ(m.focus, Panel::runs);
+    EXPECT_EQ(m.panels.tab, Tab::facts) << "as before";
+    EXPECT_FALSE(m.panels.full);
+    EXPECT_EQ(m.panels.focus, Panel::runs);
 }
 
 TEST(Update, AnyPanelCanHaveTheWholeScreen)
@@ -534,7 +534,7 @@ TEST(Update, AnyPanelCanHaveTheWholeScreen)
         EXPECT_GT(areas_of(m).gpus.height, 0);
     }
     press(m, "2F3");
-    EXPECT_FALSE(m.full) << "another panel";
+    EXPECT_FALSE(m.panels.full) << "another panel";
 }
 
 /// The log in the panel is always that of the selected run.
@@ -802,7 +802,7 @@ TEST(Update, ExecutesATypedCommand)
     EXPECT_TRUE(press(m, ":gpuq\n").empty());
     EXPECT_TRUE(press(m, ":  \n").empty());
     EXPECT_TRUE(press(m, ":'\n").empty());
-    EXPECT_TRUE(m.failed);
+    EXPECT_TRUE(m.answer.failed);
 }
 
 TEST(Update, CompletesACommand)
@@ -899,16 +899,16 @@ TEST(Update, MovesAndZoomsInCurves)
     Model m = model(1);
     update(m, DetailRead{detail_of("key0", 1)});
     press(m, "\n\tj\n");
-    EXPECT_EQ(m.curve, 1U);
-    EXPECT_TRUE(m.single);
+    EXPECT_EQ(m.charts.selected, 1U);
+    EXPECT_TRUE(m.charts.single);
     press(m, "zLtm");
-    EXPECT_EQ(m.chart, (ChartView{true, true, 0.6, 0.25, 0.75, {}}));
+    EXPECT_EQ(m.charts.view, (ChartView{true, true, 0.6, 0.25, 0.75, {}}));
     press(m, ">>>");
-    EXPECT_DOUBLE_EQ(m.chart.to, 1.0);
+    EXPECT_DOUBLE_EQ(m.charts.view.to, 1.0);
     press(m, "lll");
-    EXPECT_NEAR(*m.chart.cursor, 0.03, 1e-9);
+    EXPECT_NEAR(*m.charts.view.cursor, 0.03, 1e-9);
     press(m, "ZZZZ0mmmLt");
-    EXPECT_EQ(m.chart, ChartView{});
+    EXPECT_EQ(m.charts.view, ChartView{});
 }
 
 Picture with_gpus()
@@ -934,12 +934,12 @@ TEST(Update, MovesThroughTheGpusAndGoesToTheRunThatHoldsOne)
     press(m, "l");
     EXPECT_THAT(screen(m), HasSubstr("n0: ada, job 77"));
     press(m, "\n");
-    EXPECT_EQ(m.focus, Panel::gpus);
+    EXPECT_EQ(m.panels.focus, Panel::gpus);
     press(m, "G");
     EXPECT_THAT(screen(m), HasSubstr("n1: the node accepts no jobs"));
     press(m, "g\n");
     EXPECT_EQ(m.selected, "key1");
-    EXPECT_EQ(m.focus, Panel::runs);
+    EXPECT_EQ(m.panels.focus, Panel::runs);
 }
 
 TEST(Update, TheMouseSelectsOpensAndScrolls)
@@ -955,10 +955,10 @@ TEST(Update, TheMouseSelectsOpensAndScrolls)
     EXPECT_EQ(m.selected, "key6");
     update(m, Mouse{Mouse::Action::wheel_up, row, 5});
     update(m, Mouse{Mouse::Action::click, areas.run.top, areas.run.left + 40});
-    EXPECT_EQ(m.focus, Panel::run);
+    EXPECT_EQ(m.panels.focus, Panel::run);
     const std::string there = run_at(m, areas.runs, row);
     update(m, Mouse{Mouse::Action::double_click, row, 5});
-    EXPECT_TRUE(m.full);
+    EXPECT_TRUE(m.panels.full);
     EXPECT_EQ(m.selected, there);
     for (int line = -1; line < 30; ++line) { // anywhere, also outside
         for (int column = -1; column < 90; column += 7) {
@@ -998,7 +998,7 @@ TEST(Update, APlainJobIsStoppedByItsIdAndRefusesWhatNeedsASupervisor)
     EXPECT_TRUE(update(plain, PictureRead{shown}).empty());
     for (const char* key : {"a", "s", "S", "e", "i"}) {
         EXPECT_TRUE(press(plain, key).empty()) << key;
-        EXPECT_THAT(plain.message, HasSubstr("is a plain Slurm job")) << key;
+        EXPECT_THAT(plain.answer.message, HasSubstr("is a plain Slurm job")) << key;
     }
     EXPECT_EQ(commands(press(plain, "xy")), std::vector<Strings>({{"stop", "20_3"}}));
 }
