@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/stream/log_writer.h"
 
-#include "core/layout.h"
 #include "log/log.h"
 #include "runs/idle.h"
 #include "runs/records/heartbeat.h"
-#include "runs/records/log_times.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +12,6 @@
 #include <csignal>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -33,13 +30,7 @@ constexpr std::size_t k_reserve = 32 << 10;
 constexpr const char* k_reserve_name = "reserve";
 constexpr const char* k_stop_file = "stop"; // layout::stop_file
 constexpr std::uint64_t k_room_again = 1 << 20;
-constexpr std::size_t k_max_pending_order = 64 << 10;
 constexpr std::size_t k_max_pending_events = 256;
-/// Between two lines of `times`; the second one once the file is large, after some hours of output.
-constexpr auto k_time_period = 1s;
-constexpr auto k_seldom_time_period = 10s;
-constexpr std::uint64_t k_many_times = 1 << 20;
-constexpr std::size_t k_max_pending_times = 64 << 10;
 
 /// On these file systems written bytes are visible to all readers at once; on others (NFS) only
 /// synced ones are.
@@ -54,23 +45,6 @@ bool is_local(int file)
     const long type = status.f_type;
     return type == EXT4_SUPER_MAGIC || type == TMPFS_MAGIC || type == BTRFS_SUPER_MAGIC ||
            type == OVERLAYFS_SUPER_MAGIC || type == k_xfs || type == k_zfs;
-}
-
-std::string order_line(Stream stream, std::uint64_t size)
-{
-    return fmt::format("{} {}\n", stream == Stream::out ? 'o' : 'e', size);
-}
-
-/// Reduces the lines to two with the same sums; the interleaving of the streams is lost.
-std::string compacted(const std::string& order)
-{
-    Position sums{};
-    for (std::size_t from = 0; from < order.size();) {
-        const std::size_t end = order.find('\n', from);
-        sums[order[from] == 'o' ? 0 : 1] += std::stoull(order.substr(from + 2, end - from - 2));
-        from = end + 1;
-    }
-    return order_line(Stream::out, sums[0]) + order_line(Stream::err, sums[1]);
 }
 
 } // namespace
@@ -270,7 +244,7 @@ void LogWriter::do_work(Work& work)
     if (write_chunks() && m_report_space.exchange(false)) {
         report({});
     }
-    if (now >= m_next_time) {
+    if (m_times.is_due(now)) {
         note_time();
     }
     if (work.ended) {
@@ -297,8 +271,7 @@ bool LogWriter::write_chunks()
 bool LogWriter::write_chunk(const Chunk& chunk)
 {
     const std::size_t index = index_of(chunk.stream);
-    switch_to(chunk.stream);
-    m_segment_size += chunk.bytes.size();
+    m_order.add(chunk.stream, chunk.bytes.size(), order());
     m_written[index] = chunk.end();
     if (!may_write()) {
         lose(chunk, 0, 0);
@@ -324,9 +297,9 @@ bool LogWriter::write_chunk(const Chunk& chunk)
 void LogWriter::lose(const Chunk& chunk, std::size_t from, int error)
 {
     const std::size_t index = index_of(chunk.stream);
-    m_lost[index].add(chunk.offset + from, chunk.end());
-    auto& untold = m_untold[index];
-    untold = {untold ? untold->first : chunk.offset + from, chunk.end()};
+    auto& [all, unreported] = m_lost[index];
+    all.add(chunk.offset + from, chunk.end());
+    unreported = {unreported ? unreported->first : chunk.offset + from, chunk.end()};
     m_next_try = m_broken ? m_next_try : m_clock.steady() + m_setup.retry;
     if (!m_broken) {
         m_broken = true;
@@ -372,86 +345,29 @@ bool LogWriter::may_write()
 void LogWriter::report_lost()
 {
     for (const Stream stream : {Stream::out, Stream::err}) {
-        if (auto& untold = m_untold[index_of(stream)]) {
+        if (auto& unreported = m_lost[index_of(stream)].unreported) {
             Event event;
             event.kind = Event::Kind::log_lost;
             event.at = m_clock.now();
             event.stream = stream;
-            event.from = untold->first;
-            event.to = untold->second;
+            event.from = unreported->first;
+            event.to = unreported->second;
             journal(event);
-            untold.reset();
+            unreported.reset();
         }
     }
 }
 
-void LogWriter::switch_to(Stream stream)
+/// The file `order`, unless the log is known to be broken.
+int LogWriter::order() const
 {
-    if (m_segment && *m_segment != stream) {
-        m_pending_order += order_line(*m_segment, m_segment_size);
-        m_segment_size = 0;
-        write_order();
-    }
-    m_segment = stream;
-}
-
-void LogWriter::write_order()
-{
-    const int file = m_setup.files.order.get();
-    const auto size = static_cast<off_t>(m_order_size);
-    const ssize_t written =
-        file < 0 || m_broken ? 0
-                             : ::pwrite(file, m_pending_order.data(), m_pending_order.size(), size);
-    if (written == static_cast<ssize_t>(m_pending_order.size())) {
-        m_order_size += m_pending_order.size();
-        m_pending_order.clear();
-        return;
-    }
-    if (written > 0) {
-        [[maybe_unused]] const int cut = ::ftruncate(file, size);
-    }
-    if (m_pending_order.size() > k_max_pending_order) {
-        m_pending_order = compacted(m_pending_order);
-    }
+    return m_broken ? -1 : m_setup.files.order.get();
 }
 
 /// Records the current time for the output since the last one.
 void LogWriter::note_time()
 {
-    if (m_written == m_timed) {
-        return;
-    }
-    m_timed = m_written;
-    m_next_time =
-        m_clock.steady() + (m_times_size < k_many_times ? k_time_period : k_seldom_time_period);
-    if (m_pending_times.size() < k_max_pending_times) {
-        m_pending_times += to_line(LogTime{m_clock.now(), m_written});
-    }
-    write_times();
-}
-
-/// A line that can't be written is tried again together with the next one.
-void LogWriter::write_times()
-{
-    if (m_broken) {
-        return;
-    }
-    if (!m_times) {
-        m_times.reset(::openat(m_setup.files.directory.get(), layout::k_times,
-                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-        struct stat status {};
-        m_times_size =
-            ::fstat(m_times.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
-    }
-    const auto size = static_cast<off_t>(m_times_size);
-    const ssize_t written =
-        ::pwrite(m_times.get(), m_pending_times.data(), m_pending_times.size(), size);
-    if (written == static_cast<ssize_t>(m_pending_times.size())) {
-        m_times_size += m_pending_times.size();
-        m_pending_times.clear();
-    } else if (written > 0) {
-        [[maybe_unused]] const int cut = ::ftruncate(m_times.get(), size);
-    }
+    m_times.note(m_written, m_clock, m_broken ? -1 : m_setup.files.directory.get());
 }
 
 void LogWriter::journal(const Event& event)
@@ -571,7 +487,7 @@ void LogWriter::answer(const Question& question)
     Answer answer{question.asker, question.bookmark, {}};
     const LogFiles files{{m_setup.files.logs[0].get(), m_setup.files.logs[1].get()},
                          m_setup.files.order.get(),
-                         {&m_lost[0], &m_lost[1]}};
+                         {&m_lost[0].all, &m_lost[1].all}};
     answer.pieces = read_on(files, answer.bookmark, question.end, k_history_piece);
     News news;
     news.answers.push_back(std::move(answer));
@@ -581,7 +497,7 @@ void LogWriter::answer(const Question& question)
 void LogWriter::write_end(const Event& ended)
 {
     const bool local = is_local(m_setup.files.directory.get());
-    write_order();
+    m_order.write(order());
     report_lost();
     if (!local) {
         sync_files();

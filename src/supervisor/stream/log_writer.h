@@ -8,6 +8,7 @@
 #include "supervisor/base/rank_notes.h"
 #include "supervisor/stream/backlog.h"
 #include "supervisor/stream/history.h"
+#include "supervisor/stream/log_index.h"
 
 #include <array>
 #include <atomic>
@@ -120,10 +121,8 @@ private:
     void lose(const Chunk& chunk, std::size_t from, int error);
     bool may_write();
     void report_lost();
-    void switch_to(Stream stream);
-    void write_order();
+    int order() const;
     void note_time();
-    void write_times();
     void journal(const Event& event);
     void write_pending_events();
     void tick();
@@ -156,17 +155,14 @@ private:
     // Only used by the thread.
     JournalFile m_journal;
     std::deque<Event> m_pending_events;
-    std::array<Ranges, 2> m_lost;
-    std::array<std::optional<std::pair<std::uint64_t, std::uint64_t>>, 2> m_untold;
+    struct Lost {
+        Ranges all;
+        std::optional<std::pair<std::uint64_t, std::uint64_t>> unreported;
+    };
+    std::array<Lost, 2> m_lost; ///< of each stream
     Position m_written{};
-    std::optional<Stream> m_segment;
-    std::uint64_t m_segment_size = 0;
-    std::string m_pending_order;
-    std::uint64_t m_order_size = 0;
-    Descriptor m_times; ///< opened with the first output
-    std::string m_pending_times;
-    std::uint64_t m_times_size = 0;
-    Position m_timed{}; ///< the sizes in its last line
+    OrderFile m_order;
+    TimesFile m_times;
     bool m_broken = false;
     bool m_reserve = false;
     struct Seen {
@@ -174,7 +170,7 @@ private:
         std::string rehearsal;
     };
     Seen m_seen; ///< requests that were reported
-    std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try, m_next_time;
+    std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try;
     std::optional<std::chrono::steady_clock::time_point> m_sync_due;
 };
 
