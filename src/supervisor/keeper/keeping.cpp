@@ -73,8 +73,8 @@ public:
         , m_token_place(token_place(m_plan, run, options))
         , m_next_link(run.request.chain.has_value())
         , m_jitter(credentials::jitter_of(options.key.text()))
-        , m_aklog(aklog_of(m_plan))
         , m_kinit(kinit_of_node())
+        , m_afs{.aklog = aklog_of(m_plan)}
     {
     }
 
@@ -96,7 +96,7 @@ private:
         pollfd wait[] = {{k_keep_lifeline, POLLIN, 0},
                          {m_renewal ? m_renewal->fd() : -1, POLLIN, 0}};
         const auto time =
-            std::chrono::milliseconds(m_renewal || m_tokens ? k_short_wait : until_due());
+            std::chrono::milliseconds(m_renewal || m_afs.running ? k_short_wait : until_due());
         const int ready = ::poll(wait, 2, static_cast<int>(time.count()));
         return ready > 0 && wait[0].revents != 0;
     }
@@ -183,16 +183,16 @@ private:
     /// AFS tokens are renewed whenever the ticket is.
     void update_tokens()
     {
-        if (m_tokens) {
-            if (auto ended = m_tokens->try_finish()) {
-                m_tokens.reset();
-                m_tokens_trouble = tokens_trouble(m_aklog, *ended);
-                m_tokens_at = ended->status == 0 ? Steady::time_point::max()
-                                                 : Steady::now() + k_between_tokens;
+        if (m_afs.running) {
+            if (auto ended = m_afs.running->try_finish()) {
+                m_afs.running.reset();
+                m_afs.trouble = tokens_trouble(m_afs.aklog, *ended);
+                m_afs.next = ended->status == 0 ? Steady::time_point::max()
+                                                : Steady::now() + k_between_tokens;
             }
-        } else if (!m_aklog.empty() && Steady::now() >= m_tokens_at) {
-            m_tokens = External::start(
-                {{m_aklog},
+        } else if (!m_afs.aklog.empty() && Steady::now() >= m_afs.next) {
+            m_afs.running = External::start(
+                {{m_afs.aklog},
                  in_english(fmt::format("FILE:{}/{}", m_place.directory, m_place.name))});
         }
     }
@@ -330,7 +330,7 @@ private:
             return {};
         }
         TRY(m_files.move(m_place.directory, k_renewing, m_place.name));
-        m_tokens_at = Steady::now();
+        m_afs.next = Steady::now();
         keep_for_next_link(bytes);
         ::explicit_bzero(bytes.data(), bytes.size());
         return {};
@@ -398,7 +398,7 @@ private:
         const bool taken =
             better && !is_renewed_first && m_files.write(m_place.directory, m_place.name, bytes);
         ::explicit_bzero(bytes.data(), bytes.size());
-        m_tokens_at = taken ? Steady::now() : m_tokens_at;
+        m_afs.next = taken ? Steady::now() : m_afs.next;
         if (taken || !better) {
             (void)m_files.remove(m_place.directory, k_spare);
         }
@@ -412,10 +412,10 @@ private:
         CredentialState state;
         state.ticket = m_keeping.ticket;
         state.trouble = m_keeping.reported_trouble(has_keytab(m_keeping.ticket));
-        state.message = !m_keeping.message.empty()  ? m_keeping.message
-                        : !m_tokens_trouble.empty() ? m_tokens_trouble
-                                                    : m_store_trouble;
-        state.has_afs = !m_aklog.empty();
+        state.message = !m_keeping.message.empty() ? m_keeping.message
+                        : !m_afs.trouble.empty()   ? m_afs.trouble
+                                                   : m_store_trouble;
+        state.has_afs = !m_afs.aklog.empty();
         state.renewals = m_keeping.renewals;
         state.token = m_token;
         state.token_got = m_token_got;
@@ -468,11 +468,14 @@ private:
     Steady::time_point m_token_at;
     bool m_next_link;
     double m_jitter;
-    std::string m_aklog;
     std::string m_kinit;
-    std::optional<External> m_tokens;
-    Steady::time_point m_tokens_at = Steady::time_point::max();
-    std::string m_tokens_trouble;
+    struct AfsTokens {
+        std::string aklog; ///< its program; empty: no tokens are needed
+        std::optional<External> running;
+        Steady::time_point next = Steady::time_point::max();
+        std::string trouble;
+    };
+    AfsTokens m_afs;
     std::string m_store_trouble;
     Steady::time_point m_store_at;
     Keeping m_keeping;
