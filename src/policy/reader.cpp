@@ -5,6 +5,7 @@
 #include "core/number.h"
 #include "core/size.h"
 #include "core/walltime.h"
+#include "policy/submission.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -173,6 +174,20 @@ Rule<std::uint64_t> Reader::memory(const Node& node)
     return {*value, node.line, node.column};
 }
 
+Rule<std::vector<GpuCount>> Reader::gpus(const Node& node)
+{
+    auto counts = node.kind == Node::Kind::text
+                      ? parse_gpu_counts(node.text)
+                      : Result<std::vector<GpuCount>>(fail(Error::Kind::usage, "no text"));
+    if (!counts || counts->empty()) {
+        note(node, "not-gpus",
+             fmt::format("'{}' is not a number of GPUs such as 4, k80:4 or k80:2,p100:2",
+                         node.text));
+        return {};
+    }
+    return {*std::move(counts), node.line, node.column};
+}
+
 Rule<std::string> Reader::text(const Node& node)
 {
     constexpr std::size_t k_longest = 200;
@@ -212,6 +227,17 @@ Rule<std::vector<std::string>> Reader::some(const Node& node, IsName is_name)
         }
     }
     return names;
+}
+
+Rule<std::string> Reader::word(const Node& node, const std::vector<std::string>& choices)
+{
+    if (node.kind != Node::Kind::text ||
+        std::find(choices.begin(), choices.end(), node.text) == choices.end()) {
+        note(node, "not-a-word",
+             fmt::format("'{}' is not {}", node.text, fmt::join(choices, " or ")));
+        return {};
+    }
+    return {node.text, node.line, node.column};
 }
 
 Rule<std::string> Reader::name(const Node& node)

@@ -37,12 +37,17 @@ public:
         const yaml::Node& node, std::string_view what,
         const std::function<void(const std::string&, const yaml::Node&, const yaml::Node&)>& read);
 
-    Rule<int> number(const yaml::Node& node, int least, int most);
+    static constexpr int k_many = 1'000'000;
+    Rule<int> number(const yaml::Node& node, int least, int most = k_many);
     Rule<double> weight(const yaml::Node& node);
     Rule<seconds> duration(const yaml::Node& node);
     Rule<minutes> walltime(const yaml::Node& node);
     Rule<std::uint64_t> memory(const yaml::Node& node);
+    /// GPUs of a node or job: `k80:4`, `4`, `k80:2,p100:2`.
+    Rule<std::vector<GpuCount>> gpus(const yaml::Node& node);
     Rule<std::string> text(const yaml::Node& node);
+    /// One of the words in `choices`.
+    Rule<std::string> word(const yaml::Node& node, const std::vector<std::string>& choices);
     /// A name that is valid in Slurm, in a shell and in Lua.
     Rule<std::string> name(const yaml::Node& node);
     /// One name or a list of names, without duplicates.
