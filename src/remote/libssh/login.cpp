@@ -3,99 +3,31 @@
 
 #include "core/strings.h"
 #include "remote/channel.h"
+#include "remote/libssh/authentication.h"
 #include "remote/libssh/known_hosts.h"
-#include "remote/login_means.h"
 #include "remote/peer_data.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
-/// Methods of authentication are tried in the order of the user's configuration, as long as the
-/// host offers them. Within `publickey`: files of keys that need no passphrase, the agent's keys,
-/// then files whose passphrase the user is asked for. A user who is asked nothing loses nothing, so
-/// a failure before the first question may be repeated by OpenSSH, which knows other means.
 namespace gpuq::remote {
 namespace {
 
-constexpr int k_most_rounds = 12;    ///< successful parts of a login, and rounds of questions
-constexpr int k_most_questions = 30; ///< in a login
 constexpr std::size_t k_longest_reason = 300;
-constexpr std::string_view k_certificate = "-cert.pub";
-
-struct Method {
-    std::string_view name;
-    int bit;
-};
-constexpr std::array k_methods = {
-    Method{"gssapi-with-mic", SSH_AUTH_METHOD_GSSAPI_MIC},
-    Method{"publickey", SSH_AUTH_METHOD_PUBLICKEY},
-    Method{"keyboard-interactive", SSH_AUTH_METHOD_INTERACTIVE},
-    Method{"password", SSH_AUTH_METHOD_PASSWORD},
-    Method{"hostbased", SSH_AUTH_METHOD_HOSTBASED},
-};
-
-int bit_of(std::string_view name)
-{
-    const auto* const found = std::find_if(k_methods.begin(), k_methods.end(),
-                                           [&](const Method& each) { return each.name == name; });
-    return found == k_methods.end() ? 0 : found->bit;
-}
-
-/// As OpenSSH lists them: `publickey,password`.
-std::string names_of(int bits)
-{
-    std::vector<std::string_view> names;
-    for (const Method& each : k_methods) {
-        if ((bits & each.bit) != 0) {
-            names.push_back(each.name);
-        }
-    }
-    return fmt::format("{}", fmt::join(names, ","));
-}
-
-void wipe(std::string& text)
-{
-    ::explicit_bzero(text.data(), text.size());
-    text.clear();
-}
-
-bool exists(const std::string& file)
-{
-    return ::access(file.c_str(), R_OK) == 0;
-}
-
-/// As OpenSSH demands it: nobody else may read a private key.
-bool is_private(const std::string& file)
-{
-    struct stat facts {};
-    return ::stat(file.c_str(), &facts) == 0 &&
-           (facts.st_uid != ::getuid() || (facts.st_mode & (S_IRWXG | S_IRWXO)) == 0);
-}
-
-/// True if the public key beside a private one is on a security key.
-bool is_security_key(const std::string& file)
-{
-    std::string kind;
-    return static_cast<bool>(std::ifstream(file + ".pub") >> kind) && kind.starts_with("sk-");
-}
-
 int family_of(SshPlan::Family family)
 {
     return family == SshPlan::Family::ipv4   ? AF_INET
@@ -393,258 +325,45 @@ SshLogin::Failed SshLogin::check_host()
     return std::nullopt;
 }
 
-SshLogin::Failed SshLogin::denied()
+SshLogin::Failed SshLogin::denied(const Authentication& authentication)
 {
-    const std::string reason =
-        fmt::format("{}@{}: Permission denied ({})", sanitised(m_plan.user), sanitised(m_plan.host),
-                    names_of(m_ssh.userauth_list(m_session.get(), nullptr)));
+    const std::string reason = fmt::format("{}@{}: Permission denied ({})", sanitised(m_plan.user),
+                                           sanitised(m_plan.host), authentication.offered());
     const SshCommand& command = m_request.command;
     if (command.attempt != Attempt::first) {
         return LoginFailure{{Verdict::What::needs_user, login_wanted(command.host, reason)}, ""};
     }
-    const bool was_asked = m_has_answered || m_refused_to_answer;
-    return needs_openssh(was_asked                ? ""
-                         : m_only_openssh.empty() ? "libssh was refused"
-                                                  : m_only_openssh,
+    return needs_openssh(authentication.was_asked()              ? ""
+                         : authentication.only_openssh().empty() ? "libssh was refused"
+                                                                 : authentication.only_openssh(),
                          login_refused(command.host, reason, command.interactive));
 }
 
 SshLogin::Failed SshLogin::log_in()
 {
-    int result = m_ssh.userauth_none(m_session.get(), nullptr);
+    const int result = m_ssh.userauth_none(m_session.get(), nullptr);
     if (char* const banner = m_ssh.get_issue_banner(m_session.get())) {
         show(banner);
         m_ssh.string_free_char(banner);
     }
-    for (int round = 0; result == SSH_AUTH_DENIED || result == SSH_AUTH_PARTIAL; ++round) {
-        result = SSH_AUTH_DENIED;
-        for (const std::string& method : m_plan.methods) {
-            const int offered = m_ssh.userauth_list(m_session.get(), nullptr);
-            if ((offered & bit_of(method)) != 0 && !m_refused_to_answer) {
-                result = try_method(method);
-            }
-            if (result != SSH_AUTH_DENIED) {
-                break;
-            }
-        }
-        if (result == SSH_AUTH_DENIED || round >= k_most_rounds) {
-            return denied();
-        }
-    }
-    if (result == SSH_AUTH_SUCCESS) {
+    Authentication authentication(m_ssh, m_session.get(), m_plan,
+                                  {m_request.asker.get(), m_request.may_use_openssh,
+                                   m_request.command.attempt == Attempt::first
+                                       ? [this](std::string_view text) { show(text); }
+                                       : std::function<void(std::string_view)>()});
+    switch (authentication.complete(result)) {
+    case SSH_AUTH_SUCCESS:
         return std::nullopt;
+    case SSH_AUTH_DENIED:
+        return denied(authentication);
+    default:
+        break;
     }
     Failed failed = broken(error_text());
-    if (!m_has_answered) {
+    if (!authentication.has_answered()) {
         failed->openssh_because = fmt::format("libssh failed: {}", error_text());
     }
     return failed;
-}
-
-/// SSH_AUTH_ERROR: the connection is broken.
-int SshLogin::try_method(const std::string& method)
-{
-    return method == "gssapi-with-mic"        ? m_ssh.userauth_gssapi(m_session.get())
-           : method == "publickey"            ? try_keys()
-           : method == "keyboard-interactive" ? ask_interactively()
-                                              : try_password();
-}
-
-int SshLogin::try_keys()
-{
-    for (const auto source :
-         {&SshLogin::try_key_files, &SshLogin::try_agent, &SshLogin::try_encrypted_key_files}) {
-        if (const int result = (this->*source)(); result != SSH_AUTH_DENIED) {
-            return result;
-        }
-    }
-    return SSH_AUTH_DENIED;
-}
-
-/// Each file is used once in a login: a host that wants two keys wants different ones.
-int SshLogin::try_key_files()
-{
-    while (m_next_file < m_plan.identities.size()) {
-        const std::string& file = m_plan.identities[m_next_file++];
-        if (!exists(file)) {
-            // Its private part may be in the agent, which libssh cannot ask for a single key.
-            m_only_openssh = m_plan.identities_only && exists(file + ".pub")
-                                 ? "IdentitiesOnly selects a key of the agent"
-                                 : m_only_openssh;
-            continue;
-        }
-        if (is_security_key(file)) {
-            m_only_openssh = "a security key may be needed";
-            continue;
-        }
-        if (!is_private(file)) {
-            m_only_openssh = "it refuses a key file that others may read";
-            continue;
-        }
-        std::vector<std::string> certificates = m_plan.certificates;
-        certificates.push_back(file + std::string(k_certificate));
-        certificates.emplace_back(); // without one
-        for (const std::string& certificate : certificates) {
-            if (!certificate.empty() && !exists(certificate)) {
-                continue;
-            }
-            ssh_key key = nullptr;
-            if (m_ssh.pki_import_privkey_file(file.c_str(), nullptr, nullptr, nullptr, &key) !=
-                SSH_OK) {
-                m_encrypted.push_back(file);
-                break;
-            }
-            if (const int result = use(SshKey(key), certificate); result != SSH_AUTH_DENIED) {
-                return result;
-            }
-        }
-    }
-    return SSH_AUTH_DENIED;
-}
-
-/// Without an offer first: that saves a round trip.
-int SshLogin::use(SshKey key, const std::string& certificate)
-{
-    if (!certificate.empty()) {
-        ssh_key imported = nullptr;
-        if (m_ssh.pki_import_cert_file(certificate.c_str(), &imported) != SSH_OK) {
-            return SSH_AUTH_DENIED;
-        }
-        const SshKey owner(imported);
-        if (m_ssh.pki_copy_cert_to_privkey(imported, key.get()) != SSH_OK) {
-            return SSH_AUTH_DENIED;
-        }
-    }
-    return m_ssh.userauth_publickey(m_session.get(), nullptr, key.get());
-}
-
-int SshLogin::try_agent()
-{
-    if (m_plan.agent.empty() || std::exchange(m_agent_tried, true)) {
-        return SSH_AUTH_DENIED;
-    }
-    if (m_plan.identities_only) {
-        m_only_openssh =
-            m_encrypted.empty() ? m_only_openssh : "IdentitiesOnly selects a key of the agent";
-        return SSH_AUTH_DENIED;
-    }
-    // libssh would wait without limit for an agent that hangs.
-    const bool has_keys = state_of({{}, m_plan.agent}).front() != 0;
-    return has_keys ? m_ssh.userauth_agent(m_session.get(), nullptr) : SSH_AUTH_DENIED;
-}
-
-int SshLogin::try_encrypted_key_files()
-{
-    while (!m_encrypted.empty() && m_request.asker && !m_refused_to_answer) {
-        const std::string file = m_encrypted.front();
-        m_encrypted.erase(m_encrypted.begin());
-        if (const int result = try_encrypted(file); result != SSH_AUTH_DENIED) {
-            return result;
-        }
-    }
-    return SSH_AUTH_DENIED;
-}
-
-/// The user is asked only for the passphrase of a key that the host accepts, if its public part is
-/// known.
-int SshLogin::try_encrypted(const std::string& file)
-{
-    ssh_key known = nullptr;
-    if (m_ssh.pki_import_pubkey_file((file + ".pub").c_str(), &known) == SSH_OK) {
-        const SshKey offered(known);
-        const int result = m_ssh.userauth_try_publickey(m_session.get(), nullptr, known);
-        if (result != SSH_AUTH_SUCCESS) {
-            return result;
-        }
-    }
-    for (int i = 0; i < m_plan.tries; ++i) {
-        auto phrase = ask(fmt::format("Enter passphrase for key '{}': ", file), false);
-        if (!phrase || phrase->empty()) {
-            return SSH_AUTH_DENIED; // the next key
-        }
-        ssh_key key = nullptr;
-        const int result =
-            m_ssh.pki_import_privkey_file(file.c_str(), phrase->c_str(), nullptr, nullptr, &key);
-        wipe(*phrase);
-        if (result == SSH_OK) {
-            const std::string certificate = file + std::string(k_certificate);
-            return use(SshKey(key), exists(certificate) ? certificate : "");
-        }
-    }
-    return SSH_AUTH_DENIED;
-}
-
-std::optional<std::string> SshLogin::ask(const std::string& text, bool echo)
-{
-    const bool leaves_it_to_openssh = m_request.may_use_openssh && !m_only_openssh.empty();
-    if (!m_request.asker || leaves_it_to_openssh || ++m_questions > k_most_questions) {
-        return std::nullopt;
-    }
-    auto answer = m_request.asker->ask(text, echo);
-    m_refused_to_answer = !answer;
-    m_has_answered = m_has_answered || answer;
-    return answer;
-}
-
-int SshLogin::ask_interactively()
-{
-    int result = SSH_AUTH_DENIED;
-    for (int i = 0; i < m_plan.tries && m_request.asker && result == SSH_AUTH_DENIED; ++i) {
-        result = m_ssh.userauth_kbdint(m_session.get(), nullptr, nullptr);
-        for (int round = 0; result == SSH_AUTH_INFO; ++round) {
-            if (round >= k_most_rounds || answer_round() != SSH_OK) {
-                return SSH_AUTH_DENIED;
-            }
-            result = m_ssh.userauth_kbdint(m_session.get(), nullptr, nullptr);
-        }
-        if (m_refused_to_answer || !m_has_answered) {
-            break; // the host has no question
-        }
-    }
-    return result;
-}
-
-/// Answers the questions of one round of keyboard-interactive.
-int SshLogin::answer_round()
-{
-    const char* const instruction = m_ssh.userauth_kbdint_getinstruction(m_session.get());
-    std::string before = instruction == nullptr ? "" : instruction;
-    if (m_request.command.attempt == Attempt::first && !before.empty()) {
-        show(std::exchange(before, ""));
-    }
-    const int count = m_ssh.userauth_kbdint_getnprompts(m_session.get());
-    for (int i = 0; i < count; ++i) {
-        char echo = 0;
-        const char* const prompt =
-            m_ssh.userauth_kbdint_getprompt(m_session.get(), static_cast<unsigned>(i), &echo);
-        auto answer = ask(fmt::format("({}@{}) {}{}{}", m_plan.user, m_plan.host, before,
-                                      before.empty() ? "" : " ", prompt == nullptr ? "" : prompt),
-                          echo != 0);
-        if (!answer) {
-            return SSH_ERROR;
-        }
-        const int result = m_ssh.userauth_kbdint_setanswer(
-            m_session.get(), static_cast<unsigned>(i), answer->c_str());
-        wipe(*answer);
-        if (result < 0) {
-            return SSH_ERROR;
-        }
-    }
-    return SSH_OK;
-}
-
-int SshLogin::try_password()
-{
-    int result = SSH_AUTH_DENIED;
-    for (int i = 0; i < m_plan.tries && result == SSH_AUTH_DENIED; ++i) {
-        auto password = ask(fmt::format("{}@{}'s password: ", m_plan.user, m_plan.host), false);
-        if (!password) {
-            break;
-        }
-        result = m_ssh.userauth_password(m_session.get(), nullptr, password->c_str());
-        wipe(*password);
-    }
-    return result;
 }
 
 } // namespace gpuq::remote

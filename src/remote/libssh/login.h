@@ -18,6 +18,8 @@
 
 namespace gpuq::remote {
 
+class Authentication;
+
 struct LoginFailure {
     Verdict verdict;
     /// Why OpenSSH may succeed, or must deal with the user: to follow "OpenSSH, since". Empty: it
@@ -73,21 +75,10 @@ private:
     Failed check_host();
     Failed log_in();
     Failed open_channel(ssh_channel& channel);
-    Failed denied();
+    Failed denied(const Authentication& authentication);
     Failed broken(std::string_view reason);
     Failed needs_openssh(std::string reason, Error error);
 
-    int try_method(const std::string& method);
-    int try_keys();
-    int try_key_files();
-    int try_encrypted_key_files();
-    int try_encrypted(const std::string& file);
-    int try_agent();
-    int use(SshKey key, const std::string& certificate);
-    int ask_interactively();
-    int answer_round();
-    int try_password();
-    std::optional<std::string> ask(const std::string& text, bool echo);
     void show(std::string_view text);
     std::string error_text() const;
 
@@ -96,14 +87,7 @@ private:
     const SshPlan& m_plan;
     SshSession m_session;
     std::shared_ptr<Descriptor> m_relay_done; ///< of the jump host
-    std::size_t m_next_file = 0;              ///< of plan.identities
-    std::vector<std::string> m_encrypted;
-    bool m_agent_tried = false;
-    bool m_refused_to_answer = false;
-    bool m_has_answered = false;
-    bool m_has_greeting = false; ///< the host has shown its key
-    int m_questions = 0;
-    std::string m_only_openssh; ///< a means of login that libssh has left out
+    bool m_has_greeting = false;              ///< the host has shown its key
 
     std::mutex m_mutex;     ///< for:
     Descriptor m_to_cancel; ///< the socket
