@@ -139,6 +139,25 @@ private:
     void disconnect();
     void end_of_connection();
     void on_connection();
+    void on_input();
+    bool has_interrupt(std::string_view typed);
+    void on_interrupt();
+    void on_signals();
+    void on_signal(int number);
+    void on_resized();
+    void on_network();
+    void send_input();
+    void state_changed();
+    void leave(int status, std::string_view message);
+    std::string way_back() const;
+    void stop(Error error);
+    Error no_answer() const;
+    Channel* open_channel() { return is_open() ? &*m_connection.channel : nullptr; }
+    bool send_frame(const frames::Frame& frame);
+    bool is_open() const { return m_connection.channel && m_connection.hello; }
+    bool is_in_front() const { return m_options.start.raw; }
+
+    // client_frames.cpp
     void on_bytes(std::string_view bytes);
     bool pass_marker(std::string_view& bytes, std::string& behind_marker);
     void on_strange(const Error& error);
@@ -153,24 +172,7 @@ private:
     void on_output(const frames::OutputBytes& output);
     void on_closed_output(std::size_t stream, int error);
     void nonsense(std::string_view what);
-    void on_input();
-    bool has_interrupt(std::string_view typed);
-    void on_interrupt();
-    void on_signals();
-    void on_signal(int number);
-    void on_resized();
-    void on_network();
-    void send_input();
     void live();
-    void state_changed();
-    void leave(int status, std::string_view message);
-    std::string way_back() const;
-    void stop(Error error);
-    Error no_answer() const;
-    Channel* open_channel() { return is_open() ? &*m_connection.channel : nullptr; }
-    bool send_frame(const frames::Frame& frame);
-    bool is_open() const { return m_connection.channel && m_connection.hello; }
-    bool is_in_front() const { return m_options.start.raw; }
 
     // client_login.cpp
     void needs_user(Error error);

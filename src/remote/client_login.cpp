@@ -33,11 +33,6 @@ constexpr std::size_t k_longest_shown = 300;
 constexpr std::size_t k_longest_answer = 1024;
 constexpr char k_backspace = '\x7f';
 
-Moment now()
-{
-    return std::chrono::steady_clock::now();
-}
-
 /// Removes the last character.
 void remove_last(std::string& utf8)
 {

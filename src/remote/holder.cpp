@@ -44,11 +44,6 @@ constexpr auto k_for_a_brief_one = 3s; ///< for one whose connection was cut off
 /// Limit of queued frames for a client that does not read.
 constexpr std::size_t k_most_waiting = 4 << 20;
 
-Moment now()
-{
-    return std::chrono::steady_clock::now();
-}
-
 /// Blocks SIGCHLD and returns a descriptor for it.
 Descriptor block_children()
 {

@@ -9,6 +9,10 @@ namespace gpuq::remote {
 
 using Moment = std::chrono::steady_clock::time_point;
 using Span = std::chrono::steady_clock::duration;
+inline Moment now()
+{
+    return std::chrono::steady_clock::now();
+}
 
 /// How soon a dead connection is noticed. TCP does not report it: the remote kernel, or that of a
 /// proxy, acknowledges data even for a frozen process.
