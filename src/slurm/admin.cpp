@@ -9,6 +9,7 @@
 #include "slurm/errors.h"
 #include "slurm/list.h"
 #include "slurm/rehearsal.h"
+#include "slurm/sacctmgr_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,14 +3,13 @@
 
 #include "core/number.h"
 #include "core/strings.h"
+#include "slurm/field_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,17 +19,6 @@ namespace {
 
 using Kind = SlurmObject::Kind;
 using Fields = std::map<std::string, std::string>;
-
-std::string sorted(std::string_view list)
-{
-    std::set<std::string_view> names;
-    for (const std::string_view name : split(list, ",")) {
-        if (!name.empty()) {
-            names.insert(name);
-        }
-    }
-    return fmt::format("{}", fmt::join(names, ","));
-}
 
 /// `Key=value Key=value`
 Fields fields_in(std::string_view line)
@@ -43,30 +31,6 @@ Fields fields_in(std::string_view line)
         }
     }
     return fields;
-}
-
-std::optional<long> number_in(std::string_view text)
-{
-    long number = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc() && rest == text.data() + text.size() ? std::optional(number)
-                                                                     : std::nullopt;
-}
-
-/// `1-02:30:00` in minutes; other text is returned unchanged.
-std::string minutes_in(const std::string& text)
-{
-    const auto dash = text.find('-');
-    const auto days = dash == std::string::npos ? std::optional(0L)
-                                                : number_in(std::string_view(text).substr(0, dash));
-    const auto parts =
-        split(std::string_view(text).substr(dash == std::string::npos ? 0 : dash + 1), ":");
-    if (!days || parts.size() != 3) {
-        return text;
-    }
-    const auto hours = number_in(parts[0]);
-    const auto minutes = number_in(parts[1]);
-    return hours && minutes ? std::to_string((*days * 24 + *hours) * 60 + *minutes) : text;
 }
 
 enum class Form { text, time, list };
@@ -181,68 +145,6 @@ std::vector<SlurmObject> objects_in(std::string_view printed, std::string_view h
     return objects;
 }
 
-std::map<std::string, std::string> tres_in(std::string_view list)
-{
-    std::map<std::string, std::string> amounts;
-    for (const std::string_view item : split(list, ",")) {
-        const auto sign = item.rfind('=');
-        if (sign != std::string_view::npos) {
-            amounts.emplace(item.substr(0, sign), item.substr(sign + 1));
-        }
-    }
-    return amounts;
-}
-
-/// A TRES that is not named keeps its limit, so limits that are no longer wanted must be reset.
-std::string tres_argument(const QosField& field, std::string_view actual, std::string_view desired)
-{
-    auto amounts = tres_in(desired);
-    for (const auto& [name, ignored] : tres_in(actual)) {
-        amounts.emplace(name, field.reset);
-    }
-    std::vector<std::string> items;
-    for (const auto& [name, amount] : amounts) {
-        items.push_back(fmt::format("{}={}", name, amount));
-    }
-    return fmt::format("{}={}", field.keyword, fmt::join(items, ","));
-}
-
-void flag_arguments(std::string_view keyword, std::string_view actual, std::string_view desired,
-                    std::vector<std::string>& arguments)
-{
-    const auto add = [&](std::string_view from, std::string_view besides, char sign) {
-        for (const std::string_view flag : split(from, ",")) {
-            const auto others = split(besides, ",");
-            if (!flag.empty() && std::find(others.begin(), others.end(), flag) == others.end()) {
-                arguments.push_back(fmt::format("{}{}={}", keyword, sign, flag));
-            }
-        }
-    };
-    add(actual, desired, '-');
-    add(desired, actual, '+');
-}
-
-std::string qos_value(const QosField& field, std::string_view shown)
-{
-    switch (field.form) {
-    case QosField::Form::tres:
-    case QosField::Form::flags:
-        return sorted(shown);
-    case QosField::Form::time:
-        return minutes_in(std::string(shown));
-    default:
-        return std::string(shown);
-    }
-}
-
-constexpr std::array<std::string_view, 12> k_association_limits = {
-    "GrpTRES", "GrpTRESMins",    "GrpTRESRunMins", "GrpJobs", "GrpSubmit", "GrpWall",
-    "MaxTRES", "MaxTRESPerNode", "MaxTRESMins",    "MaxJobs", "MaxSubmit", "MaxWall"};
-constexpr std::size_t k_first_limit = 5;
-constexpr std::size_t k_first_other = k_first_limit + k_association_limits.size();
-constexpr std::array<std::string_view, 4> k_other_association_fields = {
-    "DefaultQOS", "Priority", "GrpJobsAccrue", "MaxJobsAccrue"};
-
 /// Fields of a partition that follow from others, or are the state of the moment.
 constexpr std::array<std::string_view, 6> k_derived = {"PartitionName", "JobDefaults", "TotalCPUs",
                                                        "TotalNodes",    "TRES",        "NodeSets"};
@@ -252,18 +154,6 @@ bool is_default(std::string_view value)
     constexpr std::array<std::string_view, 8> k_defaults = {"",          "NO",  "NONE", "(null)",
                                                             "UNLIMITED", "N/A", "0",    "INFINITE"};
     return std::find(k_defaults.begin(), k_defaults.end(), value) != k_defaults.end();
-}
-
-struct Holders {
-    std::set<std::string> accounts;
-    std::map<std::string, std::set<std::string>> users; ///< each with the accounts
-    std::set<std::string> without;
-};
-
-std::string user_name(const QosAssociation& association)
-{
-    return association.user.empty() ? association.account
-                                    : association.user + "@" + association.account;
 }
 
 std::string few_of(const std::vector<std::string>& names)
@@ -428,158 +318,6 @@ running_longer(const std::map<std::string, std::chrono::seconds>& time_left,
     return jobs;
 }
 
-const std::vector<QosField>& qos_fields()
-{
-    using Form = QosField::Form;
-    static const std::vector<QosField> k_fields = {
-        {"Priority", "Priority", Form::number, "0", "0"},
-        {"GraceTime", "GraceTime", Form::text, "00:00:00", "-1"},
-        {"Preempt", "Preempt", Form::text, "", ""},
-        {"PreemptExemptTime", "PreemptExemptTime", Form::text, "", "-1"},
-        {"PreemptMode", "PreemptMode", Form::text, "cluster", "cluster"},
-        {"Flags", "Flags", Form::flags, "", ""},
-        {"UsageThres", "UsageThreshold", Form::number, "", "-1"},
-        {"UsageFactor", "UsageFactor", Form::number, "1.000000", "1"},
-        {"LimitFactor", "LimitFactor", Form::number, "", "-1"},
-        {"GrpTRES", "GrpTRES", Form::tres, "", "-1"},
-        {"GrpTRESMins", "GrpTRESMins", Form::tres, "", "-1"},
-        {"GrpTRESRunMins", "GrpTRESRunMins", Form::tres, "", "-1"},
-        {"GrpJobs", "GrpJobs", Form::number, "", "-1"},
-        {"GrpJobsAccrue", "GrpJobsAccrue", Form::number, "", "-1"},
-        {"GrpSubmit", "GrpSubmitJobs", Form::number, "", "-1"},
-        {"GrpWall", "GrpWall", Form::time, "", "-1"},
-        {"MaxTRES", "MaxTRESPerJob", Form::tres, "", "-1"},
-        {"MaxTRESPerNode", "MaxTRESPerNode", Form::tres, "", "-1"},
-        {"MaxTRESMins", "MaxTRESMinsPerJob", Form::tres, "", "-1"},
-        {"MaxWall", "MaxWall", Form::time, "", "-1"},
-        {"MaxTRESPU", "MaxTRESPerUser", Form::tres, "", "-1"},
-        {"MaxJobsPU", "MaxJobsPerUser", Form::number, "", "-1"},
-        {"MaxJobsAccruePU", "MaxJobsAccruePerUser", Form::number, "", "-1"},
-        {"MaxSubmitPU", "MaxSubmitJobsPerUser", Form::number, "", "-1"},
-        {"MaxTRESPA", "MaxTRESPerAccount", Form::tres, "", "-1"},
-        {"MaxJobsPA", "MaxJobsPerAccount", Form::number, "", "-1"},
-        {"MaxJobsAccruePA", "MaxJobsAccruePerAccount", Form::number, "", "-1"},
-        {"MaxSubmitPA", "MaxSubmitJobsPerAccount", Form::number, "", "-1"},
-        // 22.05 accepts only the short names of these.
-        {"MaxTRESRunMinsPU", "MaxTRESRunMinsPU", Form::tres, "", "-1"},
-        // In 22.05, -1 leaves the limit unchanged; this is the value that it stores for no limit.
-        {"MaxTRESRunMinsPA", "MaxTRESRunMinsPA", Form::tres, "", "18446744073709551614"},
-        {"MinTRES", "MinTRESPerJob", Form::tres, "", "-1"},
-    };
-    return k_fields;
-}
-
-std::vector<SlurmObject> qos_in(std::string_view printed)
-{
-    std::vector<SlurmObject> list;
-    for (const std::string_view line : split(printed, "\n")) {
-        const auto cells = split(line, "|");
-        if (cells.size() != qos_fields().size() + 1) {
-            continue;
-        }
-        SlurmObject qos{Kind::qos, std::string(cells[0]), {}, 0};
-        for (std::size_t i = 0; i < qos_fields().size(); ++i) {
-            const QosField& field = qos_fields()[i];
-            if (cells[i + 1] != field.unset) {
-                qos.fields.emplace(field.name, qos_value(field, cells[i + 1]));
-            }
-        }
-        list.push_back(std::move(qos));
-    }
-    return list;
-}
-
-std::vector<std::string> qos_arguments(const SlurmObject& actual, const SlurmObject& desired)
-{
-    std::vector<std::string> arguments;
-    for (const QosField& field : qos_fields()) {
-        const auto value = [&](const SlurmObject& object) {
-            const auto found = object.fields.find(std::string(field.name));
-            return found == object.fields.end() ? std::string() : found->second;
-        };
-        const std::string now = value(actual);
-        const std::string then = value(desired);
-        if (now == then) {
-            continue;
-        }
-        if (field.form == QosField::Form::tres) {
-            arguments.push_back(tres_argument(field, now, then));
-        } else if (field.form == QosField::Form::flags) {
-            flag_arguments(field.keyword, now, then, arguments);
-        } else {
-            arguments.push_back(fmt::format("{}={}", field.keyword,
-                                            then.empty() ? field.reset : std::string_view(then)));
-        }
-    }
-    return arguments;
-}
-
-std::vector<QosAssociation> associations_in(std::string_view printed)
-{
-    std::vector<QosAssociation> list;
-    for (const std::string_view line : split(printed, "\n")) {
-        const auto cells = split(line, "|");
-        // An association for one partition does not apply to the others.
-        if (cells.size() != k_first_other + k_other_association_fields.size() ||
-            !cells[2].empty()) {
-            continue;
-        }
-        QosAssociation one{std::string(cells[0]),
-                           std::string(cells[1]),
-                           std::string(cells[3]),
-                           std::string(cells[4]),
-                           {}};
-        for (std::size_t i = 0; i < k_association_limits.size(); ++i) {
-            if (const auto value = cells[k_first_limit + i]; !value.empty()) {
-                one.limits.push_back(fmt::format("{}={}", k_association_limits[i], value));
-            }
-        }
-        list.push_back(std::move(one));
-    }
-    return list;
-}
-
-std::string association_format()
-{
-    return fmt::format("format=account,user,partition,share,qos,{},{}",
-                       fmt::join(k_association_limits, ","),
-                       fmt::join(k_other_association_fields, ","));
-}
-
-std::vector<std::string> other_associations_in(std::string_view printed)
-{
-    std::vector<std::string> texts;
-    for (const std::string_view line : split(printed, "\n")) {
-        const auto cells = split(line, "|");
-        if (cells.size() != k_first_other + k_other_association_fields.size()) {
-            if (!line.empty()) {
-                texts.push_back(fmt::format("association {}", line));
-            }
-            continue;
-        }
-        const bool of_user = !cells[1].empty();
-        std::string who = of_user ? fmt::format("association {}@{}", cells[1], cells[0])
-                                  : fmt::format("account {}", cells[0]);
-        const auto add = [&](std::string_view field, std::string_view value) {
-            if (!value.empty()) {
-                texts.push_back(fmt::format("{}: {}={}", who, field, value));
-            }
-        };
-        if (!cells[2].empty()) {
-            who += fmt::format(" in partition {}", cells[2]);
-            add("Share", cells[3]);
-            add("QOS", cells[4]);
-            for (std::size_t i = 0; i < k_association_limits.size(); ++i) {
-                add(k_association_limits[i], cells[k_first_limit + i]);
-            }
-        }
-        for (std::size_t i = 0; i < k_other_association_fields.size(); ++i) {
-            add(k_other_association_fields[i], cells[k_first_other + i]);
-        }
-    }
-    return texts;
-}
-
 std::vector<std::string> other_partition_fields_in(std::string_view printed)
 {
     std::vector<std::string> texts;
@@ -620,95 +358,6 @@ std::vector<std::string> other_node_fields_in(std::string_view printed)
         texts.push_back(fmt::format("node {}: {}", few_of(nodes), field));
     }
     return texts;
-}
-
-std::vector<SlurmObject> accesses_in(const std::vector<QosAssociation>& associations)
-{
-    std::map<std::string, Holders> holders;
-    std::map<std::string, std::size_t> accounts_of;
-    for (const QosAssociation& one : associations) {
-        accounts_of[one.user] += 1;
-        for (std::string_view qos : split(one.qos, ",")) {
-            const bool taken = qos.starts_with('-');
-            qos.remove_prefix(taken || qos.starts_with('+') ? 1 : 0);
-            Holders& holder = holders[std::string(qos)];
-            if (taken) {
-                holder.without.insert(user_name(one));
-            } else if (one.user.empty()) {
-                holder.accounts.insert(one.account);
-            } else {
-                holder.users[one.user].insert(one.account);
-            }
-        }
-    }
-    holders.erase("");
-    std::vector<SlurmObject> list;
-    for (const auto& [qos, holder] : holders) {
-        std::set<std::string> users;
-        for (const auto& [user, accounts] : holder.users) {
-            for (const std::string& account : accounts) {
-                users.insert(accounts.size() == accounts_of[user] ? user : user + "@" + account);
-            }
-        }
-        SlurmObject access{Kind::access,
-                           qos,
-                           {{"accounts", fmt::format("{}", fmt::join(holder.accounts, ","))},
-                            {"users", fmt::format("{}", fmt::join(users, ","))}},
-                           0};
-        if (!holder.without.empty()) {
-            access.fields["without"] = fmt::format("{}", fmt::join(holder.without, ","));
-        }
-        list.push_back(std::move(access));
-    }
-    return list;
-}
-
-std::vector<SlurmObject> shares_in(const std::vector<QosAssociation>& associations)
-{
-    std::vector<SlurmObject> shares;
-    for (const QosAssociation& one : associations) {
-        if (one.account != "root") {
-            shares.push_back({Kind::share, user_name(one), {{"fairshare", one.share}}, 0});
-        }
-    }
-    return shares;
-}
-
-std::vector<AssociationLimit> limits_in(const std::vector<QosAssociation>& associations)
-{
-    std::vector<AssociationLimit> limits;
-    for (const QosAssociation& one : associations) {
-        for (const std::string& limit : one.limits) {
-            limits.push_back({user_name(one), limit});
-        }
-    }
-    return limits;
-}
-
-std::vector<std::string> gpu_limit_arguments(const std::vector<AssociationLimit>& actual,
-                                             const SlurmObject& desired)
-{
-    std::map<std::string, std::map<std::string, std::string>> amounts; // by limit, then by TRES
-    for (const AssociationLimit& one : actual) {
-        const auto sign = one.limit.find('=');
-        for (const auto& [tres, ignored] : tres_in(std::string_view(one.limit).substr(sign + 1))) {
-            if (one.who == desired.name && tres.starts_with("gres/gpu")) {
-                amounts[one.limit.substr(0, sign)][tres] = "-1";
-            }
-        }
-    }
-    for (const auto& [name, value] : desired.fields) {
-        for (const auto& [tres, amount] : tres_in(value)) {
-            amounts[name][tres] = amount;
-        }
-    }
-    std::vector<std::string> arguments;
-    for (const auto& [name, items] : amounts) {
-        for (const auto& [tres, amount] : items) {
-            arguments.push_back(fmt::format("{}={}={}", name, tres, amount));
-        }
-    }
-    return arguments;
 }
 
 } // namespace gpuq::slurm
