@@ -3,9 +3,9 @@
 
 #include "io/descriptor.h"
 #include "io/trusted_path.h"
-#include "log/log.h"
-#include "posix/random.h"
+#include "posix/store_paths.h"
 #include "posix/tree.h"
+#include "posix/unnamed_file.h"
 
 #include <fmt/format.h>
 
@@ -26,107 +26,17 @@ namespace gpuq {
 namespace {
 
 constexpr std::size_t k_largest_small_file = 4 << 20;
-constexpr std::string_view k_temporary = ".tmp-";
 /// Prefix of a directory that is being removed.
 constexpr std::string_view k_removed = ".tmp-removed-";
-constexpr int k_directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 /// NFS reports ESTALE if another host replaced the file between lookup and open; a new lookup
 /// helps.
 constexpr int k_stale_tries = 3;
-
-/// Also recorded in the log: several callers discard the failure of a file that is only a cache or
-/// will be written again.
-Error trouble(std::string_view verb, std::string_view root, std::string_view path, int error)
-{
-    Error failure =
-        fail(Error::Kind::io, fmt::format("can't {} {}{}{}: {}", verb, root,
-                                          path.empty() ? "" : "/", path, std::strerror(error)));
-    log::write(error == ENOENT ? log::Level::trace : log::Level::debug, log::Part::command, "{}",
-               failure.text);
-    return failure;
-}
 
 Error unreadable(std::string_view root, std::string_view path, int error)
 {
     Error reason = trouble("read", root, path, error);
     reason.kind = error == ENOENT ? Error::Kind::missing : Error::Kind::io;
     return reason;
-}
-
-/// Removes and returns the first component of a path.
-std::string next_word(std::string_view& path)
-{
-    const std::size_t end = std::min(path.find('/'), path.size());
-    std::string word(path.substr(0, end));
-    path.remove_prefix(std::min(end + 1, path.size()));
-    return word;
-}
-
-std::pair<std::string_view, std::string_view> split_last(std::string_view path)
-{
-    const std::size_t slash = path.rfind('/');
-    if (slash == std::string_view::npos) {
-        return {"", path};
-    }
-    return {path.substr(0, slash), path.substr(slash + 1)};
-}
-
-/// Paths are built in core/layout.cpp; any other form could leave the state directory.
-bool is_safe(std::string_view path)
-{
-    while (!path.empty()) {
-        const std::string word = next_word(path);
-        if (word.empty() || word == "." || word == "..") {
-            return false;
-        }
-    }
-    return true;
-}
-
-enum class Missing { is_error, is_made };
-
-/// Opens the directory `path` component by component, without following symbolic links. Sets errno
-/// on failure. Parents in which a directory was created are appended to `changed`, if given.
-Descriptor open_directory(const std::string& root, std::string_view path, Missing missing,
-                          std::vector<Descriptor>* changed = nullptr)
-{
-    Descriptor directory(::open(root.c_str(), k_directory_flags));
-    while (directory && !path.empty()) {
-        const std::string word = next_word(path);
-        Descriptor next(::openat(directory.get(), word.c_str(), k_directory_flags | O_NOFOLLOW));
-        if (!next && errno == ENOENT && missing != Missing::is_error) {
-            if (::mkdirat(directory.get(), word.c_str(), 0700) != 0 && errno != EEXIST) {
-                return Descriptor();
-            }
-            next =
-                Descriptor(::openat(directory.get(), word.c_str(), k_directory_flags | O_NOFOLLOW));
-            if (changed != nullptr) {
-                changed->push_back(std::move(directory));
-            }
-        }
-        directory = std::move(next);
-    }
-    return directory;
-}
-
-/// Opens a regular file for reading. O_NONBLOCK: do not hang on a FIFO.
-Descriptor open_file(const std::string& root, std::string_view path, struct stat& status)
-{
-    const auto [parent, name] = split_last(path);
-    const Descriptor directory = open_directory(root, parent, Missing::is_error);
-    if (!directory) {
-        return Descriptor();
-    }
-    Descriptor file(::openat(directory.get(), std::string(name).c_str(),
-                             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (!file || ::fstat(file.get(), &status) != 0) {
-        return Descriptor();
-    }
-    if (!S_ISREG(status.st_mode)) {
-        errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
-        return Descriptor();
-    }
-    return file;
 }
 
 /// Reads from `offset` up to `size` bytes or the end of the file; nullopt with errno set on
@@ -162,101 +72,6 @@ std::optional<std::string> read_whole(int file, std::size_t expected)
     const bool has_grown = bytes && bytes->size() == size && size <= k_largest_small_file;
     return has_grown ? read_range(file, 0, k_largest_small_file + 1) : bytes;
 }
-
-std::string temporary_name()
-{
-    std::string name(k_temporary);
-    for (const unsigned char byte : random_bytes()) {
-        name += fmt::format("{:02x}", byte);
-    }
-    return name;
-}
-
-/// A file with a temporary name in `directory`, which the destructor unlinks.
-class Temporary {
-public:
-    Temporary(int directory, std::string_view content)
-        : m_directory(directory)
-        , m_name(temporary_name())
-        , m_file(::openat(directory, m_name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600))
-    {
-        if (!m_file) {
-            m_name.clear();
-            m_error = errno;
-        } else if (!write_all(m_file.get(), content)) {
-            m_error = errno;
-        }
-    }
-    Temporary(const Temporary&) = delete;
-    Temporary& operator=(const Temporary&) = delete;
-    ~Temporary()
-    {
-        if (!m_name.empty()) {
-            ::unlinkat(m_directory, m_name.c_str(), 0);
-        }
-    }
-
-    /// 0, or the errno value of a failed write.
-    int error() const { return m_error; }
-
-    bool sync() { return ::fsync(m_file.get()) == 0; }
-
-    /// On NFS, closing a descriptor sends the data to the server; on other file systems this has no
-    /// effect.
-    bool flush()
-    {
-        const int same = ::fcntl(m_file.get(), F_DUPFD_CLOEXEC, 0);
-        return same >= 0 && ::close(same) == 0;
-    }
-
-    bool replace(const std::string& name)
-    {
-        if (::renameat(m_directory, m_name.c_str(), m_directory, name.c_str()) != 0) {
-            return false;
-        }
-        m_name.clear();
-        return true;
-    }
-
-    /// Links the file under its final name; fails with EEXIST if that exists.
-    bool claim(const std::string& name)
-    {
-        if (::linkat(m_directory, m_name.c_str(), m_directory, name.c_str(), 0) == 0) {
-            return true;
-        }
-        const int error = errno;
-        if (error == EEXIST && has_two_names()) {
-            return true; // NFS server repeated the request: the first one succeeded.
-        }
-        if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS) {
-            return claim_by_rename(name); // The file system has no hard links.
-        }
-        errno = error;
-        return false;
-    }
-
-private:
-    bool has_two_names() const
-    {
-        struct stat status = {};
-        return ::fstat(m_file.get(), &status) == 0 && status.st_nlink == 2;
-    }
-
-    bool claim_by_rename(const std::string& name)
-    {
-        if (::renameat2(m_directory, m_name.c_str(), m_directory, name.c_str(), RENAME_NOREPLACE) !=
-            0) {
-            return false;
-        }
-        m_name.clear();
-        return true;
-    }
-
-    int m_directory;
-    std::string m_name;
-    Descriptor m_file;
-    int m_error = 0;
-};
 
 /// Removes leftovers of earlier removals in this directory. Failures are left for the next call.
 void sweep(int directory)
@@ -334,68 +149,6 @@ auto fresh(Attempt attempt)
     }
 }
 
-enum class Naming { replaces, claims };
-
-/// A file that has its contents but not its final name, and the directories created for it.
-class Unnamed {
-public:
-    /// `path` must be safe.
-    Unnamed(const std::string& root, const std::string& path, std::string_view content)
-        : m_root(root)
-        , m_path(path)
-        , m_empty(content.empty())
-    {
-        Descriptor directory =
-            open_directory(root, split_last(path).first, Missing::is_made, &m_changed);
-        if (!directory) {
-            m_error = errno;
-            return;
-        }
-        m_file.emplace(directory.get(), content);
-        m_error = m_file->error();
-        m_changed.push_back(std::move(directory)); // must outlive the temporary name
-    }
-
-    /// Whether the contents were written.
-    Result<void> written() const { return m_error == 0 ? Result<void>() : fault(m_error); }
-
-    /// An empty file has no data to sync.
-    Result<void> sync() { return m_empty || m_file->sync() ? Result<void>() : fault(errno); }
-    Result<void> flush() { return m_file->flush() ? Result<void>() : fault(errno); }
-
-    Result<void> name(Naming naming)
-    {
-        const std::string name(split_last(m_path).second);
-        if (naming == Naming::replaces ? m_file->replace(name) : m_file->claim(name)) {
-            return {};
-        }
-        if (naming == Naming::claims && errno == EEXIST) {
-            return fail(Error::Kind::busy, fmt::format("{}/{} already exists", m_root, m_path));
-        }
-        return fault(errno);
-    }
-
-    Result<void> sync_directories() const
-    {
-        for (const Descriptor& directory : m_changed) {
-            if (::fsync(directory.get()) != 0) {
-                return fault(errno);
-            }
-        }
-        return {};
-    }
-
-private:
-    Error fault(int error) const { return trouble("write", m_root, m_path, error); }
-
-    const std::string& m_root;
-    const std::string& m_path;
-    bool m_empty;
-    std::vector<Descriptor> m_changed;
-    std::optional<Temporary> m_file;
-    int m_error = 0;
-};
-
 /// The data must be on disk before the name exists, in case of a crash.
 Result<void> put(const std::string& root, const std::string& path, std::string_view content,
                  Naming naming)
@@ -403,7 +156,7 @@ Result<void> put(const std::string& root, const std::string& path, std::string_v
     if (!is_safe(path)) {
         return unsafe(path);
     }
-    Unnamed file(root, path, content);
+    UnnamedFile file(root, path, content);
     TRY(file.written());
     TRY(file.sync());
     TRY(file.name(naming));
@@ -503,12 +256,12 @@ Result<void> PosixStore::write_once(const std::string& path, std::string_view co
 
 Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
 {
-    std::vector<std::unique_ptr<Unnamed>> unnamed;
+    std::vector<std::unique_ptr<UnnamedFile>> unnamed;
     for (const NewFile& file : files) {
         if (!is_safe(file.path)) {
             return unsafe(file.path);
         }
-        unnamed.push_back(std::make_unique<Unnamed>(m_root, file.path, file.content));
+        unnamed.push_back(std::make_unique<UnnamedFile>(m_root, file.path, file.content));
         TRY(unnamed.back()->written());
         TRY(unnamed.back()->flush());
     }
