@@ -109,16 +109,10 @@ void add_name_columns(report::Table& table, const GpuUse& use)
     }
 }
 
-/// The cells before the figures of the total.
-std::vector<report::Cell> names_of_total(const GpuUse& use)
-{
-    std::vector<report::Cell> cells(use.by.size(), report::Cell(""));
-    cells.front() = report::Cell("all");
-    return cells;
-}
+/// The figures of a row from GPU-HOURS to UNKNOWN.
+using Figures = std::array<std::string, 4>;
 
-/// The table of the page: parts in percent.
-report::Table shares_table(const GpuUse& use)
+report::Table table_of(const GpuUse& use, Figures (*figures)(const UseRow&))
 {
     report::Table table;
     add_name_columns(table, use);
@@ -133,9 +127,8 @@ report::Table shares_table(const GpuUse& use)
     }
     const auto add = [&](std::vector<report::Cell> cells, const UseRow& row) {
         cells.emplace_back(std::to_string(row.jobs));
-        cells.emplace_back(hours_text(hundredths(row.gpu_seconds)));
-        for (const std::int64_t part : {row.busy, row.idle, row.unknown()}) {
-            cells.emplace_back(percent_text(part, row.gpu_seconds));
+        for (const std::string& figure : figures(row)) {
+            cells.emplace_back(figure);
         }
         cells.emplace_back(wait_text(row.wait_p50));
         cells.emplace_back(wait_text(row.wait_p95));
@@ -144,8 +137,20 @@ report::Table shares_table(const GpuUse& use)
     for (const UseRow& row : use.rows) {
         add(names_of(use, row), row);
     }
-    add(names_of_total(use), use.total);
+    std::vector<report::Cell> total(use.by.size(), report::Cell(""));
+    total.front() = report::Cell("all");
+    add(std::move(total), use.total);
     return table;
+}
+
+/// The table of the page: parts in percent.
+report::Table shares_table(const GpuUse& use)
+{
+    return table_of(use, [](const UseRow& row) {
+        const auto share = [&](std::int64_t part) { return percent_text(part, row.gpu_seconds); };
+        return Figures{hours_text(hundredths(row.gpu_seconds)), share(row.busy), share(row.idle),
+                       share(row.unknown())};
+    });
 }
 
 Json row_json(const GpuUse& use, const UseRow& row)
@@ -208,33 +213,14 @@ Time begin_of_month(Time now)
 
 report::Table usage_table(const GpuUse& use)
 {
-    report::Table table;
-    add_name_columns(table, use);
-    table.columns.push_back({"jobs", "JOBS", Column::Align::right});
-    table.columns.push_back({"hours", "GPU-HOURS", Column::Align::right});
-    table.columns.push_back({"busy", "BUSY", Column::Align::right});
-    table.columns.push_back({"idle", "IDLE", Column::Align::right});
-    table.columns.push_back({"unknown", "UNKNOWN", Column::Align::right});
-    table.columns.push_back({"p50", "WAIT P50", Column::Align::right});
-    table.columns.push_back({"p95", "WAIT P95", Column::Align::right});
-    const auto add = [&](std::vector<report::Cell> cells, const UseRow& row) {
-        cells.emplace_back(std::to_string(row.jobs));
+    return table_of(use, [](const UseRow& row) {
         // Each is the difference of two rounded sums, so that the printed values add up.
         const std::int64_t busy = hundredths(row.busy);
         const std::int64_t known = hundredths(row.busy + row.idle);
         const std::int64_t all = hundredths(row.gpu_seconds);
-        for (const std::int64_t part : {all, busy, known - busy, all - known}) {
-            cells.emplace_back(hours_text(part));
-        }
-        cells.emplace_back(wait_text(row.wait_p50));
-        cells.emplace_back(wait_text(row.wait_p95));
-        table.rows.push_back(std::move(cells));
-    };
-    for (const UseRow& row : use.rows) {
-        add(names_of(use, row), row);
-    }
-    add(names_of_total(use), use.total);
-    return table;
+        return Figures{hours_text(all), hours_text(busy), hours_text(known - busy),
+                       hours_text(all - known)};
+    });
 }
 
 std::string usage_csv(const GpuUse& use)
