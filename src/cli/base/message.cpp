@@ -104,6 +104,13 @@ std::string as_typed(std::string_view text, std::string_view called, Verbs verbs
     return typed.append(text);
 }
 
+void print_note(bool is_quiet, std::string_view text)
+{
+    if (!is_quiet) {
+        print_message(text);
+    }
+}
+
 void write_own(std::string_view bytes)
 {
     if (reader().wrote) {

@@ -41,6 +41,9 @@ enum class Cursor {
 /// uses the last row until the program redraws it.
 void print_message(std::string_view text, Cursor cursor = Cursor::line_start);
 
+/// The same for a message that --quiet suppresses.
+void print_note(bool is_quiet, std::string_view text);
+
 /// Writes bytes of gpuq's own to stderr, unchanged and in one write; errors are ignored.
 void write_own(std::string_view bytes);
 

@@ -55,7 +55,8 @@ public:
             pollfd wait{m_signals.descriptor(), POLLIN, 0};
             ::poll(&wait, 1, static_cast<int>(std::chrono::milliseconds(k_query_again).count()));
             if (const auto number = m_signals.next()) {
-                print_note(fmt::format("detached; run {} continues. Back to it: gpuq attach {}",
+                print_note(m_options.quiet,
+                           fmt::format("detached; run {} continues. Back to it: gpuq attach {}",
                                        job.value, job.value));
                 return Next{{},
                             {},
@@ -76,13 +77,6 @@ private:
             }
         }
         return {status.link, {}, status.ending->status, status.ending};
-    }
-
-    void print_note(const std::string& text) const
-    {
-        if (!m_options.quiet) {
-            print_message(text);
-        }
     }
 
     Services& m_services;

@@ -232,10 +232,12 @@ private:
         const bool is_first = m_options.link == LinkNumber{1};
         if (number == SIGINT && m_options.terminal && !is_first) {
             close_line();
-            print_note(fmt::format(
-                "detached; run {} continues. Back to it: gpuq attach {}, to end it: gpuq "
-                "stop {}",
-                m_job.value, m_job.value, m_job.value));
+            print_note(
+                m_options.quiet,
+                fmt::format(
+                    "detached; run {} continues. Back to it: gpuq attach {}, to end it: gpuq "
+                    "stop {}",
+                    m_job.value, m_job.value, m_job.value));
             return Waited{static_cast<int>(ExitStatus::interrupted)};
         }
         if (number == SIGINT && m_options.terminal) {
@@ -244,6 +246,7 @@ private:
         if (m_options.terminal || m_options.visitor || number == SIGHUP) {
             close_line();
             print_note(
+                m_options.quiet,
                 fmt::format("detached; run {} stays in the queue. Back to it: gpuq attach {}",
                             m_job.value, m_job.value));
             return Waited{static_cast<int>(ExitStatus::detached)};
@@ -262,6 +265,7 @@ private:
                            to_json(StopRequest{by, now})));
         if (const auto done = m_cluster->cancel(m_job); !done) {
             print_note(
+                m_options.quiet,
                 fmt::format("{}; the request is withdrawn as soon as Slurm answers or the run "
                             "starts",
                             done.error().text));
@@ -270,15 +274,8 @@ private:
         const Ending ending{status, Cause::stopped, fmt::format("withdrawn: {}", why), now};
         (void)m_store->write_once(layout::ended_json(m_run.key), to_json(ending));
         forget_active(*m_store, m_run.key);
-        print_note(fmt::format("run {} withdrawn ({})", m_job.value, why));
+        print_note(m_options.quiet, fmt::format("run {} withdrawn ({})", m_job.value, why));
         return Waited{status};
-    }
-
-    void print_note(const std::string& text) const
-    {
-        if (!m_options.quiet) {
-            print_message(text);
-        }
     }
 
     Services& m_services;

@@ -104,13 +104,6 @@ Result<std::string> directory(const Invocation& invocation)
     return *dir;
 }
 
-void print_note(const Globals& globals, const std::string& sentence)
-{
-    if (!globals.quiet) {
-        print_message(sentence);
-    }
-}
-
 constexpr std::size_t k_most_bytes_of_conf = 1024 * 1024;
 
 /// The site's slurm.conf, and the job_submit.lua next to it if it names one.
@@ -149,7 +142,7 @@ Result<void> keep_courses(Invocation& invocation, const std::string& dir, const 
     invocation.services.choose_configuration(embedded::Places{dir, {}}.slurm_conf());
     TRY_ASSIGN(const auto missing, apply_courses(invocation, policy));
     for (const std::string& text : missing) {
-        print_note(invocation.globals, "courses not reserved: " + text);
+        print_note(invocation.globals.quiet, "courses not reserved: " + text);
     }
     return {};
 }
@@ -181,10 +174,10 @@ Result<int> up(Invocation& invocation, const std::string& dir)
         report.was_up
             ? "already"
             : fmt::format("after {:.1f} s", std::chrono::duration<double>(report.took).count());
-    print_note(invocation.globals, fmt::format("cluster '{}' is up {}: {}, in {}", spec.name, when,
-                                               embedded::describe(spec), dir));
+    print_note(invocation.globals.quiet, fmt::format("cluster '{}' is up {}: {}, in {}", spec.name,
+                                                     when, embedded::describe(spec), dir));
     for (const std::string& note : report.notes) {
-        print_note(invocation.globals, note);
+        print_note(invocation.globals.quiet, note);
     }
     // Also if the cluster was already up: an earlier `up` may have been interrupted here.
     if (has_courses) {
@@ -199,7 +192,7 @@ Result<int> down(const Invocation& invocation, const std::string& dir)
     TRY_ASSIGN(const embedded::DownReport report,
                embedded::down(dir, purged ? embedded::Purge::yes : embedded::Purge::no));
     if (!report.was_up) {
-        print_note(invocation.globals,
+        print_note(invocation.globals.quiet,
                    fmt::format("no cluster is up in {}{}", dir,
                                report.purged ? "; its remaining files were removed" : ""));
         return 0;
@@ -210,7 +203,7 @@ Result<int> down(const Invocation& invocation, const std::string& dir)
     const std::string jobs = report.jobs_ended == 0
                                  ? ""
                                  : fmt::format(" and {} of its jobs cancelled", report.jobs_ended);
-    print_note(invocation.globals,
+    print_note(invocation.globals.quiet,
                fmt::format("the cluster is down{}; {}", jobs,
                            purged ? "its accounting was removed"
                                   : "its accounting is kept for the next `gpuq cluster up`"));

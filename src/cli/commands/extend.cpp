@@ -65,7 +65,8 @@ public:
         // Slurm's value: the limit may have been changed without gpuq.
         TRY_ASSIGN(const Job job, m_cluster.job(status.job->job));
         if (!job.walltime) {
-            print_note(fmt::format("run {} has no time limit", run_title(status)));
+            print_note(m_invocation.globals.quiet,
+                       fmt::format("run {} has no time limit", run_title(status)));
             return 0;
         }
         return change(status, job);
@@ -105,7 +106,8 @@ private:
                                        {"time_limit", std::chrono::seconds(change.walltime)},
                                        {"time_limit_before", std::chrono::seconds(before)}})));
         }
-        print_note(fmt::format("run {} has {}, was {}, over all its links", run_title(status),
+        print_note(m_invocation.globals.quiet,
+                   fmt::format("run {} has {}, was {}, over all its links", run_title(status),
                                to_text(change.walltime), to_text(before)));
         return 0;
     }
@@ -198,16 +200,10 @@ private:
                  {"time_limit", std::chrono::seconds(wanted)},
                  {"time_limit_before", std::chrono::seconds(*job.walltime)}}));
         }
-        print_note(fmt::format("run {} has {}, was {}", run_title(status), to_text(wanted),
+        print_note(m_invocation.globals.quiet,
+                   fmt::format("run {} has {}, was {}", run_title(status), to_text(wanted),
                                to_text(*job.walltime)));
         return {};
-    }
-
-    void print_note(const std::string& text) const
-    {
-        if (!m_invocation.globals.quiet) {
-            print_message(text);
-        }
     }
 
     Invocation& m_invocation;
@@ -234,10 +230,8 @@ Result<int> extend_for(Invocation& invocation, const Caller& caller, minutes mor
                                    {"time_limit", std::chrono::seconds(done.walltime)},
                                    {"time_limit_before", std::chrono::seconds(done.before)}})));
     }
-    if (!invocation.globals.quiet) {
-        print_message(fmt::format("job {} has {}, was {}", id.value, to_text(done.walltime),
-                                  to_text(done.before)));
-    }
+    print_note(invocation.globals.quiet, fmt::format("job {} has {}, was {}", id.value,
+                                                     to_text(done.walltime), to_text(done.before)));
     return 0;
 }
 

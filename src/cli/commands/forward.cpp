@@ -75,10 +75,8 @@ Result<int> forward(Invocation& invocation)
     options.print_message = [](std::string_view text) { print_message(text); };
     const bool quiet = invocation.globals.quiet;
     options.connected = [&] {
-        if (!quiet) {
-            print_message(
-                fmt::format("forwarding {} of {}; Ctrl-C ends it", fmt::join(texts, ", "), run));
-        }
+        print_note(quiet,
+                   fmt::format("forwarding {} of {}; Ctrl-C ends it", fmt::join(texts, ", "), run));
     };
     return forward_ports(std::move(options), signals);
 }

@@ -80,11 +80,10 @@ Result<int> ls(Invocation& invocation)
         return 0;
     }
     if (statuses.runs.empty()) {
-        if (!invocation.globals.quiet) {
-            print_message(
-                want_all ? "no runs"
-                         : "no runs, and none ended within a day; gpuq ls --all lists older ones");
-        }
+        print_note(invocation.globals.quiet,
+                   want_all
+                       ? "no runs"
+                       : "no runs, and none ended within a day; gpuq ls --all lists older ones");
         return 0;
     }
     TRY(print_table(table, invocation.globals, services));

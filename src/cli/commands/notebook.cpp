@@ -55,8 +55,10 @@ public:
         TRY_ASSIGN(const int status, forward_ports(std::move(options), signals));
         if (m_address && (status == static_cast<int>(ExitStatus::interrupted) ||
                           status == static_cast<int>(ExitStatus::detached))) {
-            note(fmt::format("detached: the notebook continues; back to it: {}; end it: {} stop {}",
-                             command_again(), m_called, m_address->job));
+            print_note(
+                m_invocation.globals.quiet,
+                fmt::format("detached: the notebook continues; back to it: {}; end it: {} stop {}",
+                            command_again(), m_called, m_address->job));
         }
         return status;
     }
@@ -94,8 +96,9 @@ private:
                                             m_address->page, m_address->token);
         std::fputs((url + "\n").c_str(), stdout);
         std::fflush(stdout);
-        note(fmt::format("Ctrl-C detaches; back to it: {}; end it: {} stop {}", command_again(),
-                         m_called, m_address->job));
+        print_note(m_invocation.globals.quiet,
+                   fmt::format("Ctrl-C detaches; back to it: {}; end it: {} stop {}",
+                               command_again(), m_called, m_address->job));
         if (m_invocation.options.has("browser")) {
             auto page = BrowserPage::open(m_invocation.services.variable("BROWSER"), url);
             if (page) {
@@ -114,13 +117,6 @@ private:
             text += " " + shell_quoted(each);
         }
         return text;
-    }
-
-    void note(const std::string& text) const
-    {
-        if (!m_invocation.globals.quiet) {
-            print_message(text);
-        }
     }
 
     Invocation& m_invocation;

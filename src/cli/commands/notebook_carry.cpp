@@ -86,8 +86,10 @@ public:
         }
         TRY_ASSIGN(const int status, carry());
         if (status == static_cast<int>(ExitStatus::interrupted)) {
-            note(fmt::format("detached: Jupyter is starting in run {0}; end it: gpuq stop {0}",
-                             m_job.value));
+            print_note(
+                m_invocation.globals.quiet,
+                fmt::format("detached: Jupyter is starting in run {0}; end it: gpuq stop {0}",
+                            m_job.value));
         }
         return status;
     }
@@ -108,8 +110,9 @@ private:
             const RunStatus status = query_run(m_sources, *found.active);
             if (status.state != RunState::ended) {
                 TRY(take_run(*found.active));
-                note(fmt::format("the notebook of {} is run {}; --new starts another one",
-                                 directory, m_job.value));
+                print_note(m_invocation.globals.quiet,
+                           fmt::format("the notebook of {} is run {}; --new starts another one",
+                                       directory, m_job.value));
                 return std::optional<int>{};
             }
         }
@@ -214,8 +217,10 @@ private:
         for (const NotebookKernel& each : kernels) {
             names.push_back(fmt::format("{} ({})", each.path, each.name));
         }
-        note(fmt::format("kernels that ended with the last notebook, with their variables: {}",
-                         fmt::join(names, ", ")));
+        print_note(
+            m_invocation.globals.quiet,
+            fmt::format("kernels that ended with the last notebook, with their variables: {}",
+                        fmt::join(names, ", ")));
     }
 
     Result<Waited> wait()
@@ -274,8 +279,9 @@ private:
         if (!m_has_connected) {
             return never_listened(ending, status.last_lines);
         }
-        note(fmt::format("the notebook has ended{}",
-                         ending ? ": it " + ending_text(*ending, m_run->request) : ""));
+        print_note(m_invocation.globals.quiet,
+                   fmt::format("the notebook has ended{}",
+                               ending ? ": it " + ending_text(*ending, m_run->request) : ""));
         return 0;
     }
 
@@ -294,13 +300,6 @@ private:
             print_message(last_lines);
         }
         return status;
-    }
-
-    void note(const std::string& text) const
-    {
-        if (!m_invocation.globals.quiet) {
-            print_message(text);
-        }
     }
 
     Invocation& m_invocation;

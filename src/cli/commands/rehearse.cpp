@@ -144,11 +144,13 @@ private:
         }
         m_acted = newest();
         if (act == RehearsalAct::stop) {
-            print_note("the program runs again; asked to save and stop");
+            print_note(m_invocation.globals.quiet,
+                       "the program runs again; asked to save and stop");
             return leave(layout::k_save_and_stop_request, to_json(request()));
         }
         const bool notice = act == RehearsalAct::notice;
-        print_note(notice ? "the program runs; asked to save, as at the end of a link"
+        print_note(m_invocation.globals.quiet,
+                   notice ? "the program runs; asked to save, as at the end of a link"
                           : "the program runs again; killed with SIGKILL");
         return leave(layout::k_rehearsal_request,
                      to_line({newest(), notice ? RehearsalRequest::Act::notice
@@ -200,7 +202,7 @@ private:
                 (void)(*cluster)->cancel(*job);
             }
         }
-        print_note("the rehearsal and its run are stopped");
+        print_note(m_invocation.globals.quiet, "the rehearsal and its run are stopped");
         return status;
     }
 
@@ -270,13 +272,6 @@ private:
             all.push_back(std::move(member));
         }
         return all;
-    }
-
-    void print_note(const std::string& text) const
-    {
-        if (!m_invocation.globals.quiet) {
-            print_message(text);
-        }
     }
 
     Invocation& m_invocation;

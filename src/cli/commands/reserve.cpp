@@ -279,9 +279,7 @@ Result<int> cancel(Invocation& invocation, const std::string& text)
         result = "has ended; its jobs end within a minute";
     }
     TRY(std::move(done));
-    if (!invocation.globals.quiet) {
-        print_message(fmt::format("reservation {} {}", name.name, result));
-    }
+    print_note(invocation.globals.quiet, fmt::format("reservation {} {}", name.name, result));
     return invocation.globals.json ? list(invocation) : 0;
 }
 

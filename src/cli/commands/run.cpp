@@ -198,10 +198,11 @@ private:
         forget(m_ticket); // this process may run for days
         m_started = {0, run, submitted->job};
         keep_queues(*m_store, run.cluster, queues, m_services.clock().now());
-        print_note(
-            fmt::format("run {} ({}): {}", submitted->job.value, run.request.name, plan.summary));
+        print_note(m_globals.quiet, fmt::format("run {} ({}): {}", submitted->job.value,
+                                                run.request.name, plan.summary));
         if (m_ticket.plan && !m_ticket.plan->keytab.empty()) {
-            print_note(fmt::format("its Kerberos ticket ({}) is renewed with the keytab {}",
+            print_note(m_globals.quiet,
+                       fmt::format("its Kerberos ticket ({}) is renewed with the keytab {}",
                                    m_ticket.plan->principal, m_ticket.plan->keytab));
         } else if (m_ticket.ticket) {
             print_note_if(forecast_text(*m_ticket.ticket,
@@ -233,7 +234,8 @@ private:
         if (std::any_of(queues.partitions.begin(), queues.partitions.end(), ruled)) {
             TRY(check_policy(plan.request));
         }
-        print_note(fmt::format("would start {}: {}", plan.request.name, plan.summary));
+        print_note(m_globals.quiet,
+                   fmt::format("would start {}: {}", plan.request.name, plan.summary));
         const std::string script = sbatch_script(without_recorded_values(plan.request), plan.spec);
         TRY(print_text(m_globals.json ? report::json_document({{"name", plan.request.name},
                                                                {"plan", plan.summary},
@@ -267,7 +269,7 @@ private:
                         fmt::format("the policy has this {}", fmt::join(answer->lines, "; ")));
         }
         for (const std::string& line : answer->lines) {
-            print_note(line);
+            print_note(m_globals.quiet, line);
         }
         return {};
     }
@@ -379,7 +381,7 @@ private:
         }
         for (const std::string& problem : {m_ticket.problem, m_ticket.token_problem}) {
             if (!problem.empty()) {
-                print_note(problem);
+                print_note(m_globals.quiet, problem);
             }
         }
         if (!m_ticket.plan) {
@@ -400,7 +402,8 @@ private:
         submission.credentials = to_json(*m_ticket.plan);
         submission.store_ticket = [this] {
             if (const auto stored = store_ticket(m_services.secret_files(), m_ticket); !stored) {
-                print_note(fmt::format("the run gets no {}: {}",
+                print_note(m_globals.quiet,
+                           fmt::format("the run gets no {}: {}",
                                        m_ticket.cache.empty() ? "bearer token" : "Kerberos ticket",
                                        stored.error().text));
             }
@@ -412,7 +415,7 @@ private:
     {
         Patience patience;
         patience.notice = [this](const std::string& text) {
-            print_note(fmt::format("{}; trying again, Ctrl-C gives up", text));
+            print_note(m_globals.quiet, fmt::format("{}; trying again, Ctrl-C gives up", text));
         };
         patience.pause = [this](std::chrono::milliseconds time) {
             pollfd wait{m_signals.descriptor(), POLLIN, 0};
@@ -432,9 +435,11 @@ private:
             forget_run(*m_store, run.key);
             return error.kind == Error::Kind::denied ? with_available(run, error) : error;
         }
-        print_note(fmt::format(
-            "{}. If Slurm accepted the request anyway, the run ends as soon as it starts",
-            error.text));
+        print_note(
+            m_globals.quiet,
+            fmt::format(
+                "{}. If Slurm accepted the request anyway, the run ends as soon as it starts",
+                error.text));
         const int gave_up = static_cast<int>(ExitStatus::unreachable);
         return m_interrupted ? 128 + *m_interrupted : gave_up;
     }
@@ -453,8 +458,9 @@ private:
 
     Result<int> detached(const Run& run, JobId job)
     {
-        print_note(run.request.pty ? fmt::format("its terminal: gpuq attach {}", job.value)
-                                   : fmt::format("its output: gpuq logs -f {}", job.value));
+        print_note(m_globals.quiet, run.request.pty
+                                        ? fmt::format("its terminal: gpuq attach {}", job.value)
+                                        : fmt::format("its output: gpuq logs -f {}", job.value));
         if (m_globals.json && !m_for_gpuq) {
             const std::string text = report::json_document(
                 {{"key", run.key.text()}, {"job", job}, {"name", run.request.name}});
@@ -481,8 +487,8 @@ private:
         options.quiet = m_globals.quiet;
         options.detach_key = m_detach_key;
         if (run.request.pty && !m_detach_key.off) {
-            print_note(fmt::format("{} detaches; back to it: gpuq attach {}",
-                                   keys_text(m_detach_key), submitted.job.value));
+            print_note(m_globals.quiet, fmt::format("{} detaches; back to it: gpuq attach {}",
+                                                    keys_text(m_detach_key), submitted.job.value));
         }
         return follow_run(m_services, m_signals, run, submitted.job, options, submitted.process);
     }
@@ -490,14 +496,7 @@ private:
     void print_note_if(const std::string& text) const
     {
         if (!text.empty()) {
-            print_note(text);
-        }
-    }
-
-    void print_note(const std::string& text) const
-    {
-        if (!m_globals.quiet) {
-            print_message(text);
+            print_note(m_globals.quiet, text);
         }
     }
 

@@ -82,15 +82,19 @@ private:
         withdraw_waiting(m_services, m_store, status.workers);
         show(status);
         if (status.state == State::stalled) {
-            note(
+            print_note(
+                m_invocation.globals.quiet,
                 fmt::format("sweep {} has no workers left: {}; gpuq sweep retry {} starts new ones",
                             m_sweep.name, sweep_summary(status), shell_quoted(m_sweep.name)));
             return static_cast<int>(ExitStatus::lost);
         }
-        note(fmt::format("sweep {}: {}", m_sweep.name, sweep_summary(status)));
+        print_note(m_invocation.globals.quiet,
+                   fmt::format("sweep {}: {}", m_sweep.name, sweep_summary(status)));
         if (status.state == State::spent) {
-            note(fmt::format("it has used its {:.3g} GPU-hours",
-                             k_minute_in_hours * static_cast<double>(m_sweep.gpu_time->count())));
+            print_note(
+                m_invocation.globals.quiet,
+                fmt::format("it has used its {:.3g} GPU-hours",
+                            k_minute_in_hours * static_cast<double>(m_sweep.gpu_time->count())));
             return static_cast<int>(ExitStatus::stopped);
         }
         if (status.state == State::stopped) {
@@ -100,8 +104,9 @@ private:
             return static_cast<int>(ExitStatus::stopped);
         }
         if (!status.proposal_failure.empty()) {
-            note(fmt::format("no more proposals: {}; gpuq sweep retry {} asks again",
-                             status.proposal_failure, shell_quoted(m_sweep.name)));
+            print_note(m_invocation.globals.quiet,
+                       fmt::format("no more proposals: {}; gpuq sweep retry {} asks again",
+                                   status.proposal_failure, shell_quoted(m_sweep.name)));
             return k_some_failed;
         }
         return status.tally.succeeded + status.tally.stopped_early == status.tries.size()
@@ -152,8 +157,10 @@ private:
                 entry.reached.best
                     ? fmt::format(", best {} {:.5g}", name_of(m_sweep.metric), *entry.reached.best)
                     : "";
-            note(fmt::format("try {} ({}): {}{}", i + 1,
-                             sweeps::values_text(m_sweep.parameters, entry.values), end, value));
+            print_note(m_invocation.globals.quiet,
+                       fmt::format("try {} ({}): {}{}", i + 1,
+                                   sweeps::values_text(m_sweep.parameters, entry.values), end,
+                                   value));
         }
     }
 
@@ -162,14 +169,15 @@ private:
     {
         const int signal = next_signal(k_round);
         if (signal == SIGINT) {
-            note("Ctrl-C again to stop the sweep; else detaching");
+            print_note(m_invocation.globals.quiet,
+                       "Ctrl-C again to stop the sweep; else detaching");
             if (next_signal(k_second_interrupt) != SIGINT) {
                 return detached(ExitStatus::interrupted);
             }
             if (const auto stopped = sweeps::stop_sweep(m_store, m_sweep.run.key); !stopped) {
                 print_message(stopped.error().text);
             }
-            note(fmt::format("stopping sweep {}", m_sweep.name));
+            print_note(m_invocation.globals.quiet, fmt::format("stopping sweep {}", m_sweep.name));
             return std::nullopt;
         }
         return signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT
@@ -186,16 +194,10 @@ private:
 
     int detached(ExitStatus status)
     {
-        note(fmt::format("the sweep continues: gpuq show {}, gpuq wait {}",
-                         shell_quoted(m_sweep.name), shell_quoted(m_sweep.name)));
+        print_note(m_invocation.globals.quiet,
+                   fmt::format("the sweep continues: gpuq show {}, gpuq wait {}",
+                               shell_quoted(m_sweep.name), shell_quoted(m_sweep.name)));
         return static_cast<int>(status);
-    }
-
-    void note(const std::string& text) const
-    {
-        if (!m_invocation.globals.quiet) {
-            print_message(text);
-        }
     }
 
     Invocation& m_invocation;

@@ -205,12 +205,12 @@ Result<void> start_workers(Invocation& invocation, Store& store, const sweeps::S
     if (!outcome && active == 0) {
         return outcome;
     }
-    if (!is_quiet) {
-        print_message(fmt::format(
-            "sweep {}: {}, {}{}", sweep.name,
-            status.tries.size() == 1 ? "1 try" : fmt::format("{} tries", status.tries.size()),
-            counted(active, "worker"), outcome ? "" : "; no more: " + outcome.error().text));
-    }
+    print_note(is_quiet,
+               fmt::format("sweep {}: {}, {}{}", sweep.name,
+                           status.tries.size() == 1 ? "1 try"
+                                                    : fmt::format("{} tries", status.tries.size()),
+                           counted(active, "worker"),
+                           outcome ? "" : "; no more: " + outcome.error().text));
     return {};
 }
 

@@ -60,9 +60,7 @@ Result<int> show(Invocation& invocation)
         const std::string url = fmt::format("http://localhost:{}/", local.port);
         std::fputs((url + "\n").c_str(), stdout);
         std::fflush(stdout);
-        if (!invocation.globals.quiet) {
-            print_message("TensorBoard listens for you alone; Ctrl-C ends it");
-        }
+        print_note(invocation.globals.quiet, "TensorBoard listens for you alone; Ctrl-C ends it");
         if (invocation.options.has("browser")) {
             auto page = BrowserPage::open(invocation.services.variable("BROWSER"), url);
             if (page) {

@@ -55,7 +55,8 @@ public:
         }
         TRY_ASSIGN(const auto without, show_files());
         for (const std::string& title : without) {
-            note(fmt::format("run {} has no event files yet; new ones will be shown", title));
+            print_note(m_invocation.globals.quiet,
+                       fmt::format("run {} has no event files yet; new ones will be shown", title));
         }
         TRY_ASSIGN(const std::string supervisor, m_services.supervisor());
         m_gate = "gpuq-tensorboard-" + random_digits(m_services, 32);
@@ -111,13 +112,6 @@ private:
             (void)show_files(); // again at the next time
         }
         return std::nullopt;
-    }
-
-    void note(const std::string& text) const
-    {
-        if (!m_invocation.globals.quiet) {
-            print_message(text);
-        }
     }
 
     Invocation& m_invocation;

@@ -128,9 +128,7 @@ Result<void> print_use(const GpuUse& use, Invocation& invocation)
     }
     TRY(print_table(usage_table(use), invocation.globals, invocation.services));
     for (const UseAdvice& advice : use.advice) {
-        if (!invocation.globals.quiet) {
-            print_message(advice.text);
-        }
+        print_note(invocation.globals.quiet, advice.text);
     }
     return {};
 }

@@ -156,11 +156,7 @@ Result<void> takes_no_file(const Invocation& invocation)
 
 govern::StepReport teller(const Invocation& invocation)
 {
-    return [quiet = invocation.globals.quiet](const std::string& step) {
-        if (!quiet) {
-            print_message(step);
-        }
-    };
+    return [quiet = invocation.globals.quiet](const std::string& step) { print_note(quiet, step); };
 }
 
 Result<int> print(const Invocation& invocation, const govern::Applied& applied)

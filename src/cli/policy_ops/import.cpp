@@ -363,11 +363,9 @@ Result<int> policy_import(Invocation& invocation)
     } else if (!path || *path == "-") {
         TRY(print_text(text));
     }
-    if (!invocation.globals.quiet) {
-        print_message(fmt::format("{} described, {} only in comments",
-                                  counted(imported.objects.size(), "object"),
-                                  imported.others.size()));
-    }
+    print_note(invocation.globals.quiet,
+               fmt::format("{} described, {} only in comments",
+                           counted(imported.objects.size(), "object"), imported.others.size()));
     return 0;
 }
 
