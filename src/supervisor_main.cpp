@@ -35,7 +35,6 @@
 #include <exception>
 #include <fstream>
 #include <sstream>
-#include <thread>
 #include <unistd.h>
 
 // gpuq-supervisor is the executable of all gpuq processes inside a job: `run` (guardian and
@@ -168,18 +167,10 @@ std::optional<std::string> gate_of_notebook(const supervisor::Options& options)
 /// its client and with the job.
 void forward_to_notebook(const supervisor::Options& options, int output)
 {
-    constexpr std::chrono::milliseconds k_pause{20};
-    while (true) {
-        const auto gate = gate_of_notebook(options);
-        const auto copied = gate ? remote::copy_to_gate(*gate, STDIN_FILENO, output)
-                                 : fail(Error::Kind::missing, "no gate");
-        if (copied || copied.error().kind != Error::Kind::missing) {
-            if (!copied) {
-                std::fprintf(stderr, "gpuq: %s\n", copied.error().text.c_str());
-            }
-            return;
-        }
-        std::this_thread::sleep_for(k_pause);
+    const auto joined =
+        remote::join_gate([&] { return gate_of_notebook(options); }, STDIN_FILENO, output);
+    if (!joined) {
+        std::fprintf(stderr, "gpuq: %s\n", joined.error().text.c_str());
     }
 }
 

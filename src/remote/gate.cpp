@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -313,6 +314,19 @@ Result<void> copy_to_gate(const std::string& name, int in, int out)
         ::_exit(0);
     }
     return {};
+}
+
+Result<void> join_gate(const std::function<std::optional<std::string>()>& find_name, int in,
+                       int out)
+{
+    while (true) {
+        const auto name = find_name();
+        auto copied = name ? copy_to_gate(*name, in, out) : fail(Error::Kind::missing, "no gate");
+        if (copied || copied.error().kind != Error::Kind::missing) {
+            return copied;
+        }
+        std::this_thread::sleep_for(k_pause);
+    }
 }
 
 } // namespace gpuq::remote

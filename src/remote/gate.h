@@ -3,6 +3,8 @@
 
 #include "core/result.h"
 
+#include <functional>
+#include <optional>
 #include <string>
 
 namespace gpuq::remote {
@@ -19,5 +21,9 @@ Result<int> run_gate(const std::string& name, const std::string& server);
 /// Copies bytes between `in`, `out` and the gate of that name, until one of them ends. `missing` if
 /// no gate listens there, `denied` if another user does.
 Result<void> copy_to_gate(const std::string& name, int in, int out);
+
+/// The same, as soon as `find_name` has a name and a gate of that name listens.
+Result<void> join_gate(const std::function<std::optional<std::string>()>& find_name, int in,
+                       int out);
 
 } // namespace gpuq::remote

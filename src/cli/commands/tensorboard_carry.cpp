@@ -10,6 +10,7 @@
 #include "cli/queries/plain_target.h"
 #include "cli/render/run_table.h"
 #include "core/exit_status.h"
+#include "remote/gate.h"
 #include "runs/query_status.h"
 #include "wire/remote_frame.h"
 
@@ -138,7 +139,7 @@ Result<int> carry_tensorboard_of(Invocation& invocation)
 
 Result<int> join_tensorboard(const std::string& gate)
 {
-    TRY(join_gate(gate, STDIN_FILENO, STDOUT_FILENO));
+    TRY(remote::join_gate([&] { return std::optional(gate); }, STDIN_FILENO, STDOUT_FILENO));
     return 0;
 }
 

@@ -3,19 +3,16 @@
 
 #include "core/exit_status.h"
 #include "io/subprocess.h"
-#include "remote/gate.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace gpuq::cli {
@@ -157,18 +154,6 @@ std::string TensorboardServer::last_line() const
         last = line.empty() ? last : line;
     }
     return last;
-}
-
-Result<void> join_gate(const std::string& gate, int in, int out)
-{
-    constexpr std::chrono::milliseconds k_pause{20};
-    while (true) {
-        auto copied = remote::copy_to_gate(gate, in, out);
-        if (copied || copied.error().kind != Error::Kind::missing) {
-            return copied;
-        }
-        std::this_thread::sleep_for(k_pause);
-    }
 }
 
 } // namespace gpuq::cli

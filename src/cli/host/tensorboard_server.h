@@ -47,7 +47,4 @@ private:
     pid_t m_gate = -1;
 };
 
-/// Connects `in` and `out` with the gate of that name, which may not listen yet.
-Result<void> join_gate(const std::string& gate, int in, int out);
-
 } // namespace gpuq::cli
