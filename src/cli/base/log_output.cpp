@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/base/log_output.h"
 
+#include "cli/base/message.h"
+#include "core/exit_status.h"
+
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <poll.h>
 #include <unistd.h>
 
@@ -34,6 +40,16 @@ int LogOutput::write(Stream stream, std::string_view bytes)
         }
     }
     return 0;
+}
+
+int status_of_failed_write(int error, bool follows)
+{
+    constexpr int k_closed_output = 128 + SIGPIPE; ///< as a shell reports it
+    if (error == EPIPE) {
+        return follows ? k_closed_output : 0;
+    }
+    print_message(fmt::format("can't write: {}", std::strerror(error)));
+    return static_cast<int>(ExitStatus::internal);
 }
 
 } // namespace gpuq::cli

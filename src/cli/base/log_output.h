@@ -27,4 +27,8 @@ private:
     char m_last_byte = '\n';
 };
 
+/// The exit status of a command whose write() has failed with `error`. The reader of a pipe may
+/// close it: then 0, or that of a killed filter if the command follows a run. Prints other errors.
+int status_of_failed_write(int error, bool follows);
+
 } // namespace gpuq::cli

@@ -15,10 +15,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstring>
 #include <poll.h>
 #include <utility>
 
@@ -36,7 +33,6 @@ constexpr auto k_longest_pause = 1000ms;
 constexpr auto k_ask_period = 5s;
 /// NFS shows data written on a node with a delay.
 constexpr auto k_file_patience = 3s;
-constexpr int k_closed_output = 128 + SIGPIPE;
 
 /// Directory and name, as Files takes them.
 std::pair<std::string, std::string> split_path(const std::string& path)
@@ -168,11 +164,8 @@ private:
 
     void written(int error)
     {
-        if (error == EPIPE) {
-            m_left = m_follow ? k_closed_output : 0;
-        } else if (error != 0) {
-            print_message(fmt::format("can't write: {}", std::strerror(error)));
-            m_left = static_cast<int>(ExitStatus::internal);
+        if (error != 0) {
+            m_left = status_of_failed_write(error, m_follow);
         }
     }
 

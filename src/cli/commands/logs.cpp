@@ -23,11 +23,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <poll.h>
 #include <unistd.h>
 
@@ -62,8 +60,6 @@ constexpr auto k_impatient = 60s;
 constexpr auto k_ending_patience = 15s;
 /// NFS reports the size of a file with a delay of up to a minute (nfs(5), acregmax).
 constexpr auto k_file_patience = 90s;
-/// The status that a shell reports for a filter whose reader has closed the pipe.
-constexpr int k_closed_output = 128 + SIGPIPE;
 
 /// The arguments of --to and --after: both streams go to one place, from a mark on.
 struct Copying {
@@ -93,11 +89,11 @@ public:
             m_printable.emplace();
         }
         if (m_copying) {
-            m_unchecked = m_copying->mark.checked;
-            m_reader.pass_over(m_copying->mark.bytes - m_unchecked);
+            m_check.left = m_copying->mark.checked;
+            m_reader.pass_over(m_copying->mark.bytes - m_check.left);
         }
         m_services.cluster = [this, &services = invocation.services] {
-            m_asked = true;
+            m_queries.sent = true;
             return services.cluster();
         };
     }
@@ -112,7 +108,7 @@ public:
                 report_lost();
             }
             std::visit([this](const auto& one) { on(one); }, item);
-            if (m_is_another) {
+            if (m_check.failed) {
                 return fail(Error::Kind::usage,
                             fmt::format("the file holds {} bytes that are not the beginning of the "
                                         "log of run {}; nothing was changed. Name another file",
@@ -153,7 +149,7 @@ private:
             return;
         }
         const std::string_view bytes = behind_the_mark(output.bytes);
-        if (!m_is_another) {
+        if (!m_check.failed) {
             written(m_copying->file ? m_copying->file->write(bytes)
                                     : m_output.write(Stream::out, bytes));
         }
@@ -171,24 +167,21 @@ private:
     /// The part of these bytes after the mark; checks the part before it.
     std::string_view behind_the_mark(std::string_view bytes)
     {
-        const std::string_view known = bytes.substr(0, m_unchecked);
-        m_crc = telemetry::crc32c(known, m_crc);
-        m_unchecked -= known.size();
-        if (!known.empty() && m_unchecked == 0) {
-            m_is_another = m_crc != m_copying->mark.crc;
+        const std::string_view known = bytes.substr(0, m_check.left);
+        m_check.crc = telemetry::crc32c(known, m_check.crc);
+        m_check.left -= known.size();
+        if (!known.empty() && m_check.left == 0) {
+            m_check.failed = m_check.crc != m_copying->mark.crc;
         }
         return bytes.substr(known.size());
     }
 
-    bool is_behind_the_mark() const { return m_unchecked == 0 && m_reader.to_pass() == 0; }
+    bool is_behind_the_mark() const { return m_check.left == 0 && m_reader.to_pass() == 0; }
 
     void written(int error)
     {
-        if (error == EPIPE) {
-            m_left = m_follow ? k_closed_output : 0;
-        } else if (error != 0) {
-            print_message(fmt::format("can't write: {}", std::strerror(error)));
-            m_left = static_cast<int>(ExitStatus::internal);
+        if (error != 0) {
+            m_left = status_of_failed_write(error, m_follow);
         }
     }
 
@@ -202,15 +195,15 @@ private:
     void on(const log::Wait& wait)
     {
         if (!m_follow && !wait.held_back) {
-            m_is_another = !is_behind_the_mark();
-            if (!m_is_another) {
+            m_check.failed = !is_behind_the_mark();
+            if (!m_check.failed) {
                 leave(0);
             }
             return;
         }
         if (!is_behind_the_mark() && !wait.held_back) {
-            m_short_since = m_short_since.value_or(m_clock.steady());
-            m_is_another = m_clock.steady() - *m_short_since >= k_file_patience;
+            m_check.short_since = m_check.short_since.value_or(m_clock.steady());
+            m_check.failed = m_clock.steady() - *m_check.short_since >= k_file_patience;
         }
         sleep(wait.held_back ? k_shortest_pause : m_pause);
         m_pause = std::min<std::chrono::milliseconds>(m_pause * 3 / 2, k_longest_pause);
@@ -222,7 +215,7 @@ private:
     void on(const log::End&)
     {
         if (!is_behind_the_mark()) {
-            m_is_another = true;
+            m_check.failed = true;
             return;
         }
         if (!m_follow || m_status.ending) {
@@ -295,17 +288,17 @@ private:
         const auto size = m_store.size(layout::journal(m_key, m_status.link));
         m_journal_size = size ? *size : 0;
         m_checked_at = now;
-        const bool may_ask = m_follow && now >= m_ask_at;
-        m_asked = false;
+        const bool may_ask = m_follow && now >= m_queries.next;
+        m_queries.sent = false;
         RunStatuses statuses = gpuq::query_status(
             m_services, {m_key}, may_ask ? SlurmQuery::if_needed : SlurmQuery::never);
         if (may_ask || statuses.runs.front().state != RunState::unknown) {
             m_status = std::move(statuses.runs.front());
         }
-        if (m_asked) {
+        if (m_queries.sent) {
             plan_next_question(now);
         } else if (may_ask) {
-            m_first_asked.reset(); // the run shows signs of life
+            m_queries.first.reset(); // the run shows signs of life
         }
         report_waiting();
         report_silence(statuses.slurm_silent);
@@ -313,10 +306,10 @@ private:
 
     void plan_next_question(Steady now)
     {
-        m_first_asked = m_first_asked.value_or(now);
+        m_queries.first = m_queries.first.value_or(now);
         const bool often =
-            m_status.state == RunState::waiting || now - *m_first_asked < k_impatient;
-        m_ask_at = now + (often ? k_ask_period : k_ask_seldom);
+            m_status.state == RunState::waiting || now - *m_queries.first < k_impatient;
+        m_queries.next = now + (often ? k_ask_period : k_ask_seldom);
     }
 
     void report_waiting()
@@ -379,21 +372,28 @@ private:
     std::optional<std::array<Printable, 2>> m_printable; ///< for standard output and error
     std::array<std::uint64_t, 2> m_shown;                ///< bytes shown by another session, not to
                                                          ///< be printed
-    std::uint64_t m_unchecked = 0; ///< bytes before the mark that are still to be checked
-    std::uint32_t m_crc = 0;
-    std::optional<Steady> m_short_since; ///< when the log was first found to end before the mark
-    bool m_is_another = false;           ///< the log is not the mark's
+    /// Of the part of the log before the mark, if any.
+    struct Check {
+        std::uint64_t left = 0; ///< bytes that are still to be checked
+        std::uint32_t crc = 0;
+        std::optional<Steady> short_since; ///< when the log was first found to end before the mark
+        bool failed = false;               ///< the log is not the mark's
+    };
+    Check m_check;
     LogOutput m_output;
     RunStatus m_status;
     std::array<std::uint64_t, 2> m_lost{0, 0};
     std::chrono::milliseconds m_pause = k_shortest_pause;
     std::uint64_t m_journal_size = 0;
     Steady m_checked_at = {};
-    Steady m_ask_at = {};
-    std::optional<Steady> m_first_asked; ///< the first query since the run last showed signs of
-                                         ///< life
+    /// Of Slurm.
+    struct Queries {
+        Steady next = {};
+        std::optional<Steady> first; ///< since the run last showed signs of life
+        bool sent = false;           ///< by the last query()
+    };
+    Queries m_queries;
     std::optional<Steady> m_end_seen;
-    bool m_asked = false;
     bool m_printed = false;
     bool m_reported_waiting = false;
     bool m_reported_silent = false;
