@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -76,22 +77,13 @@ bool may_read(int descriptor)
     return front < 0 || front == ::getpgrp();
 }
 
-std::uint64_t number_of(const std::array<unsigned char, 8>& bytes)
-{
-    std::uint64_t number = 0;
-    for (const unsigned char byte : bytes) {
-        number = number << 8 | byte;
-    }
-    return number;
-}
-
 } // namespace
 
 Client::Client(ClientOptions options, Transport& transport, UserInterface& ui)
     : m_options(std::move(options))
     , m_transport(transport)
     , m_ui(ui)
-    , m_reconnect(m_options.pace, number_of(m_options.random()))
+    , m_reconnect(m_options.pace, std::bit_cast<std::uint64_t>(m_options.random()))
     , m_network(open_network())
     , m_ssh(
           m_loop, [this] { return !m_was_live && !m_connection.marked && !m_transport.is_quiet(); },
@@ -157,8 +149,8 @@ void Client::watch_all()
 
 void Client::new_session()
 {
-    m_session =
-        fmt::format("{:016x}{:016x}", number_of(m_options.random()), number_of(m_options.random()));
+    m_session = fmt::format("{:016x}{:016x}", std::bit_cast<std::uint64_t>(m_options.random()),
+                            std::bit_cast<std::uint64_t>(m_options.random()));
     m_started = false;
     m_output.restart();
     m_signals.restart();

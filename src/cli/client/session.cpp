@@ -2,18 +2,18 @@
 #include "cli/client/session.h"
 
 #include "cli/base/message.h"
+#include "cli/client/step_messages.h"
 #include "cli/queries/site_context.h"
 #include "core/layout.h"
 #include "ports/cluster.h"
 #include "report/ending_text.h"
 #include "runs/connect_keys.h"
 #include "runs/records/record.h"
-#include "term/sanitise.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -57,40 +57,6 @@ constexpr auto k_short_run = 10s;
 constexpr std::size_t k_most_notes = 20;
 constexpr auto k_check_terminal = 1s;
 
-std::uint64_t number_of(const std::array<unsigned char, 8>& bytes)
-{
-    std::uint64_t number = 0;
-    for (const unsigned char byte : bytes) {
-        number = number << 8 | byte;
-    }
-    return number;
-}
-
-/// Why srun did not start the supervisor: the first line of its output, without its name.
-std::string srun_message(std::string_view messages)
-{
-    constexpr std::string_view k_name = "srun: ";
-    std::string_view first = messages.substr(0, messages.find('\n'));
-    if (first.starts_with(k_name)) {
-        first.remove_prefix(k_name.size());
-    }
-    return first.empty() ? "srun could not start the supervisor" : fmt::format("srun: {}", first);
-}
-
-/// The last line that a step reported, without the prefix.
-std::string last_line(std::string_view messages)
-{
-    constexpr std::string_view k_name = "gpuq: ";
-    while (messages.ends_with('\n') || messages.ends_with('\r')) {
-        messages.remove_suffix(1);
-    }
-    messages.remove_prefix(messages.rfind('\n') + 1);
-    if (messages.starts_with(k_name)) {
-        messages.remove_prefix(k_name.size());
-    }
-    return sanitised(messages);
-}
-
 } // namespace
 
 Session::Session(Services& services, Signals& signals, const Run& run, JobId job,
@@ -102,7 +68,7 @@ Session::Session(Services& services, Signals& signals, const Run& run, JobId job
     , m_options(options)
     , m_printer(STDOUT_FILENO, STDERR_FILENO)
     , m_terminal(STDIN_FILENO, STDOUT_FILENO)
-    , m_client(number_of(services.random()))
+    , m_client(std::bit_cast<std::uint64_t>(services.random()))
     , m_connections(m_loop, services, run, options.link, job, options.handover,
                     [this] { return greeting(); })
     , m_disk(services, run, options.link, m_printer,
