@@ -9,7 +9,7 @@
 #include <vector>
 
 /// The parts of read_policy(): each function reads one section of the file and records the errors
-/// in it in the reader; what it returns is then incomplete.
+/// in it in the reader; the value is then incomplete.
 namespace gpuq::policy {
 
 // read_times.cpp

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-/// What the client receives: the bytes of a connection up to the marker, Hello, and the frames of
+/// The receiving part of the client: the bytes of a connection up to the marker, Hello, and the frames of
 /// the session. Bytes that violate the protocol end the client.
 namespace gpuq::remote {
 namespace {
