@@ -4,8 +4,8 @@
 #include "cli/base/message.h"
 #include "cli/base/output_file.h"
 #include "cli/base/table_output.h"
+#include "cli/pages/simulation_page.h"
 #include "cli/policy_ops/file.h"
-#include "cli/render/simulation_page.h"
 #include "cli/render/simulation_text.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/render/site_page.h"
+#include "cli/pages/site_page.h"
 
 #include "cli/commands/verbs.h"
 #include "cli/fake_services.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/render/profile_page.h"
+#include "cli/pages/profile_page.h"
 
 #include "cli/render/run_table.h"
 #include "core/quote.h"

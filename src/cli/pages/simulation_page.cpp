@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/render/simulation_page.h"
+#include "cli/pages/simulation_page.h"
 
 #include "cli/render/simulation_text.h"
 #include "report/chart.h"
