@@ -89,7 +89,7 @@ std::uint64_t most_nodes(const Queue& queue)
 }
 
 /// The CPUs or memory that come with the GPUs of a job, or with the part of one that it shares:
-/// rounded down, as in share_of_a_gpu() (runs/gpu_models.h), but at least 1.
+/// rounded down, as in share_of_a_gpu() (runs/queues/gpu_models.h), but at least 1.
 std::uint64_t comes_with(std::uint64_t each, const QueuePartition& queue_partition,
                          const GpuTotals& asked)
 {

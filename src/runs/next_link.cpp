@@ -11,7 +11,7 @@
 #include "runs/credentials.h"
 #include "runs/evidence.h"
 #include "runs/plan.h"
-#include "runs/queues.h"
+#include "runs/queues/queues.h"
 #include "runs/records/heartbeat.h"
 #include "runs/records/record.h"
 #include "runs/script.h"

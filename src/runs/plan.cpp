@@ -7,8 +7,8 @@
 #include "ports/job.h"
 #include "ports/nodes.h"
 #include "runs/chain.h"
-#include "runs/gpu_models.h"
 #include "runs/queue_choice.h"
+#include "runs/queues/gpu_models.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -5,7 +5,7 @@
 #include "core/run.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
-#include "runs/gpu_models.h"
+#include "runs/queues/gpu_models.h"
 #include "runs/run_parameters.h"
 
 #include <functional>

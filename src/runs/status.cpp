@@ -2,7 +2,7 @@
 #include "runs/status.h"
 
 #include "ports/accounting.h"
-#include "runs/queues.h"
+#include "runs/queues/queues.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>

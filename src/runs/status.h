@@ -4,7 +4,7 @@
 #include "core/run.h"
 #include "ports/accounting.h"
 #include "runs/chain.h"
-#include "runs/expected_start.h"
+#include "runs/queues/expected_start.h"
 #include "runs/records/heartbeat.h"
 #include "runs/records/journal.h"
 #include "runs/records/record.h"

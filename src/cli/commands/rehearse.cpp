@@ -18,7 +18,7 @@
 #include "runs/insight/progress.h"
 #include "runs/insight/rehearsal.h"
 #include "runs/query_status.h"
-#include "runs/queues.h"
+#include "runs/queues/queues.h"
 #include "runs/records/journal.h"
 #include "runs/records/record.h"
 

@@ -24,7 +24,7 @@
 #include "runs/patience.h"
 #include "runs/plan.h"
 #include "runs/preflight.h"
-#include "runs/queues.h"
+#include "runs/queues/queues.h"
 #include "runs/records/record.h"
 #include "runs/script.h"
 #include "runs/submission.h"

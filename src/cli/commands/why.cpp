@@ -10,7 +10,7 @@
 #include "core/strings.h"
 #include "ports/cluster.h"
 #include "runs/find.h"
-#include "runs/free_gpus.h"
+#include "runs/queues/free_gpus.h"
 
 #include <fmt/format.h>
 

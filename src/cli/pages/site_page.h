@@ -2,9 +2,9 @@
 #pragma once
 
 #include "policy/policy.h"
-#include "runs/free_gpus.h"
 #include "runs/insight/public_use.h"
-#include "runs/reservations.h"
+#include "runs/queues/free_gpus.h"
+#include "runs/queues/reservations.h"
 #include "sim/accounted.h"
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include "policy/reserve.h"
 #include "ports/nodes.h"
 #include "ports/reservation.h"
-#include "runs/reservations.h"
+#include "runs/queues/reservations.h"
 
 #include <string>
 #include <vector>

@@ -3,9 +3,9 @@
 
 #include "report/json.h"
 #include "report/table.h"
-#include "runs/expected_start.h"
-#include "runs/free_gpus.h"
-#include "runs/reservations.h"
+#include "runs/queues/expected_start.h"
+#include "runs/queues/free_gpus.h"
+#include "runs/queues/reservations.h"
 
 #include <optional>
 #include <string>

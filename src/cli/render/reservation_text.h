@@ -4,7 +4,7 @@
 #include "core/result.h"
 #include "report/json.h"
 #include "report/table.h"
-#include "runs/reservations.h"
+#include "runs/queues/reservations.h"
 
 #include <string>
 #include <string_view>

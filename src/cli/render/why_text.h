@@ -3,7 +3,7 @@
 
 #include "report/json.h"
 #include "runs/insight/remedies.h"
-#include "runs/reservations.h"
+#include "runs/queues/reservations.h"
 #include "runs/status.h"
 
 #include <optional>

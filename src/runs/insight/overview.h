@@ -6,9 +6,9 @@
 #include "ports/job.h"
 #include "ports/nodes.h"
 #include "ports/store.h"
-#include "runs/expected_start.h"
-#include "runs/free_gpus.h"
-#include "runs/reservations.h"
+#include "runs/queues/expected_start.h"
+#include "runs/queues/free_gpus.h"
+#include "runs/queues/reservations.h"
 #include "runs/status.h"
 
 #include <chrono>

@@ -5,8 +5,8 @@
 #include "core/size.h"
 #include "core/walltime.h"
 #include "ports/nodes.h"
-#include "runs/free_gpus.h"
-#include "runs/queues.h"
+#include "runs/queues/free_gpus.h"
+#include "runs/queues/queues.h"
 
 #include <fmt/format.h>
 

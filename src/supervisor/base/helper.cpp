@@ -4,7 +4,7 @@
 #include "io/subprocess.h"
 #include "log/log.h"
 #include "ports/cluster.h"
-#include "runs/queues.h"
+#include "runs/queues/queues.h"
 #include "supervisor/base/job_signals.h"
 
 #include <fmt/format.h>

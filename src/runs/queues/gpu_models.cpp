@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "runs/gpu_models.h"
+#include "runs/queues/gpu_models.h"
 
 #include "core/number.h"
 #include "core/size.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "runs/expected_start.h"
+#include "runs/queues/expected_start.h"
 
 #include "ports/job.h"
 #include "ports/nodes.h"

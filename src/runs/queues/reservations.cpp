@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "runs/reservations.h"
+#include "runs/queues/reservations.h"
 
 #include "core/host_list.h"
 #include "core/strings.h"

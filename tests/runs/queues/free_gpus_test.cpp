@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "runs/free_gpus.h"
+#include "runs/queues/free_gpus.h"
 
 #include "ports/job.h"
 #include "ports/nodes.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "runs/queues.h"
+#include "runs/queues/queues.h"
 
 #include "core/layout.h"
 #include "fakes/fake_clock.h"

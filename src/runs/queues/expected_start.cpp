@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "runs/expected_start.h"
+#include "runs/queues/expected_start.h"
 
 #include "core/host_list.h"
 #include "core/pending_reason.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
-#include "runs/free_gpus.h"
-#include "runs/queues.h"
+#include "runs/queues/free_gpus.h"
+#include "runs/queues/queues.h"
 
 #include <fmt/format.h>
 

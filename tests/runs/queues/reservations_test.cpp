@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "runs/reservations.h"
+#include "runs/queues/reservations.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
