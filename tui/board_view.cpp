@@ -4,10 +4,10 @@
 #include "report/ending_text.h"
 #include "report/table.h"
 #include "term/sanitise.h"
+#include "tui/base/scatter.h"
+#include "tui/base/table_lines.h"
 #include "tui/layout.h"
 #include "tui/runs_panel.h"
-#include "tui/scatter.h"
-#include "tui/table_lines.h"
 
 #include <fmt/format.h>
 

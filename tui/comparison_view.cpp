@@ -2,9 +2,9 @@
 #include "tui/comparison_view.h"
 
 #include "term/sanitise.h"
+#include "tui/base/table_lines.h"
 #include "tui/layout.h"
 #include "tui/run_panel.h"
-#include "tui/table_lines.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "tui/chart.h"
-#include "tui/log_text.h"
-#include "tui/picture.h"
-#include "tui/theme.h"
+#include "tui/base/chart.h"
+#include "tui/base/log_text.h"
+#include "tui/base/picture.h"
+#include "tui/base/theme.h"
 
 #include <cstddef>
 #include <cstdint>

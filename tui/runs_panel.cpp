@@ -4,8 +4,8 @@
 #include "report/ending_text.h"
 #include "report/table.h"
 #include "term/sanitise.h"
+#include "tui/base/table_lines.h"
 #include "tui/layout.h"
-#include "tui/table_lines.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "tui/canvas.h"
+#include "tui/base/canvas.h"
 #include "tui/model.h"
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "tui/canvas.h"
+#include "tui/base/canvas.h"
 #include "tui/model.h"
 
 namespace gpuq::tui {

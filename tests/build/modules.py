@@ -72,7 +72,7 @@ def main(root):
                 other = module_of(header, modules)
                 if other != module and other not in allowed:
                     problems.append(f"{where}: module '{module}' may not include '{header}'")
-                if not (source / header).exists() and not (other == "tui" and (root / header).exists()):
+                if not (source / header).exists() and not (other.startswith("tui") and (root / header).exists()):
                     problems.append(f"{where}: no such header in src: '{header}'")
             for prefix, library in LIBRARIES.items():
                 # "slurm/cluster.h" is a module of gpuq, <slurm/slurm.h> the library.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runs/insight/comparison.h"
-#include "tui/picture.h"
+#include "tui/base/picture.h"
 
 namespace gpuq::cli {
 

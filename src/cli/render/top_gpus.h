@@ -3,7 +3,7 @@
 
 #include "cli/render/top_picture.h"
 #include "telemetry/sample.h"
-#include "tui/picture.h"
+#include "tui/base/picture.h"
 
 #include <optional>
 

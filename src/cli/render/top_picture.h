@@ -10,7 +10,7 @@
 #include "runs/insight/overview.h"
 #include "runs/insight/samples.h"
 #include "runs/status.h"
-#include "tui/picture.h"
+#include "tui/base/picture.h"
 
 #include <cstdint>
 #include <map>

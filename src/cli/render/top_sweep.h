@@ -4,7 +4,7 @@
 #include "cli/render/sweep_table.h"
 #include "core/ids.h"
 #include "runs/insight/progress.h"
-#include "tui/picture.h"
+#include "tui/base/picture.h"
 
 #include <cstddef>
 #include <memory>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "tui/axes.h"
-#include "tui/canvas.h"
-#include "tui/picture.h"
-#include "tui/theme.h"
+#include "tui/base/axes.h"
+#include "tui/base/canvas.h"
+#include "tui/base/picture.h"
+#include "tui/base/theme.h"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "report/table.h"
-#include "tui/canvas.h"
+#include "tui/base/canvas.h"
 
 #include <vector>
 

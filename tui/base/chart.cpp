@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "tui/chart.h"
+#include "tui/base/chart.h"
 
 #include "term/sanitise.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "tui/table_lines.h"
+#include "tui/base/table_lines.h"
 
-#include "tui/theme.h"
+#include "tui/base/theme.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "tui/scatter.h"
+#include "tui/base/scatter.h"
 
 #include "term/sanitise.h"
-#include "tui/axes.h"
+#include "tui/base/axes.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "tui/axes.h"
+#include "tui/base/axes.h"
 
 #include "term/sanitise.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "tui/log_text.h"
+#include "tui/base/log_text.h"
 
 #include "term/sanitise.h"
 

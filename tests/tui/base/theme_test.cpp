@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "tui/theme.h"
+#include "tui/base/theme.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "tui/canvas.h"
+#include "tui/base/canvas.h"
 
 #include "term/sanitise.h"
 

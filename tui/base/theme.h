@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "tui/canvas.h"
-#include "tui/picture.h"
+#include "tui/base/canvas.h"
+#include "tui/base/picture.h"
 
 #include <cstdint>
 #include <string>
