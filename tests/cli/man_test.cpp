@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/run_options.h"
 #include "cli/commands/verbs.h"
+#include "cli/start/run_options.h"
 #include "core/exit_status.h"
 #include "core/job_variables.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/application.h"
 
+#include "cli/base/globals.h"
 #include "cli/base/message.h"
 #include "cli/commands/help_text.h"
 #include "cli/commands/read_only.h"
@@ -38,17 +39,6 @@ int report_error(const Error& error)
         }
         rest.remove_prefix(end + 1);
     }
-}
-
-Result<Globals::Color> color_of(const std::string& text)
-{
-    if (text == "auto") {
-        return Globals::Color::automatic;
-    }
-    if (text == "always" || text == "never") {
-        return text == "always" ? Globals::Color::always : Globals::Color::never;
-    }
-    return fail(Error::Kind::usage, "--color: one of auto, always, never");
 }
 
 /// Logs to stderr as $GPUQ_LOG and -v request; a value of GPUQ_LOG that can't be parsed stops no
@@ -151,24 +141,6 @@ Result<int> run(const Arguments& arguments, Services& services)
 }
 
 } // namespace
-
-Result<void> take_globals(const Options& options, Globals& globals)
-{
-    if (options.has("forward")) {
-        return fail(Error::Kind::usage, "--forward requires --host: it forwards a port of a run "
-                                        "to this machine");
-    }
-    globals.json = globals.json || options.has("json");
-    globals.no_header = globals.no_header || options.has("no-header");
-    globals.quiet = globals.quiet || options.has("quiet");
-    globals.verbose += options.values("verbose").size();
-    globals.columns = options.value("columns").value_or(globals.columns);
-    globals.cluster = options.value("cluster").value_or(globals.cluster);
-    if (const auto color = options.value("color")) {
-        TRY_ASSIGN(globals.color, color_of(*color));
-    }
-    return {};
-}
 
 int run_application(int argc, char** argv, Services& services)
 {

@@ -10,7 +10,4 @@ namespace gpuq::cli {
 /// `gpuq: `. Exceptions propagate to the caller.
 int run_application(int argc, char** argv, Services& services);
 
-/// Adds the global options among `options`; those given later take precedence. `usage`.
-Result<void> take_globals(const Options& options, Globals& globals);
-
 } // namespace gpuq::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/base/verb.h"
+#include "cli/start/verbs.h"
 
 #include <span>
 #include <string>
@@ -21,12 +22,7 @@ std::span<const std::string_view> reserved_verbs();
 /// The `usage` error for a name that is reserved, or unknown (with the nearest name).
 Error no_such_verb(std::string_view name);
 
-/// The rows, each defined in the file of its name.
-extern const Verb k_run_verb;
-extern const Verb k_again_verb;
-extern const Verb k_sweep_verb;
-extern const Verb k_shell_verb;
-extern const Verb k_notebook_verb;
+/// The other rows, each defined in the file of its name.
 extern const Verb k_attach_verb;
 extern const Verb k_logs_verb;
 extern const Verb k_ls_verb;
@@ -42,7 +38,6 @@ extern const Verb k_site_verb;
 extern const Verb k_stop_verb;
 extern const Verb k_wait_verb;
 extern const Verb k_resume_verb;
-extern const Verb k_rehearse_verb;
 extern const Verb k_extend_verb;
 extern const Verb k_save_verb;
 extern const Verb k_exempt_verb;
@@ -51,7 +46,6 @@ extern const Verb k_clean_verb;
 extern const Verb k_connect_verb;
 extern const Verb k_code_verb;
 extern const Verb k_forward_verb;
-extern const Verb k_tensorboard_verb;
 extern const Verb k_doctor_verb;
 extern const Verb k_report_verb;
 extern const Verb k_policy_verb;

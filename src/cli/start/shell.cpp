@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/verbs.h"
+#include "cli/start/verbs.h"
 
-#include "cli/commands/run.h"
+#include "cli/start/run.h"
 
 #include <pwd.h>
 #include <unistd.h>

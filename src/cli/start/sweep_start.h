@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/base/verb.h"
-#include "cli/commands/run_options.h"
+#include "cli/start/run_options.h"
 #include "runs/status.h"
 #include "sweeps/parameters.h"
 #include "sweeps/records.h"

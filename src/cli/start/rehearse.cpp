@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/verbs.h"
+#include "cli/start/verbs.h"
 
 #include "cli/base/findings_output.h"
 #include "cli/base/message.h"
@@ -7,9 +7,9 @@
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/client/waiting.h"
-#include "cli/commands/run.h"
-#include "cli/commands/run_options.h"
 #include "cli/queries/site_context.h"
+#include "cli/start/run.h"
+#include "cli/start/run_options.h"
 #include "core/layout.h"
 #include "core/walltime.h"
 #include "ports/accounting.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/verbs.h"
+#include "cli/start/verbs.h"
 
 #include "cli/base/message.h"
-#include "cli/commands/tensorboard_carry.h"
 #include "cli/host/local_ports.h"
 #include "cli/host/port_forwarder.h"
+#include "cli/start/tensorboard_carry.h"
 #include "core/exit_status.h"
 
 #include <fmt/format.h>

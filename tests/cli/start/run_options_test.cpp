@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/run_options.h"
+#include "cli/start/run_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

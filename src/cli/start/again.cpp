@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/verbs.h"
+#include "cli/start/verbs.h"
 
 #include "cli/base/status_sources.h"
-#include "cli/commands/run.h"
-#include "cli/commands/run_options.h"
 #include "cli/queries/code_snapshot.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
+#include "cli/start/run.h"
+#include "cli/start/run_options.h"
 #include "core/layout.h"
 #include "runs/credentials.h"
 #include "runs/notebook.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/notebook_carry.h"
+#include "cli/start/notebook_carry.h"
 
 #include "cli/base/message.h"
 #include "cli/base/signals.h"
 #include "cli/base/status_sources.h"
 #include "cli/client/waiting.h"
-#include "cli/commands/run.h"
 #include "cli/host/notebook_carrier.h"
 #include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
+#include "cli/start/run.h"
 #include "core/layout.h"
 #include "core/walltime.h"
 #include "report/ending_text.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/sweep_follow.h"
+#include "cli/start/sweep_follow.h"
 
 #include "cli/base/message.h"
 #include "cli/base/notices.h"
 #include "cli/base/signals.h"
 #include "cli/base/table_output.h"
-#include "cli/commands/sweep_start.h"
 #include "cli/queries/code_snapshot.h"
 #include "cli/queries/sweep_query.h"
+#include "cli/start/sweep_start.h"
 #include "core/layout.h"
 #include "core/quote.h"
 #include "sweeps/arguments.h"

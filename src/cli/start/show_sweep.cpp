@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/show_sweep.h"
+#include "cli/start/show_sweep.h"
 
 #include "cli/base/log_output.h"
 #include "cli/base/message.h"
 #include "cli/base/table_output.h"
-#include "cli/commands/sweep_start.h"
 #include "cli/queries/code_snapshot.h"
+#include "cli/start/sweep_start.h"
 #include "core/layout.h"
 #include "core/quote.h"
 #include "report/ending_text.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/sweep_start.h"
+#include "cli/start/sweep_start.h"
 
 #include "cli/base/message.h"
 #include "cli/base/status_sources.h"
-#include "cli/commands/run.h"
 #include "cli/queries/site_context.h"
 #include "cli/queries/sweep_query.h"
+#include "cli/start/run.h"
 #include "core/layout.h"
 #include "core/number.h"
 #include "core/split_arguments.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/run.h"
-#include "cli/commands/verbs.h"
+#include "cli/start/run.h"
+#include "cli/start/verbs.h"
 #include "ports/cluster.h"
 
 #include "cli/base/message.h"
@@ -8,13 +8,13 @@
 #include "cli/base/table_output.h"
 #include "cli/client/follow.h"
 #include "cli/client/waiting.h"
-#include "cli/commands/run_options.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/code_snapshot.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/queries/tickets.h"
 #include "cli/render/credentials_text.h"
+#include "cli/start/run_options.h"
 #include "core/layout.h"
 #include "core/redact.h"
 #include "report/json.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/run_options.h"
 #include "cli/commands/verbs.h"
 #include "cli/host/local_ports.h"
+#include "cli/start/run_options.h"
 
 #include "cli/fake_services.h"
 

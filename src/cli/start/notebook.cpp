@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/verbs.h"
+#include "cli/start/verbs.h"
 
 #include "cli/base/message.h"
-#include "cli/commands/notebook_carry.h"
-#include "cli/commands/run_options.h"
 #include "cli/host/local_ports.h"
 #include "cli/host/port_forwarder.h"
+#include "cli/start/notebook_carry.h"
+#include "cli/start/run_options.h"
 #include "core/quote.h"
 #include "runs/notebook.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/slurm_options.h"
+#include "cli/start/slurm_options.h"
 
 #include "core/split_arguments.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/run_options.h"
+#include "cli/start/run_options.h"
 
-#include "cli/commands/slurm_options.h"
+#include "cli/start/slurm_options.h"
 #include "core/number.h"
 #include "core/size.h"
 #include "core/split_arguments.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/tensorboard_carry.h"
+#include "cli/start/tensorboard_carry.h"
 
 #include "cli/base/message.h"
 #include "cli/base/signals.h"
