@@ -223,7 +223,7 @@ struct BoardView {
     bool log = false;          ///< that of the selected try is shown instead
 };
 
-/// Which panel has the keys, and what the run's panel shows.
+/// The panel that has the keys, and the view of the run's panel.
 struct PanelView {
     Panel focus = Panel::runs;
     bool full = false; ///< the focused panel has the whole screen

@@ -37,7 +37,7 @@ public:
     {
         add(Finding::Weight::warning, place, std::move(code), std::move(text));
     }
-    /// An error unless `name` is one of `known`, which are names of a `what`.
+    /// An error unless `name` is one of `known`.
     void expect_known(const std::string& name, const std::vector<std::string>& known,
                       std::string_view what, Place place);
     std::vector<Finding> take() { return std::move(m_findings); }

@@ -372,7 +372,7 @@ private:
     std::optional<std::array<Printable, 2>> m_printable; ///< for standard output and error
     std::array<std::uint64_t, 2> m_shown;                ///< bytes shown by another session, not to
                                                          ///< be printed
-    /// Of the part of the log before the mark, if any.
+    /// The comparison of the log with the mark.
     struct Check {
         std::uint64_t left = 0; ///< bytes that are still to be checked
         std::uint32_t crc = 0;
@@ -386,7 +386,7 @@ private:
     std::chrono::milliseconds m_pause = k_shortest_pause;
     std::uint64_t m_journal_size = 0;
     Steady m_checked_at = {};
-    /// Of Slurm.
+    /// The queries of Slurm.
     struct Queries {
         Steady next = {};
         std::optional<Steady> first; ///< since the run last showed signs of life
