@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "machine/machine.h"
 #include "ports/accounting.h"
+#include "ports/admin.h"
 #include "ports/cluster.h"
+#include "ports/submit_script.h"
+#include "ports/use_records.h"
 
 #include <memory>
 #include <string>

@@ -3,6 +3,7 @@
 
 #include "cli/base/verb.h"
 #include "io/descriptor.h"
+#include "ports/store.h"
 #include "posix/clock.h"
 #include "posix/files.h"
 #include "posix/host.h"

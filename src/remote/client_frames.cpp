@@ -12,8 +12,8 @@
 #include <cstring>
 #include <utility>
 
-/// The receiving part of the client: the bytes of a connection up to the marker, Hello, and the frames of
-/// the session. Bytes that violate the protocol end the client.
+/// The receiving part of the client: the bytes of a connection up to the marker, Hello, and the
+/// frames of the session. Bytes that violate the protocol end the client.
 namespace gpuq::remote {
 namespace {
 

@@ -9,6 +9,7 @@
 #include "fakes/fake_files.h"
 #include "fakes/fake_host.h"
 #include "fakes/memory_store.h"
+#include "ports/submit_script.h"
 
 #include <gtest/gtest.h>
 

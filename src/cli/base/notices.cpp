@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/base/notices.h"
 
+#include "ports/host.h"
 #include "report/ending_text.h"
 #include "term/sanitise.h"
 

@@ -3,16 +3,9 @@
 
 #include "cli/base/config.h"
 #include "cli/base/options.h"
+#include "core/ids.h"
 #include "core/result.h"
 #include "core/ssh_key.h"
-#include "ports/admin.h"
-#include "ports/clock.h"
-#include "ports/credentials.h"
-#include "ports/files.h"
-#include "ports/host.h"
-#include "ports/store.h"
-#include "ports/submit_script.h"
-#include "ports/use_records.h"
 
 #include <array>
 #include <cstddef>
@@ -25,8 +18,17 @@
 #include <vector>
 
 namespace gpuq {
-class Cluster;
 class Accounting;
+class Admin;
+class Clock;
+class Cluster;
+class Files;
+class Host;
+class LoginTickets;
+class SecretFiles;
+class Store;
+class SubmitScript;
+class UseRecords;
 } // namespace gpuq
 
 namespace gpuq::cli {

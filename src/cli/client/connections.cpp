@@ -5,7 +5,9 @@
 #include "core/layout.h"
 #include "io/network_socket.h"
 #include "log/log.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
+#include "ports/host.h"
 #include "runs/records/journal.h"
 #include "runs/records/own_names.h"
 

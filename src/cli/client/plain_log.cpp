@@ -8,6 +8,7 @@
 #include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
 #include "core/pending_reason.h"
+#include "ports/files.h"
 #include "report/ending_text.h"
 #include "runs/insight/plain_jobs.h"
 

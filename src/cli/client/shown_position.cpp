@@ -2,6 +2,8 @@
 #include "cli/client/shown_position.h"
 
 #include "core/layout.h"
+#include "ports/clock.h"
+#include "ports/store.h"
 
 #include <algorithm>
 #include <chrono>

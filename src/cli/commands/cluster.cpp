@@ -13,6 +13,7 @@
 #include "log/audit.h"
 #include "log/log.h"
 #include "ports/accounting.h"
+#include "ports/clock.h"
 #include "report/ending_text.h"
 #include "report/json.h"
 #include "term/sanitise.h"

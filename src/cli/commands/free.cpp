@@ -5,6 +5,7 @@
 #include "cli/queries/site_context.h"
 #include "cli/render/free_table.h"
 #include "cli/render/reservation_text.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
 
 #include <fmt/format.h>

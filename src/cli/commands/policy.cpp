@@ -22,7 +22,9 @@
 #include "policy/check.h"
 #include "policy/lua.h"
 #include "policy/objects.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
+#include "ports/submit_script.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -14,6 +14,7 @@
 #include "policy/reader.h"
 #include "policy/submission.h"
 #include "ports/accounting.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
 #include "report/ending_text.h"
 #include "report/json.h"

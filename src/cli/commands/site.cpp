@@ -9,6 +9,7 @@
 #include "cli/policy_ops/in_force.h"
 #include "policy/decide.h"
 #include "ports/accounting.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
 
 #include <fmt/format.h>

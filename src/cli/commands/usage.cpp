@@ -9,6 +9,7 @@
 #include "cli/render/grants_text.h"
 #include "cli/render/usage_text.h"
 #include "ports/accounting.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
 #include "ports/nodes.h"
 

@@ -8,6 +8,7 @@
 #include "cli/render/targets_text.h"
 #include "cli/render/usage_text.h"
 #include "core/number.h"
+#include "ports/clock.h"
 
 #include <fmt/format.h>
 

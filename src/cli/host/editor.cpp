@@ -8,6 +8,8 @@
 #include "core/strings.h"
 #include "io/subprocess.h"
 #include "io/trusted_path.h"
+#include "ports/clock.h"
+#include "ports/host.h"
 #include "report/json.h"
 #include "runs/connect_keys.h"
 #include "term/sanitise.h"

@@ -12,6 +12,7 @@
 #include "core/quote.h"
 #include "core/split_arguments.h"
 #include "io/descriptor.h"
+#include "ports/clock.h"
 #include "remote/client.h"
 #include "remote/forward.h"
 #include "remote/libssh/transport.h"

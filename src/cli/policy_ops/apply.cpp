@@ -8,6 +8,7 @@
 #include "cli/render/simulation_text.h"
 #include "core/number.h"
 #include "policy/calendar.h"
+#include "ports/clock.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>

@@ -7,6 +7,7 @@
 #include "core/walltime.h"
 #include "policy/extend.h"
 #include "policy/queue_partitions.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
 #include "report/ending_text.h"
 

@@ -11,6 +11,7 @@
 #include "govern/plan.h"
 #include "govern/site.h"
 #include "policy/read.h"
+#include "ports/clock.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>

@@ -9,6 +9,7 @@
 #include "govern/apply.h"
 #include "policy/calendar.h"
 #include "policy/queue_partitions.h"
+#include "ports/clock.h"
 #include "ports/nodes.h"
 
 #include <fmt/format.h>

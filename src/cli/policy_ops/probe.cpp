@@ -4,6 +4,7 @@
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/in_force.h"
 #include "embedded/process.h"
+#include "ports/admin.h"
 
 #include <fmt/format.h>
 

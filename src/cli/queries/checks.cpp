@@ -5,7 +5,9 @@
 #include "core/codec.h"
 #include "embedded/cluster.h"
 #include "ports/accounting.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
+#include "ports/store.h"
 
 #include <fmt/format.h>
 

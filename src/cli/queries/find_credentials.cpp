@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/queries/find_credentials.h"
 
+#include "ports/clock.h"
+
 namespace gpuq::cli {
 
 std::vector<RunCredentials> find_credentials(Services& services, Store& store,

@@ -3,6 +3,8 @@
 
 #include "core/layout.h"
 #include "core/strings.h"
+#include "ports/clock.h"
+#include "ports/host.h"
 #include "runs/insight/training.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,9 @@
 #include "cli/queries/node_check.h"
 
 #include "core/key.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
+#include "ports/store.h"
 
 #include <fmt/format.h>
 

@@ -8,6 +8,7 @@
 #include "credentials/keeping.h"
 #include "credentials/keytab.h"
 #include "ports/cluster.h"
+#include "ports/host.h"
 #include "runs/chain.h"
 #include "runs/evidence.h"
 #include "runs/next_link.h"

@@ -3,6 +3,7 @@
 
 #include "core/number.h"
 #include "core/walltime.h"
+#include "ports/clock.h"
 #include "report/ending_text.h"
 #include "sim/simulate.h"
 #include "term/sanitise.h"

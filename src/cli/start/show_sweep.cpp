@@ -8,6 +8,7 @@
 #include "cli/start/sweep_start.h"
 #include "core/layout.h"
 #include "core/quote.h"
+#include "ports/clock.h"
 #include "report/ending_text.h"
 #include "sweeps/arguments.h"
 #include "sweeps/changes.h"

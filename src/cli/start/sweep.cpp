@@ -15,6 +15,7 @@
 #include "core/layout.h"
 #include "core/number.h"
 #include "core/quote.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
 #include "runs/repeat.h"
 #include "sweeps/arguments.h"

@@ -10,6 +10,7 @@
 #include "cli/start/sweep_start.h"
 #include "core/layout.h"
 #include "core/quote.h"
+#include "ports/clock.h"
 #include "sweeps/arguments.h"
 #include "sweeps/changes.h"
 

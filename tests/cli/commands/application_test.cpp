@@ -5,7 +5,14 @@
 #include "cli/commands/verbs.h"
 #include "fakes/fake_credentials.h"
 #include "ports/accounting.h"
+#include "ports/admin.h"
+#include "ports/clock.h"
 #include "ports/cluster.h"
+#include "ports/files.h"
+#include "ports/host.h"
+#include "ports/store.h"
+#include "ports/submit_script.h"
+#include "ports/use_records.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
