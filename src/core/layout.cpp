@@ -274,6 +274,11 @@ std::string overview(const std::string& cluster)
     return fmt::format("cache/overview/{}", file_name_of(cluster));
 }
 
+std::string shared_overview(const std::string& directory, const std::string& cluster)
+{
+    return fmt::format("{}/{}.overview", directory, file_name_of(cluster));
+}
+
 std::string job_indexes()
 {
     return "index/jobs";

@@ -125,6 +125,8 @@ std::string job_index(const std::string& cluster, JobId);
 std::string queues(const std::string& cluster);
 /// Cached state of GPUs and the user's own jobs.
 std::string overview(const std::string& cluster);
+/// The same of all users, in the site's directory (man gpuq-site(1)).
+std::string shared_overview(const std::string& directory, const std::string& cluster);
 /// The parent of the per-cluster index directories, and the entry of a job in one of them
 /// (`directory` as listed, already encoded).
 std::string job_indexes();

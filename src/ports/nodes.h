@@ -24,7 +24,8 @@ struct Controller {
     bool counts_memory = true; ///< nodes' memory is allocated to jobs (CR_*_Memory)
     /// A job is confined to its memory: ConstrainRAMSpace with task/cgroup, or OverMemoryKill.
     bool limits_memory = true;
-    /// PrivateData, as in slurm.conf: what users without privileges do not see of others.
+    /// PrivateData, as in slurm.conf: what users without privileges do not see of others; `mcs` if
+    /// MCSParameters hides jobs and nodes by label.
     std::vector<std::string> private_data = {};
 };
 

@@ -101,6 +101,9 @@ Result<Controller> SlurmCluster::controller()
     controller.counts_memory = slurm::counts_memory(*conf);
     controller.limits_memory = limits_memory(*conf);
     controller.private_data = private_data(conf->private_data);
+    if (text(conf->mcs_plugin_params).find("privatedata") != std::string::npos) {
+        controller.private_data.emplace_back("mcs");
+    }
     return controller;
 }
 

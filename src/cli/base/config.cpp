@@ -11,9 +11,9 @@ namespace gpuq::cli {
 namespace {
 
 const std::vector<std::string> k_names = {
-    "state_dir",       "cluster",  "container",     "keep", "detach_key", "direct",
-    "credentials_dir", "aklog",    "token_command", "host", "remote",     "host_patience",
-    "transport",       "snapshot", "notify",        "theme"};
+    "state_dir",       "cluster",  "container",     "keep",  "detach_key",  "direct",
+    "credentials_dir", "aklog",    "token_command", "host",  "remote",      "host_patience",
+    "transport",       "snapshot", "notify",        "theme", "overview_dir"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -139,6 +139,28 @@ Result<ColourTheme> theme_from(const std::string& text)
                 fmt::format("theme: '{}' is not auto, 16, 256 or truecolor", text));
 }
 
+Result<std::string> overview_dir_from(const std::string& text)
+{
+    if (text != k_no_overview_dir && !text.starts_with('/')) {
+        return fail(Error::Kind::usage,
+                    fmt::format("overview_dir: '{}' is neither an absolute path nor off", text));
+    }
+    return text;
+}
+
+Result<std::optional<std::string>> overview_dir_in(const yaml::Node& root)
+{
+    TRY_ASSIGN(const auto text, text_in(root, "overview_dir"));
+    if (!text) {
+        return std::optional<std::string>{};
+    }
+    auto directory = overview_dir_from(*text);
+    if (!directory) {
+        return yaml::error_at(*root.find("overview_dir"), directory.error().text);
+    }
+    return std::optional<std::string>{*std::move(directory)};
+}
+
 Result<std::optional<ColourTheme>> theme_in(const yaml::Node& root)
 {
     TRY_ASSIGN(const auto text, text_in(root, "theme"));
@@ -249,6 +271,9 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
     if (const auto text = variable(sources, "GPUQ_THEME")) {
         TRY_ASSIGN(settings.theme, theme_from(*text));
     }
+    if (const auto text = variable(sources, "GPUQ_OVERVIEW_DIR")) {
+        TRY_ASSIGN(settings.overview_dir, overview_dir_from(*text));
+    }
     return settings;
 }
 
@@ -295,6 +320,7 @@ Settings over(Settings upper, const Settings& lower)
     upper.transport = upper.transport ? upper.transport : lower.transport;
     upper.notify = upper.notify ? upper.notify : lower.notify;
     upper.theme = upper.theme ? upper.theme : lower.theme;
+    upper.overview_dir = upper.overview_dir ? upper.overview_dir : lower.overview_dir;
     return upper;
 }
 
@@ -321,6 +347,7 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.snapshot, snapshot_in(root));
     TRY_ASSIGN(settings.notify, strings_in(root, "notify"));
     TRY_ASSIGN(settings.theme, theme_in(root));
+    TRY_ASSIGN(settings.overview_dir, overview_dir_in(root));
     return settings;
 }
 

@@ -56,6 +56,8 @@ struct Settings {
     std::optional<std::string> transport;           ///< to the host: `auto`, `libssh` or `openssh`
     std::optional<std::vector<std::string>> notify; ///< command for events of runs (notices.h)
     std::optional<ColourTheme> theme;
+    /// Where a service of the site writes an overview for all users, or k_no_overview_dir.
+    std::optional<std::string> overview_dir;
 
     bool operator==(const Settings&) const = default;
 };
@@ -72,11 +74,14 @@ struct SettingSources {
 
 /// Reads GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY, GPUQ_DIRECT,
 /// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, GPUQ_HOST, GPUQ_REMOTE,
-/// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, GPUQ_SNAPSHOT, GPUQ_NOTIFY, GPUQ_THEME, then
-/// $XDG_CONFIG_HOME/gpuq/config.yaml (or
-/// ~/.config/...), then /etc/gpuq/config.yaml. Each setting comes from the first source that has
-/// it. Empty variables are ignored. Every file that exists must be valid.
+/// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, GPUQ_SNAPSHOT, GPUQ_NOTIFY, GPUQ_THEME,
+/// GPUQ_OVERVIEW_DIR, then $XDG_CONFIG_HOME/gpuq/config.yaml (or ~/.config/...), then
+/// /etc/gpuq/config.yaml. Each setting comes from the first source that has it. Empty variables are
+/// ignored. Every file that exists must be valid.
 Result<Settings> load_settings(const SettingSources& sources);
+
+/// The value of `overview_dir` that disables it.
+constexpr const char* k_no_overview_dir = "off";
 
 constexpr const char* k_site_config = "/etc/gpuq/config.yaml";
 

@@ -14,11 +14,13 @@
 #include <cstring>
 #include <ctime>
 #include <deque>
+#include <tuple>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace gpuq::cli {
@@ -207,6 +209,18 @@ Result<OutputFile::Appended> OutputFile::append() const
                     fmt::format("{} is being written by another gpuq", sanitised(m_path)));
     }
     return Appended{std::move(file), made};
+}
+
+bool OutputFile::was_read() const
+{
+    struct stat facts {};
+    struct statvfs system {};
+    if (::fstatat(m_directory.get(), m_name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+        ::fstatvfs(m_directory.get(), &system) != 0 || (system.f_flag & ST_NOATIME) != 0) {
+        return true;
+    }
+    return std::tie(facts.st_atim.tv_sec, facts.st_atim.tv_nsec) >
+           std::tie(facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
 }
 
 void OutputFile::remove() const

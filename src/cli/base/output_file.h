@@ -33,6 +33,10 @@ public:
         bool made = false; ///< it did not exist before
     };
     Result<Appended> append() const;
+    /// Whether a process has read the file since it was written, according to its access time,
+    /// which file systems set at the first read (`relatime`). True if it does not exist or that is
+    /// not known (`noatime`).
+    bool was_read() const;
     /// Removes the file if it exists.
     void remove() const;
 

@@ -3,6 +3,7 @@
 
 #include "cli/base/message.h"
 #include "cli/base/notices.h"
+#include "cli/queries/shared_overview_file.h"
 #include "core/layout.h"
 #include "core/pending_reason.h"
 #include "ports/cluster.h"
@@ -135,7 +136,9 @@ private:
             m_next_estimate = Steady::now() + std::max<std::chrono::milliseconds>(
                                                   k_estimate_period, k_rest * kept.took);
             refresh_overview(*m_store, *m_cluster, m_services.host(), m_services.clock(),
-                             ::getuid(), {m_services.clock().now(), /*anew=*/true});
+                             ::getuid(),
+                             {m_services.clock().now(), Wish::Anew::unless_shared, Time{},
+                              shared_overview(m_services, *name)});
             kept = kept_overview(*m_store, *name);
         }
         const OwnJob* job = own_job(kept);

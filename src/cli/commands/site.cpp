@@ -4,6 +4,7 @@
 #include "cli/base/message.h"
 #include "cli/base/output_file.h"
 #include "cli/base/table_output.h"
+#include "cli/commands/site_overview.h"
 #include "cli/pages/site_page.h"
 #include "cli/policy_ops/file.h"
 #include "cli/policy_ops/in_force.h"
@@ -33,6 +34,7 @@ constexpr std::array k_options = {
     Option{0, "html", "DIR", "write the page DIR/index.html"},
     Option{0, "prometheus", "", "print metrics for Prometheus"},
     Option{0, "textfile", "FILE", "write the metrics to a file, for node_exporter"},
+    Option{0, "overview", "DIR", "write the overview that all users of this host share"},
     Option{0, "policy", "FILE", "this policy instead of the one in force"}};
 
 struct Outputs {
@@ -58,7 +60,8 @@ Result<Outputs> outputs_of(const Invocation& invocation)
     outputs.prints = options.has("prometheus");
     return outputs.page || outputs.metrics || outputs.prints
                ? Result<Outputs>(std::move(outputs))
-               : fail(Error::Kind::usage, "site needs --html DIR, --prometheus or --textfile FILE");
+               : fail(Error::Kind::usage,
+                      "site needs --html DIR, --prometheus, --textfile FILE or --overview DIR");
 }
 
 Result<std::optional<policy::Policy>> policy_of(Invocation& invocation)
@@ -139,6 +142,14 @@ Result<int> site(Invocation& invocation)
         return fail(Error::Kind::usage,
                     fmt::format("site: unexpected argument '{}'", invocation.arguments.front()));
     }
+    const Options& options = invocation.options;
+    if (const auto directory = options.value("overview")) {
+        if (options.has("html") || options.has("textfile") || options.has("prometheus") ||
+            options.has("policy") || invocation.globals.json) {
+            return fail(Error::Kind::usage, "site: --overview takes no other option of site");
+        }
+        return write_shared_overview(invocation.services, *directory);
+    }
     TRY_ASSIGN(const Outputs outputs, outputs_of(invocation));
     TRY_ASSIGN(const SiteState state, find_site(invocation));
     if (outputs.page) {
@@ -155,7 +166,8 @@ Result<int> site(Invocation& invocation)
 
 } // namespace
 
-const Verb k_site_verb{"site", "gpuq site --html DIR | --prometheus | --textfile FILE",
+const Verb k_site_verb{"site",
+                       "gpuq site --html DIR | --prometheus | --textfile FILE | --overview DIR",
                        "a page or metrics for the public: free GPUs, waits, use", site, k_options};
 
 } // namespace gpuq::cli

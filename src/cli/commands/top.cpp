@@ -10,6 +10,7 @@
 #include "cli/commands/top_sweeps.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/plain_target.h"
+#include "cli/queries/shared_overview_file.h"
 #include "cli/render/listed_runs.h"
 #include "cli/render/run_table.h"
 #include "cli/render/top_comparison.h"
@@ -49,9 +50,6 @@ constexpr std::array k_options = {
     Option{0, "once", "", "print once, as text, and exit"},
     Option{'a', "all", "", "every run that is on disk, not only active and recent ones"}};
 
-/// Minimum time since the last query before the start or end of one of the user's own runs causes
-/// another.
-constexpr auto k_changed_again = 15s;
 /// The period shown in the curves of GPUs.
 constexpr std::chrono::minutes k_shown{10};
 /// How often to look up runs whose state neither the disk nor the overview shows.
@@ -211,7 +209,7 @@ public:
     }
 
     /// On the thread that may query Slurm.
-    void ask(bool anew)
+    void ask(Wish::Anew anew)
     {
         const auto cluster = m_services.cluster();
         const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
@@ -223,9 +221,14 @@ public:
         if (!name) {
             return;
         }
-        const bool wanted = anew || has_changed(kept_overview(m_store, *name));
-        refresh_overview(m_store, **cluster, m_host, m_clock, ::getuid(), {m_began, wanted});
-        find_lost(anew);
+        Time changed;
+        {
+            const std::lock_guard lock(m_mutex);
+            changed = m_changed;
+        }
+        refresh_overview(m_store, **cluster, m_host, m_clock, ::getuid(),
+                         {m_began, anew, changed, shared_overview(m_services, *name)});
+        find_lost(anew == Wish::Anew::always);
     }
 
     /// For output that is printed only once: no second query follows, so if the cache has no
@@ -235,7 +238,9 @@ public:
         const auto cluster = m_services.cluster();
         const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
         const Overview known = name ? kept_overview(m_store, *name) : Overview{};
-        ask(!known.whole_at || due(known, ::getuid(), m_clock.now()) == Due::first);
+        const bool lacks_all =
+            !known.whole_at || due(known, ::getuid(), m_clock.now()) == Due::first;
+        ask(lacks_all ? Wish::Anew::unless_shared : Wish::Anew::no);
     }
 
     std::optional<tui::LogBytes> read(const tui::OpenLog& log, bool begin)
@@ -472,13 +477,6 @@ private:
         }
     }
 
-    bool has_changed(const Overview& known)
-    {
-        const std::lock_guard lock(m_mutex);
-        return known.asked_at && known.whole_at < m_changed &&
-               m_clock.now() - *known.asked_at >= k_changed_again;
-    }
-
     void find_lost(bool anew)
     {
         std::vector<RunKey> lost;
@@ -585,7 +583,7 @@ Result<int> top(Invocation& invocation)
     sources.read_detail = [shown](const std::string& key, tui::Depth depth) {
         return shown->detail(key, depth);
     };
-    sources.ask = [shown](bool anew) { shown->ask(anew); };
+    sources.ask = [shown](bool anew) { shown->ask(anew ? Wish::Anew::always : Wish::Anew::no); };
     sources.read = [shown](const tui::OpenLog& log, bool begin) { return shown->read(log, begin); };
     sources.command = [shown](const tui::Command& command) { return shown->command(command); };
     sources.try_out = [shown](const tui::Try& attempt) { return shown->try_out(attempt); };

@@ -26,6 +26,9 @@ constexpr auto k_whole_again_unless_waiting = 300s;
 constexpr auto k_nodes_again = 30s;
 constexpr auto k_jobs_again = 15s;
 constexpr auto k_anew_again = 5s;
+/// Minimum time since the last query before the start or end of one of the user's own runs causes
+/// another.
+constexpr auto k_changed_again = 15s;
 /// A slow query means a busy controller: it is left alone for twenty times as long.
 constexpr int k_rest = 20;
 /// The querying process may have been stopped, or another user's process may hold the name: after
@@ -43,40 +46,12 @@ constexpr auto k_left_alone = 30s;
 constexpr auto k_turn = 1618ms;
 constexpr auto k_turns = 5s;
 
-/// The cached part of a job, which reads back exactly as it was written.
-OwnJob own(const Job& job)
-{
-    OwnJob own;
-    own.job = job;
-    own.job.outcome.reset();
-    own.job.priority.reset();
-    own.job.uid = 0;
-    own.job.account.clear();
-    own.job.qos.clear();
-    own.job.size = JobSize{};
-    own.job.size.nodes = job.size.nodes;
-    own.job.size.gpus = job.size.gpus;
-    own.job.size.share = job.size.share;
-    return own;
-}
-
-/// For some seconds after its start, slurmctld knows the jobs but not their GPUs.
 PoolUse use_of(GpuPool pool, const std::vector<Job>& mine, const Inventory& inventory)
 {
     PoolUse use;
     use.nodes = nodes_of(pool, inventory);
     use.pool = std::move(pool);
-    use.mine = 0;
-    for (const Job& job : mine) {
-        *use.mine += has_gpus(job.state) ? add_held(use, job.held) : 0;
-    }
-    if (use.pool.in_use && *use.mine > *use.pool.in_use) {
-        use.pool.in_use = use.pool.free = use.pool.most_on_one_node = std::nullopt;
-        for (NodeUse& node : use.nodes) {
-            node.in_use = std::nullopt;
-            node.blocked = 0;
-        }
-    }
+    set_share(use, mine);
     return use;
 }
 
@@ -85,7 +60,7 @@ void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
     replace_own_holdings(overview, jobs);
     const auto before = std::exchange(overview.jobs, {});
     for (const Job& job : jobs) {
-        overview.jobs.push_back(own(job));
+        overview.jobs.push_back(kept_job(job));
         const auto known = std::find_if(before.begin(), before.end(),
                                         [&](const OwnJob& old) { return old.job.id == job.id; });
         if (known != before.end() && job.state == JobState::pending) {
@@ -167,6 +142,30 @@ void query_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t
     overview.reserved =
         reservations ? reserved_gpus(*reservations, inventory->nodes) : std::move(before.reserved);
     overview.took = std::chrono::duration_cast<std::chrono::milliseconds>(clock.steady() - begin);
+}
+
+/// Takes the overview that all users share, if it is newer; but the user's own jobs may be known
+/// from a later query. False if there is none.
+bool took_shared(Overview& overview, const Wish& wish, Time now)
+{
+    std::optional<Overview> shared = wish.shared ? wish.shared() : std::nullopt;
+    if (!shared) {
+        return false;
+    }
+    if (overview.at && *overview.at <= now && *overview.at >= *shared->at) {
+        return true;
+    }
+    shared->asked_at = now;
+    shared->allowance_used = overview.allowance_used;
+    const Overview before = std::exchange(overview, *std::move(shared));
+    if (before.jobs_at && *before.jobs_at <= now && *before.jobs_at > *overview.jobs_at) {
+        std::vector<Job> jobs;
+        for (const OwnJob& own : before.jobs) {
+            jobs.push_back(own.job);
+        }
+        take_own(overview, jobs, *before.jobs_at);
+    }
+    return true;
 }
 
 /// True if a command may make a query of its own, which is then counted.
@@ -251,7 +250,7 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
     overview.holdings = holdings_of(all.jobs);
     StartEstimates estimates = expected_starts(wanted, all, inventory, now);
     for (const Job& job : mine) {
-        overview.jobs.push_back(own(job));
+        overview.jobs.push_back(kept_job(job));
         if (job.state == JobState::pending) {
             overview.jobs.back().ahead = jobs_ahead(job, all);
         }
@@ -314,15 +313,32 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
     }
     const Time now = clock.now();
     Overview overview = kept_overview(store, *name);
-    const bool recent =
-        overview.asked_at && *overview.asked_at <= now && now - *overview.asked_at < k_anew_again;
-    const Due what = wish.anew && !recent ? Due::all : due(overview, uid, now);
+    const auto is_within = [now](const std::optional<Time>& at, auto limit) {
+        return at && *at <= now && now - *at < limit;
+    };
+    const bool reads_shared = wish.anew == Wish::Anew::no ? !is_within(overview.at, k_jobs_again)
+                                                          : wish.anew == Wish::Anew::unless_shared;
+    if (reads_shared) {
+        const auto before = overview.at;
+        if (took_shared(overview, wish, now)) {
+            if (overview.at != before) {
+                (void)store.write(layout::overview(*name), to_json(overview));
+            }
+            return;
+        }
+    }
+    const bool has_changed = overview.asked_at &&
+                             overview.whole_at.value_or(Time{}) < wish.changed &&
+                             !is_within(overview.asked_at, k_changed_again);
+    const bool anew = wish.anew != Wish::Anew::no || has_changed;
+    const Due what =
+        anew && !is_within(overview.asked_at, k_anew_again) ? Due::all : due(overview, uid, now);
     if (what == Due::nothing) {
         return;
     }
     const bool missed =
         overview.asked_at ? now - *overview.asked_at > k_missed : now - wish.since > k_never_asked;
-    if (!host.hold(asks_as(store, *name)) && !missed && !wish.anew) {
+    if (!host.hold(asks_as(store, *name)) && !missed && !anew) {
         return; // another process of this user queries
     }
     overview.asked_at = now;

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -101,8 +102,16 @@ Overview kept_overview(Store& store, const std::string& cluster);
 
 /// How urgently a caller needs new data.
 struct Wish {
-    Time since;        ///< when the caller started to need it
-    bool anew = false; ///< query everything, unless there was a query within five seconds
+    Time since; ///< when the caller started to need it
+    /// Query everything, unless there was a query within five seconds.
+    enum class Anew { no, unless_shared, always } anew = Anew::no;
+    /// When the user's own runs last changed: data from before is queried anew, but at most every
+    /// 15 seconds.
+    Time changed{};
+    /// Reads the overview that a service of the site shares with all users; nothing if there is no
+    /// recent one that is to be trusted. It replaces all queries except with Anew::always. Not
+    /// called with Anew::no while the cached data is younger than 15 seconds. May be empty.
+    std::function<std::optional<Overview>()> shared = {};
 };
 /// Queries the data that is due and caches it, unless another process of this user on this host
 /// does so. Blocks as long as Slurm does. `uid`: the caller's.

@@ -456,6 +456,22 @@ std::optional<Overview> overview_in(const json& value)
 
 } // namespace
 
+OwnJob kept_job(const Job& job)
+{
+    OwnJob own;
+    own.job = job;
+    own.job.outcome.reset();
+    own.job.priority.reset();
+    own.job.uid = 0;
+    own.job.account.clear();
+    own.job.qos.clear();
+    own.job.size = JobSize{};
+    own.job.size.nodes = job.size.nodes;
+    own.job.size.gpus = job.size.gpus;
+    own.job.size.share = job.size.share;
+    return own;
+}
+
 std::string to_json(const Overview& overview)
 {
     // Job names are bytes.

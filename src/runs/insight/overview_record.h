@@ -9,6 +9,9 @@
 
 namespace gpuq {
 
+/// The part of a job that is cached, which reads back exactly as it was written.
+OwnJob kept_job(const Job& job);
+
 /// The content of cache/overview/CLUSTER.
 std::string to_json(const Overview& overview);
 

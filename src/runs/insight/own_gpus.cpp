@@ -164,6 +164,24 @@ int add_held(PoolUse& use, const std::vector<HeldGpus>& held)
     return count;
 }
 
+void set_share(PoolUse& use, const std::vector<Job>& mine)
+{
+    use.mine = 0;
+    for (NodeUse& node : use.nodes) {
+        node.mine = 0;
+    }
+    for (const Job& job : mine) {
+        *use.mine += has_gpus(job.state) ? add_held(use, job.held) : 0;
+    }
+    if (use.pool.in_use && *use.mine > *use.pool.in_use) {
+        use.pool.in_use = use.pool.free = use.pool.most_on_one_node = std::nullopt;
+        for (NodeUse& node : use.nodes) {
+            node.in_use = std::nullopt;
+            node.blocked = 0;
+        }
+    }
+}
+
 Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs)
 {
     if (!overview.at) {

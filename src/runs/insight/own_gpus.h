@@ -12,6 +12,10 @@ namespace gpuq {
 /// number.
 int add_held(PoolUse& use, const std::vector<HeldGpus>& held);
 
+/// Sets the user's share of a pool; `mine`: the user's jobs, of the same moment. For some seconds
+/// after its start, slurmctld knows the jobs but not their GPUs: these are then unknown.
+void set_share(PoolUse& use, const std::vector<Job>& mine);
+
 /// Updates an overview with the current GPUs of the user's own jobs: starts and ends of runs since
 /// the query to Slurm are on disk, and jobs are queried more often than nodes. Without this, GPUs
 /// held by a listed run would be shown as free. `runs`: gpuq's runs. GPUs of a run that has started

@@ -122,10 +122,10 @@ std::vector<std::string_view> names_in(std::string_view list)
 }
 
 /// A pending job may name several queues.
-bool share_a_queue(const Job& one, const Job& other)
+bool share_a_queue(std::string_view one, std::string_view other)
 {
-    const auto others = names_in(other.partition);
-    const auto mine = names_in(one.partition);
+    const auto others = names_in(other);
+    const auto mine = names_in(one);
     return std::any_of(mine.begin(), mine.end(), [&](std::string_view name) {
         return std::find(others.begin(), others.end(), name) != others.end();
     });
@@ -254,10 +254,33 @@ std::optional<int> jobs_ahead(const Job& mine, const AllJobs& all)
         return std::nullopt;
     }
     const auto goes_first = [&](const Job& other) {
-        return other.id != mine.id && could_start(other) && share_a_queue(mine, other) &&
-               goes_before(other, mine);
+        return other.id != mine.id && could_start(other) &&
+               share_a_queue(mine.partition, other.partition) && goes_before(other, mine);
     };
     return static_cast<int>(std::count_if(all.jobs.begin(), all.jobs.end(), goes_first));
+}
+
+std::map<JobId, int> jobs_ahead(const AllJobs& all)
+{
+    std::vector<const Job*> line;
+    for (const Job& job : all.jobs) {
+        if (all.complete && job.priority && could_start(job)) {
+            line.push_back(&job);
+        }
+    }
+    std::sort(line.begin(), line.end(),
+              [](const Job* one, const Job* other) { return goes_before(*one, *other); });
+    std::map<std::string_view, int> before; // by the queues that a job names
+    std::map<JobId, int> ahead;
+    for (const Job* const job : line) {
+        int count = 0;
+        for (const auto& [queues, jobs] : before) {
+            count += share_a_queue(job->partition, queues) ? jobs : 0;
+        }
+        ahead.emplace(job->id, count);
+        ++before[job->partition];
+    }
+    return ahead;
 }
 
 } // namespace gpuq

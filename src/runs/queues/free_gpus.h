@@ -4,6 +4,7 @@
 #include "ports/job.h"
 #include "ports/nodes.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -99,5 +100,7 @@ WaitingLine waiting_line(const std::vector<Job>& jobs);
 /// a higher priority, or the same priority and are older. Nothing if `mine` itself could not start
 /// (held, dependent on another job), its priority is not known or the site hides other users' jobs.
 std::optional<int> jobs_ahead(const Job& mine, const AllJobs& all);
+/// The same for every job that has such a number.
+std::map<JobId, int> jobs_ahead(const AllJobs& all);
 
 } // namespace gpuq

@@ -98,12 +98,22 @@ TEST(Settings, HaveATheme)
               "c.yaml:1:8: theme: 'dark' is not auto, 16, 256 or truecolor");
 }
 
+TEST(Settings, TheDirectoryOfOverviewsIsAnAbsolutePathOrOff)
+{
+    const Texts files = {{k_site_config, "overview_dir: /srv/gpuq\n"}};
+    EXPECT_EQ(load_settings(from({}, files))->overview_dir, "/srv/gpuq");
+    EXPECT_EQ(load_settings(from({{"GPUQ_OVERVIEW_DIR", "off"}}, files))->overview_dir, "off");
+    EXPECT_EQ(settings_in("overview_dir: here\n", "c.yaml").error().text,
+              "c.yaml:1:15: overview_dir: 'here' is neither an absolute path nor off");
+}
+
 TEST(Settings, NameTheNearestOneForAMistake)
 {
     EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
               "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
               "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, aklog, "
-              "token_command, host, remote, host_patience, transport, snapshot, notify, theme");
+              "token_command, host, remote, host_patience, transport, snapshot, notify, theme, "
+              "overview_dir");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container must be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,

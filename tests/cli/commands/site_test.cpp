@@ -3,15 +3,19 @@
 
 #include "cli/commands/verbs.h"
 #include "cli/fake_services.h"
+#include "cli/queries/shared_overview_file.h"
 #include "govern/apply.h"
 #include "policy/read.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace gpuq::cli {
 namespace {
@@ -193,6 +197,135 @@ TEST(PlannedUse, NamesOnlyCoursesThatArePublished)
     policy::Policy published = policy;
     published.publish.courses = true;
     EXPECT_EQ(planned_use(reserved, &published)[0].what, "course ml");
+}
+
+Job running(std::uint32_t id, std::uint32_t uid)
+{
+    Job job;
+    job.id = JobId{id};
+    job.uid = uid;
+    job.state = JobState::running;
+    job.partition = "short";
+    job.held = {{"n1", "k80", 1}};
+    return job;
+}
+
+/// `gpuq site --overview`: Site's file is read by the fake services as by other processes.
+class SiteOverview : public Site {
+protected:
+    SiteOverview()
+    {
+        m_services.slurm.jobs = {running(1, ::getuid()), running(2, ::getuid() + 1)};
+        m_services.set.overview_dir = m_directory;
+    }
+    Use write()
+    {
+        m_services.slurm.requests.clear();
+        const Use done = site({"--overview", m_directory});
+        if (std::filesystem::exists(m_directory / "lab.overview")) {
+            m_services.files[m_directory / "lab.overview"] = {file("lab.overview"), 0, 0644};
+        }
+        return done;
+    }
+    /// Moves the access time, as the first read does.
+    void set_read(bool was_read)
+    {
+        const std::array<timespec, 2> times{timespec{was_read ? 2 : 1, 0}, timespec{1, 0}};
+        ASSERT_EQ(::utimensat(AT_FDCWD, (m_directory / "lab.overview").c_str(), times.data(), 0),
+                  0);
+    }
+    std::optional<Overview> shared() { return shared_overview(m_services, "lab")(); }
+    const Names& requests() { return m_services.slurm.requests; }
+};
+
+TEST_F(SiteOverview, IsReadByEveryUserAndByNobodyChanged)
+{
+    ::umask(0077);
+    ASSERT_EQ(write().status, 0);
+    ::umask(0022);
+    struct stat facts {};
+    ASSERT_EQ(::stat((m_directory / "lab.overview").c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 07777U, 0644U);
+    const auto overview = shared();
+    ASSERT_TRUE(overview);
+    EXPECT_EQ(overview->uid, ::getuid());
+    ASSERT_EQ(overview->jobs.size(), 1U);
+    EXPECT_EQ(overview->jobs[0].job.id, JobId{1});
+    EXPECT_EQ(overview->holdings.size(), 2U);
+}
+
+TEST_F(SiteOverview, QueriesOnlyAsLongAsSomebodyReadsIt)
+{
+    ASSERT_EQ(write().status, 0);
+    EXPECT_EQ(requests(), (Names{"inventory", "controller", "reservations", "all_jobs"}));
+    set_read(false);
+    m_services.time.advance(30s);
+    ASSERT_EQ(write().status, 0);
+    EXPECT_EQ(requests(), Names{});
+    set_read(true);
+    ASSERT_EQ(write().status, 0);
+    EXPECT_EQ(requests(), (Names{"inventory", "all_jobs"}));
+    set_read(true);
+    m_services.time.advance(20s); // too early
+    ASSERT_EQ(write().status, 0);
+    EXPECT_EQ(requests(), Names{});
+}
+
+TEST_F(SiteOverview, ChecksNowAndThenThatNothingIsHidden)
+{
+    ASSERT_EQ(write().status, 0);
+    for (int i = 0; i < 6; ++i) {
+        set_read(true);
+        m_services.time.advance(30s);
+        ASSERT_EQ(write().status, 0);
+    }
+    EXPECT_EQ(requests(), (Names{"inventory", "controller", "reservations", "all_jobs"}));
+}
+
+TEST_F(SiteOverview, IsRemovedIfSlurmHidesAnything)
+{
+    ASSERT_EQ(write().status, 0);
+    m_services.slurm.self.private_data = {"usage"};
+    set_read(true);
+    m_services.time.advance(180s);
+    const Use done = write();
+    EXPECT_NE(done.status, 0);
+    EXPECT_THAT(done.err, HasSubstr("PrivateData=usage"));
+    EXPECT_FALSE(std::filesystem::exists(m_directory / "lab.overview"));
+    m_services.slurm.self.private_data.clear();
+    m_services.slurm.hides_others = true;
+    EXPECT_NE(write().status, 0);
+    EXPECT_FALSE(std::filesystem::exists(m_directory / "lab.overview"));
+}
+
+TEST_F(SiteOverview, StaysWhenTheControllerIsSilent)
+{
+    ASSERT_EQ(write().status, 0);
+    set_read(true);
+    m_services.time.advance(30s);
+    m_services.slurm.silent = true;
+    EXPECT_EQ(write().status, 120);
+    EXPECT_TRUE(shared());
+    m_services.time.advance(60s);
+    EXPECT_FALSE(shared());
+}
+
+TEST_F(SiteOverview, OfAnotherUserIsNotBelieved)
+{
+    ASSERT_EQ(write().status, 0);
+    ASSERT_TRUE(shared());
+    m_services.files[m_directory / "lab.overview"].distrust = fail(Error::Kind::denied, "others");
+    EXPECT_FALSE(shared());
+    m_services.set.overview_dir = "off";
+    EXPECT_FALSE(shared_overview(m_services, "lab"));
+}
+
+TEST_F(SiteOverview, IsMadeAlone)
+{
+    for (const char* other : {"--prometheus", "--html=/tmp", "--textfile=/tmp/x", "--policy=x"}) {
+        EXPECT_EQ(site({"--overview", m_directory, other}).status, 2) << other;
+    }
+    EXPECT_EQ(site({"--overview", m_directory / "none"}).status, 2);
 }
 
 } // namespace

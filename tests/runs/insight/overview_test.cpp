@@ -172,7 +172,7 @@ TEST(Due, AfterAFirstLookEachUserHasATurnForTheJobsOfAll)
 
 class Refreshed : public testing::Test {
 protected:
-    void refresh(bool anew = false)
+    void refresh(Wish::Anew anew = Wish::Anew::no)
     {
         refresh_overview(store, cluster, host, clock, k_me, {began, anew});
     }
