@@ -249,9 +249,9 @@ struct Selected {
     const Gpu* gpu = nullptr;
 };
 
-Selected selected_gpu(const Model& model)
+Selected gpu_of(const Model& model, std::size_t number)
 {
-    std::size_t left = model.gpu;
+    std::size_t left = number;
     for (const GpuModel& group : model.picture.gpus) {
         for (const GpuNode& node : group.nodes) {
             if (left < node.gpus.size()) {
@@ -304,9 +304,10 @@ std::string about_gpu(const Model& model, const Selected& at)
     return text;
 }
 
-std::string about_selected(const Model& model)
+/// The GPU under the mouse, else the selected one.
+std::string about_shown(const Model& model)
 {
-    const Selected at = selected_gpu(model);
+    const Selected at = gpu_of(model, model.pointed_gpu.value_or(model.gpu));
     if (at.gpu == nullptr) {
         return "";
     }
@@ -389,8 +390,9 @@ void draw_gpus(Canvas& canvas, const Rect& panel, const Model& model)
     const GpuText text(model, area.width, area.height);
     std::vector<Spot> spots;
     const std::vector<Line> lines = text.lines(spots);
-    const Line bottom =
-        focused && !spots.empty() ? line_of(about_selected(model)) : legend(text.form(), model);
+    const Line bottom = (focused || model.pointed_gpu) && !spots.empty()
+                            ? line_of(about_shown(model))
+                            : legend(text.form(), model);
     draw_frame(canvas, panel, title(model), bottom, focused, model.theme);
     const int shown = std::min(area.height, static_cast<int>(lines.size()));
     for (int i = 0; i < shown; ++i) {
@@ -450,7 +452,7 @@ std::size_t gpu_beside(const Model& model, const Rect& panel, int right, int dow
 
 std::string run_of_gpu(const Model& model)
 {
-    const Holder* const holder = holder_of(model, selected_gpu(model).gpu);
+    const Holder* const holder = holder_of(model, gpu_of(model, model.gpu).gpu);
     return holder == nullptr ? "" : holder->key;
 }
 

@@ -41,9 +41,9 @@ struct Key {
     Special special = Special::none;
     char32_t character = 0; ///< 1 to 26: with Ctrl
 };
-/// A button of the mouse, or its wheel, at a cell.
+/// A button of the mouse, its wheel or its pointer, at a cell.
 struct Mouse {
-    enum class Action { click, double_click, wheel_up, wheel_down } action = Action::click;
+    enum class Action { click, double_click, wheel_up, wheel_down, move } action = Action::click;
     int row = 0, column = 0;
 };
 struct Resized {
@@ -252,7 +252,8 @@ struct Model {
     std::map<std::string, Detail> details;
     std::string selected; ///< key of a run
     std::set<std::string> marks;
-    std::size_t gpu = 0; ///< selected GPU: its number among all of the picture
+    std::size_t gpu = 0;                    ///< selected GPU: its number among all of the picture
+    std::optional<std::size_t> pointed_gpu; ///< under the mouse, until the next key
     PanelView panels;
     ChartsView charts;
     BoardView board;

@@ -478,6 +478,12 @@ void on_mouse(Change change, const Mouse& mouse)
         return;
     }
     const Areas areas = areas_of(model);
+    model.pointed_gpu = areas.gpus.has(mouse.row, mouse.column)
+                            ? gpu_at(model, areas.gpus, mouse.row, mouse.column)
+                            : std::nullopt;
+    if (mouse.action == Mouse::Action::move) {
+        return;
+    }
     const bool is_wheel =
         mouse.action == Mouse::Action::wheel_up || mouse.action == Mouse::Action::wheel_down;
     const int by = mouse.action == Mouse::Action::wheel_up ? -1 : 1;

@@ -36,7 +36,9 @@ constexpr wint_t k_ctrl_z = 26;
 /// Two clicks within this time are a double click.
 constexpr std::chrono::milliseconds k_double_click{400};
 /// Sequences that ncurses' own end would write, for a process that dies of a signal.
-constexpr const char* k_mouse_off = "\x1b[?1006l\x1b[?1000l";
+constexpr const char* k_mouse_off = "\x1b[?1003l\x1b[?1006l\x1b[?1000l";
+/// Reports of the pointer, which ncurses does not switch on itself.
+constexpr std::string_view k_pointer_on = "\x1b[?1003h", k_pointer_off = "\x1b[?1003l";
 /// The smallest numbers of colours of a terminal with a palette of 6 x 6 x 6 colours, and of one
 /// whose colours are 0xRRGGBB.
 constexpr int k_palette = 256, k_direct = 1 << 24;
@@ -46,6 +48,19 @@ std::array<char, 256> exit_sequence{};
 std::size_t size_to_leave = 0;
 termios modes_before{};
 bool has_modes = false;
+
+const char* sequence_of(const char* name)
+{
+    const char* const sequence = ::tigetstr(const_cast<char*>(name));
+    return sequence == reinterpret_cast<char*>(-1) ? nullptr : sequence;
+}
+
+void write_if_mouse(std::string_view sequence)
+{
+    if (sequence_of("kmous") != nullptr) {
+        (void)!::write(STDOUT_FILENO, sequence.data(), sequence.size());
+    }
+}
 
 constexpr int k_deadly[] = {SIGHUP, SIGINT,  SIGQUIT, SIGTERM, SIGSEGV,
                             SIGBUS, SIGABRT, SIGFPE,  SIGILL};
@@ -65,8 +80,7 @@ void remember_how_to_leave()
     std::string arguments;
     arguments = k_mouse_off;
     for (const char* name : {"rmkx", "sgr0", "cnorm", "rmcup"}) {
-        const char* sequence = ::tigetstr(const_cast<char*>(name));
-        if (sequence != nullptr && sequence != reinterpret_cast<char*>(-1)) {
+        if (const char* const sequence = sequence_of(name)) {
             arguments += sequence;
         }
     }
@@ -175,8 +189,7 @@ Result<std::unique_ptr<Terminal>> Terminal::open(Colours colours)
                                 "knows (xterm), or use gpuq top --once",
                                 sanitised(kind == nullptr ? "" : kind)));
     }
-    const char* const places = ::tigetstr(const_cast<char*>("cup"));
-    if (places == nullptr || places == reinterpret_cast<char*>(-1)) {
+    if (sequence_of("cup") == nullptr) {
         return fail(Error::Kind::usage,
                     fmt::format("unsuitable terminal type '{}': gpuq top --once prints the "
                                 "display once",
@@ -229,9 +242,11 @@ void Terminal::enter()
     ::keypad(stdscr, TRUE);
     ::nodelay(stdscr, TRUE);
     ::curs_set(0);
-    ::mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, nullptr);
+    ::mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED | REPORT_MOUSE_POSITION,
+                nullptr);
     ::mouseinterval(0); // ncurses would wait for a second click
     ::refresh();
+    write_if_mouse(k_pointer_on);
     redraw();
     remember_how_to_leave();
 }
@@ -244,6 +259,7 @@ void Terminal::redraw()
 
 void Terminal::leave()
 {
+    write_if_mouse(k_pointer_off);
     ::mousemask(0, nullptr);
     ::curs_set(1);
     ::endwin();
@@ -391,7 +407,7 @@ std::optional<Message> Terminal::mouse_event()
     } else if ((event.bstate & BUTTON5_PRESSED) != 0) {
         mouse.action = Mouse::Action::wheel_down;
     } else if ((event.bstate & BUTTON1_PRESSED) == 0) {
-        return Key{};
+        mouse.action = Mouse::Action::move; // also at the release of a button
     } else {
         const auto now = std::chrono::steady_clock::now();
         const std::pair place{mouse.row, mouse.column};

@@ -79,7 +79,9 @@ private:
     }
     void on(Mouse& mouse)
     {
-        m_model.answer = {};
+        if (mouse.action != Mouse::Action::move) {
+            m_model.answer = {};
+        }
         on_mouse(change(), mouse);
     }
     void on(Done& done)
@@ -194,6 +196,7 @@ private:
 
     void on(Key& key)
     {
+        m_model.pointed_gpu.reset();
         m_model.answer = {};
         if (key.character == k_ctrl_c) {
             m_effects.emplace_back(Quit{});

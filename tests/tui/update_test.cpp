@@ -2,6 +2,7 @@
 #include "tui/update.h"
 
 #include "report/ending_text.h"
+#include "tui/gpu_panel.h"
 #include "tui/layout.h"
 #include "tui/log_view.h"
 #include "tui/runs_panel.h"
@@ -962,13 +963,41 @@ TEST(Update, TheMouseSelectsOpensAndScrolls)
     EXPECT_EQ(m.selected, there);
     for (int line = -1; line < 30; ++line) { // anywhere, also outside
         for (int column = -1; column < 90; column += 7) {
-            for (const auto action : {Mouse::Action::click, Mouse::Action::double_click,
-                                      Mouse::Action::wheel_up, Mouse::Action::wheel_down}) {
+            for (const auto action :
+                 {Mouse::Action::click, Mouse::Action::double_click, Mouse::Action::wheel_up,
+                  Mouse::Action::wheel_down, Mouse::Action::move}) {
                 update(m, Mouse{action, line, column});
                 (void)view(m);
             }
         }
     }
+}
+
+TEST(Update, ThePointerShowsWhoHoldsAGpu)
+{
+    Model m = model(30);
+    update(m, PictureRead{with_gpus()});
+    const Rect panel = areas_of(m).gpus;
+    std::pair<int, int> place;
+    for (int row = panel.top; row < panel.top + panel.height; ++row) {
+        for (int column = 0; column < 80; ++column) {
+            place = gpu_at(m, panel, row, column) == 1U ? std::pair(row, column) : place;
+        }
+    }
+    ASSERT_NE(place.first, 0);
+    m.answer.message = "stays";
+    const std::size_t before = m.gpu;
+    const Panel focus = m.panels.focus;
+    update(m, Mouse{Mouse::Action::move, place.first, place.second});
+    EXPECT_THAT(screen(m), HasSubstr("n0: ada, job 77"));
+    EXPECT_EQ(m.gpu, before);
+    EXPECT_EQ(m.panels.focus, focus);
+    EXPECT_EQ(m.answer.message, "stays");
+    update(m, Mouse{Mouse::Action::move, areas_of(m).runs.top + 2, 5});
+    EXPECT_THAT(screen(m), Not(HasSubstr("n0: ada, job 77")));
+    update(m, Mouse{Mouse::Action::move, place.first, place.second});
+    press(m, "j"); // keys show what they select
+    EXPECT_THAT(screen(m), Not(HasSubstr("n0: ada, job 77")));
 }
 
 TEST(Update, HelpHasPagesOnASmallScreen)
