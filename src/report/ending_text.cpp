@@ -124,8 +124,12 @@ std::string clock_text(Time at, Time now)
 std::string moment_text(Time at, Time now)
 {
     const std::tm then = local(at);
-    return is_same_day(then, local(now)) ? fmt::format("{:%H:%M:%S}", then)
-                                         : fmt::format("{:%Y-%m-%d %H:%M:%S}", then);
+    return is_same_day(then, local(now)) ? fmt::format("{:%H:%M:%S}", then) : full_moment_text(at);
+}
+
+std::string full_moment_text(Time at)
+{
+    return fmt::format("{:%Y-%m-%d %H:%M:%S}", local(at));
 }
 
 std::string short_moment_text(Time at)

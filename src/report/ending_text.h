@@ -24,6 +24,8 @@ std::string moment_text(Time at, Time now);
 
 /// `11-28 16:40:07`: always as long.
 std::string short_moment_text(Time at);
+/// `2026-11-28 16:40:07`: always as long.
+std::string full_moment_text(Time at);
 
 /// Why a run ended, in one sentence without a full stop: `reached its time limit of 2 h`.
 std::string ending_text(const Ending& ending, const Request& request);

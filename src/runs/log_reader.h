@@ -19,6 +19,9 @@ public:
     void pass_over(std::uint64_t bytes) { m_log->pass_over(bytes); }
     /// The number of bytes still to skip.
     std::uint64_t to_pass() const { return m_log->to_pass(); }
+    /// Where the last output came from: its link, and the offset of the byte after it.
+    LinkNumber link() const { return m_link; }
+    std::uint64_t offset(Stream stream) const { return m_log->offset(stream); }
 
 private:
     Store& m_store;

@@ -4,6 +4,7 @@
 #include "cli/base/log_output.h"
 #include "cli/base/message.h"
 #include "cli/base/printable.h"
+#include "cli/client/timed_lines.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
@@ -106,6 +107,9 @@ public:
         if (invocation.options.has("printable")) {
             m_printable.emplace();
         }
+        if (invocation.options.has("timestamps")) {
+            m_timed.emplace();
+        }
     }
 
     Result<int> run()
@@ -157,6 +161,17 @@ private:
     }
 
     void write(Stream stream, const std::string& bytes)
+    {
+        if (!m_timed) {
+            return print(stream, bytes);
+        }
+        m_timed->add({}, stream, 0, bytes, {});
+        for (const auto& line : m_timed->take({})) {
+            print(line.stream, line.bytes);
+        }
+    }
+
+    void print(Stream stream, const std::string& bytes)
     {
         auto* const printable =
             m_printable ? &(*m_printable)[static_cast<std::size_t>(stream)] : nullptr;
@@ -211,6 +226,9 @@ private:
 
     Result<int> leave()
     {
+        for (const auto& line : m_timed ? m_timed->take_rest() : std::vector<TimedLines::Text>{}) {
+            print(line.stream, line.bytes);
+        }
         for (const Stream stream : {Stream::out, Stream::err}) {
             if (m_printable) {
                 written(
@@ -253,6 +271,7 @@ private:
     bool m_follow;
     bool m_quiet;
     std::array<File, 2> m_streams;
+    std::optional<TimedLines> m_timed; ///< Slurm records no times
     std::optional<std::array<Printable, 2>> m_printable;
     LogOutput m_output;
     std::chrono::milliseconds m_pause = k_shortest_pause;

@@ -7,6 +7,7 @@
 #include "cli/base/status_sources.h"
 #include "cli/client/log_copy.h"
 #include "cli/client/plain_log.h"
+#include "cli/client/timed_lines.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/run_table.h"
 #include "cli/start/show_sweep.h"
@@ -43,6 +44,7 @@ constexpr std::array k_options = {
     Option{'f', "follow", "", "follow the log until the run has ended; exit with its status"},
     Option{0, "to", "FILE", "write to FILE, appending the part of the log that it lacks"},
     Option{0, "after", "MARK", "print only the part after a mark (for --to over ssh)"},
+    Option{'T', "timestamps", "", "put the time at which it began in front of each line"},
     Option{0, "printable", "", "show control characters except colours as text, for a pager"},
     // For gpuq --host after a session was lost: it knows which output it has shown.
     Option{0, "shown", "OUT,ERR", "", Option::State::hidden}};
@@ -60,6 +62,8 @@ constexpr auto k_impatient = 60s;
 constexpr auto k_ending_patience = 15s;
 /// NFS reports the size of a file with a delay of up to a minute (nfs(5), acregmax).
 constexpr auto k_file_patience = 90s;
+/// How long to wait at the end of the log for the times of its last lines.
+constexpr auto k_times_patience = 3s;
 
 /// The arguments of --to and --after: both streams go to one place, from a mark on.
 struct Copying {
@@ -88,6 +92,9 @@ public:
         if (invocation.options.has("printable")) {
             m_printable.emplace();
         }
+        if (invocation.options.has("timestamps")) {
+            m_timed.emplace(store, key);
+        }
         if (m_copying) {
             m_check.left = m_copying->mark.checked;
             m_reader.pass_over(m_copying->mark.bytes - m_check.left);
@@ -114,6 +121,9 @@ public:
                                         "log of run {}; nothing was changed. Name another file",
                                         m_copying->mark.bytes, run_title(m_status)));
             }
+        }
+        if (m_timed) {
+            print_last_lines();
         }
         for (const Stream stream : {Stream::out, Stream::err}) {
             if (m_printable) {
@@ -143,9 +153,14 @@ private:
             const std::size_t known = std::min<std::uint64_t>(shown, output.bytes.size());
             shown -= known;
             const auto bytes = std::string_view(output.bytes).substr(known);
-            auto* const printable = m_printable ? &(*m_printable)[of(output.stream)] : nullptr;
-            written(m_output.write(output.stream,
-                                   printable == nullptr ? bytes : printable->feed(bytes)));
+            if (m_timed) {
+                m_timed->add(m_reader.link(), output.stream,
+                             m_reader.offset(output.stream) - bytes.size(), bytes,
+                             m_clock.steady());
+                print_lines(m_timed->take(m_clock.steady()));
+            } else {
+                print_bytes(output.stream, bytes);
+            }
             return;
         }
         const std::string_view bytes = behind_the_mark(output.bytes);
@@ -155,10 +170,38 @@ private:
         }
     }
 
+    void print_bytes(Stream stream, std::string_view bytes)
+    {
+        auto* const printable = m_printable ? &(*m_printable)[of(stream)] : nullptr;
+        written(m_output.write(stream, printable == nullptr ? bytes : printable->feed(bytes)));
+    }
+
+    void print_lines(const std::vector<TimedLines::Text>& lines)
+    {
+        for (const auto& [stream, bytes] : lines) {
+            print_bytes(stream, bytes);
+        }
+    }
+
+    /// The times of the last lines may follow.
+    void print_last_lines()
+    {
+        const auto pieces = k_times_patience / k_shortest_pause;
+        for (int i = 0; i < pieces && m_timed->waits() && writer() == Writer::alive; ++i) {
+            sleep(k_shortest_pause);
+            print_lines(m_timed->take(m_clock.steady()));
+        }
+        print_lines(m_timed->take_rest());
+    }
+
     /// Reports to serve the position at which this output begins, in case another session must
-    /// continue it. Link 0: the position is in the log of the whole run.
+    /// continue it. Link 0: the position is in the log of the whole run. Lines with times have no
+    /// such position.
     void send_to_serve() const
     {
+        if (m_timed) {
+            return;
+        }
         const std::uint64_t out = m_copying ? m_copying->mark.bytes : m_shown[0];
         m_all_services.send_to_serve(remote::line_of(
             {m_key.text(), m_status.job ? m_status.job->job.value : 0, 0, out, m_shown[1]}));
@@ -204,6 +247,9 @@ private:
         if (!is_behind_the_mark() && !wait.held_back) {
             m_check.short_since = m_check.short_since.value_or(m_clock.steady());
             m_check.failed = m_clock.steady() - *m_check.short_since >= k_file_patience;
+        }
+        if (m_timed) {
+            print_lines(m_timed->take(m_clock.steady()));
         }
         sleep(wait.held_back ? k_shortest_pause : m_pause);
         m_pause = std::min<std::chrono::milliseconds>(m_pause * 3 / 2, k_longest_pause);
@@ -370,8 +416,9 @@ private:
     LogReader m_reader;
     std::optional<Copying> m_copying;
     std::optional<std::array<Printable, 2>> m_printable; ///< for standard output and error
-    std::array<std::uint64_t, 2> m_shown;                ///< bytes shown by another session, not to
-                                                         ///< be printed
+    std::optional<TimedLines> m_timed;
+    std::array<std::uint64_t, 2> m_shown; ///< bytes shown by another session, not to
+                                          ///< be printed
     /// The comparison of the log with the mark.
     struct Check {
         std::uint64_t left = 0; ///< bytes that are still to be checked
@@ -406,6 +453,9 @@ Result<std::optional<Copying>> copying(const Options& options)
     const auto after = options.value("after");
     if (options.has("printable") && (path || after)) {
         return fail(Error::Kind::usage, "--printable can't be combined with --to or --after");
+    }
+    if (options.has("timestamps") && (path || after)) {
+        return fail(Error::Kind::usage, "--timestamps can't be combined with --to or --after");
     }
     if (path && after) {
         return fail(Error::Kind::usage, "--to can't be combined with --after");
@@ -479,7 +529,7 @@ Result<int> logs(Invocation& invocation)
 
 } // namespace
 
-const Verb k_logs_verb{"logs", "gpuq logs [-f] [--to FILE] RUN",
+const Verb k_logs_verb{"logs", "gpuq logs [-f] [-T] [--to FILE] RUN",
                        "print the whole log of a run; -f follows it", logs, k_options};
 
 } // namespace gpuq::cli

@@ -89,6 +89,7 @@ std::optional<HostCall> host_call(const Arguments& arguments,
             call.arguments = without(k_not_for_there, arguments, at + 1, at + 1 + own);
         }
         call.follow = after && call.verb == "logs" && after->options.has("follow");
+        call.timestamps = after && call.verb == "logs" && after->options.has("timestamps");
         call.detach = after && after->options.has("detach");
         call.no_stdin = after && after->options.has("no-stdin");
         call.carries = after && after->options.has("carry");

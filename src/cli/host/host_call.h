@@ -20,6 +20,7 @@ struct HostCall {
     std::string cluster;     ///< --cluster, if given
     std::string copy_to;     ///< for `logs --to`: a file on this machine, removed from `arguments`
     bool follow = false;     ///< for `logs -f`
+    bool timestamps = false; ///< for `logs --timestamps`
     bool detach = false;     ///< for `run --detach`
     bool no_stdin = false;   ///< for `run --no-stdin`
     bool ssh_config = false; ///< for `connect --config`: output for ssh on this machine

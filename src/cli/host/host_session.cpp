@@ -293,7 +293,7 @@ Result<std::vector<std::string>> arguments_after(const LogCopy& copy, const Host
 /// merged, in their order.
 void show_log(const HostCall& call, frames::Start& start)
 {
-    if (start.terminals[1] && start.terminals[2]) {
+    if (start.terminals[1] && start.terminals[2] && !call.timestamps) {
         start.arguments = with_options(call, {"--after", to_text(LogMark{})});
     }
     start.terminals = {};

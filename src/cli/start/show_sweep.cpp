@@ -4,6 +4,7 @@
 #include "cli/base/log_output.h"
 #include "cli/base/message.h"
 #include "cli/base/table_output.h"
+#include "cli/client/timed_lines.h"
 #include "cli/queries/code_snapshot.h"
 #include "cli/start/sweep_start.h"
 #include "core/layout.h"
@@ -20,6 +21,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 namespace gpuq::cli {
@@ -87,10 +89,13 @@ Result<void> show_try(const SweepStatus& status, std::size_t number, const std::
 /// Prints the new bytes of a log.
 class TryLog {
 public:
-    TryLog(Store& store, std::string path)
+    TryLog(Store& store, std::string path, bool with_times)
         : m_store(store)
         , m_path(std::move(path))
     {
+        if (with_times) {
+            m_timed.emplace();
+        }
     }
 
     /// 0, or why it can't be written.
@@ -104,17 +109,39 @@ public:
             if (!bytes || bytes->empty()) {
                 return 0;
             }
-            if (const int error = m_output.write(Stream::out, *bytes); error != 0) {
+            const int error = m_timed ? print_lines(*bytes) : m_output.write(Stream::out, *bytes);
+            if (error != 0) {
                 return error;
             }
             m_offset += bytes->size();
         }
     }
 
+    /// The last line, if it is incomplete.
+    int print_rest()
+    {
+        int error = 0;
+        for (const auto& text : m_timed ? m_timed->take_rest() : std::vector<TimedLines::Text>{}) {
+            error = m_output.write(text.stream, text.bytes);
+        }
+        return error;
+    }
+
 private:
+    int print_lines(std::string_view bytes)
+    {
+        m_timed->add({}, Stream::out, m_offset, bytes, {});
+        std::string lines;
+        for (const auto& text : m_timed->take({})) {
+            lines += text.bytes;
+        }
+        return m_output.write(Stream::out, lines);
+    }
+
     Store& m_store;
     std::string m_path;
     LogOutput m_output;
+    std::optional<TimedLines> m_timed; ///< the times of tries are not recorded
     std::uint64_t m_offset = 0;
 };
 
@@ -170,7 +197,8 @@ Result<int> try_logs(Invocation& invocation, Store& store, const SweepTarget& ta
                                     layout::try_log(target.sweep.run.key, *target.number)));
         }
     }
-    TryLog log(store, layout::try_log(target.sweep.run.key, *target.number));
+    TryLog log(store, layout::try_log(target.sweep.run.key, *target.number),
+               invocation.options.has("timestamps"));
     sweeps::Board board(store, target.sweep.run.key);
     while (true) {
         TRY(board.refresh()); // before reading: nothing follows an end
@@ -183,10 +211,14 @@ Result<int> try_logs(Invocation& invocation, Store& store, const SweepTarget& ta
         if (error != 0) {
             return fail(Error::Kind::io, fmt::format("can't write: {}", std::strerror(error)));
         }
+        const bool is_over = entry.state == Try::State::ended;
+        if (!follows || is_over) {
+            (void)log.print_rest();
+        }
         if (!follows) {
             return 0;
         }
-        if (entry.state == Try::State::ended) {
+        if (is_over) {
             return entry.end->status;
         }
         if (board.is_stopped() && entry.state == Try::State::waiting) {

@@ -77,6 +77,11 @@ public:
     /// Skips this many bytes of output, without reading them where the file sizes suffice.
     void pass_over(std::uint64_t bytes) { m_to_pass = bytes; }
     std::uint64_t to_pass() const { return m_to_pass; }
+    /// The offset in the stream's file of the next byte to return.
+    std::uint64_t offset(Stream stream) const
+    {
+        return m_sources[static_cast<std::size_t>(stream)].position;
+    }
 
     /// How long inconsistent files may take to become consistent.
     static constexpr std::chrono::milliseconds k_patience{3000};

@@ -47,10 +47,12 @@ std::optional<LogTime> parse_log_time(std::string_view line)
     return LogTime{Time(milliseconds(*at)), {*out, *err}};
 }
 
-LogTimes::LogTimes(Store& store, const RunKey& key, LinkNumber link, Stream stream)
+LogTimes::LogTimes(Store& store, const RunKey& key, LinkNumber link, Stream stream,
+                   std::uint64_t window)
     : m_store(store)
     , m_path(layout::times(key, link))
     , m_index(static_cast<std::size_t>(stream))
+    , m_window(window)
 {
 }
 
@@ -62,7 +64,7 @@ std::vector<LogTimes::Mark> LogTimes::next()
         return marks;
     }
     const bool begins = !m_at;
-    const std::uint64_t from = begins ? *size - std::min(*size, k_window) : *m_at;
+    const std::uint64_t from = begins ? *size - std::min(*size, m_window) : *m_at;
     const auto bytes = m_store.read_at(m_path, from, static_cast<std::size_t>(*size - from));
     if (!bytes) {
         return marks;

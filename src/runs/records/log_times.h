@@ -33,11 +33,12 @@ std::optional<LogTime> parse_log_time(std::string_view line);
 /// Reads the times of one stream as the file grows.
 class LogTimes {
 public:
-    /// The newest part of the file that is read at the beginning.
+    /// The newest part of the file that is read at the beginning by default.
     static constexpr std::uint64_t k_window = 1 << 20;
 
     /// `store` must outlive the object.
-    LogTimes(Store& store, const RunKey& key, LinkNumber link, Stream stream);
+    LogTimes(Store& store, const RunKey& key, LinkNumber link, Stream stream,
+             std::uint64_t window = k_window);
 
     /// A byte was written at `at` if its offset is less than `size`, and not less than that of the
     /// element before. The first element of all has no time for the bytes before it: they are
@@ -54,6 +55,7 @@ private:
     Store& m_store;
     std::string m_path;
     std::size_t m_index;
+    std::uint64_t m_window;
     std::optional<std::uint64_t> m_at; ///< offset of the next byte to read; unset: nothing read yet
     std::string m_rest;                ///< an incomplete line
     std::uint64_t m_size = 0;          ///< of the last mark

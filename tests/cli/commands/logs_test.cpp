@@ -452,5 +452,22 @@ TEST_F(Logs, SayWhatAPlainJobHasInsteadOfAFile)
     EXPECT_THAT(printed(shell), HasSubstr("srun or salloc"));
 }
 
+TEST_F(Logs, WithTimestampsHaveTheTimeOfEachLine)
+{
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+    RunOnDisk train = run().submitted(JobId{7}).started(JobId{7}, now());
+    print(train, Stream::out, "one\ntwo\nthree");
+    train.ended({0, Cause::finished, "", now()});
+    m_store.append(layout::times(train.key(), LinkNumber{1}),
+                   "1795000000000 4 0\n1795000001000 5 0\n");
+    const Use done = logs({"-T", "train"});
+    EXPECT_EQ(done.out, "2026-11-18 11:06:40 one\n2026-11-18 11:06:41 two\n"
+                        "?                   three\n");
+    EXPECT_EQ(logs({"-T", "--to", "/tmp/x", "train"}).status, 2);
+    ::unsetenv("TZ");
+    ::tzset();
+}
+
 } // namespace
 } // namespace gpuq::cli
