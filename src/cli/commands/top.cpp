@@ -105,7 +105,7 @@ public:
             found.trouble = m_trouble;
         }
         if (!found.overview.cluster.empty()) {
-            found.overview = kept_overview(m_store, found.overview.cluster);
+            found.overview = m_kept.read(m_store, found.overview.cluster);
         }
         const Time now = m_clock.now();
         const auto keys = listed_runs(m_store, m_want_all, now);
@@ -227,7 +227,8 @@ public:
             changed = m_changed;
         }
         refresh_overview(m_store, **cluster, m_host, m_clock, ::getuid(),
-                         {m_began, anew, changed, shared_overview(m_services, *name)});
+                         {m_began, anew, changed, shared_overview(m_services, *name)},
+                         m_kept_to_ask);
         find_lost(anew == Wish::Anew::always);
     }
 
@@ -500,6 +501,8 @@ private:
     std::map<std::string, RunStatus> m_ended;     ///< for the thread of found()
     std::map<std::uint32_t, std::string> m_users; ///< the same
     TopSweeps m_sweeps;                           ///< the same
+    KeptOverview m_kept;                          ///< the same
+    KeptOverview m_kept_to_ask;                   ///< for the thread of ask()
     RecentSamples m_recent;           ///< of the selected run; for the thread of detail()
     RecentSamples m_recent_of_others; ///< the same
     Time m_began;

@@ -289,13 +289,20 @@ Due due(const Overview& overview, std::uint32_t uid, Time now)
 
 Overview kept_overview(Store& store, const std::string& cluster)
 {
-    Overview none;
-    none.cluster = cluster;
-    const auto text = store.read(layout::overview(cluster));
-    if (!text) {
-        return none;
+    return KeptOverview().read(store, cluster);
+}
+
+const Overview& KeptOverview::read(Store& store, const std::string& cluster)
+{
+    auto file = store.read(layout::overview(cluster));
+    std::string text = file ? *std::move(file) : "";
+    if (!m_overview || text != m_text) {
+        Overview none;
+        none.cluster = cluster;
+        m_overview = overview_from_json(text).value_or(std::move(none));
+        m_text = std::move(text);
     }
-    return overview_from_json(*text).value_or(none);
+    return *m_overview;
 }
 
 std::string asks_as(Store& store, const std::string& cluster)
@@ -307,12 +314,19 @@ std::string asks_as(Store& store, const std::string& cluster)
 void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, std::uint32_t uid,
                       const Wish& wish)
 {
+    KeptOverview kept;
+    refresh_overview(store, cluster, host, clock, uid, wish, kept);
+}
+
+void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, std::uint32_t uid,
+                      const Wish& wish, KeptOverview& kept)
+{
     const auto name = cluster.name();
     if (!name) {
         return;
     }
     const Time now = clock.now();
-    Overview overview = kept_overview(store, *name);
+    Overview overview = kept.read(store, *name);
     const auto is_within = [now](const std::optional<Time>& at, auto limit) {
         return at && *at <= now && now - *at < limit;
     };

@@ -337,6 +337,20 @@ TEST_F(Refreshed, KeepsTheOldAnswerWhenThereIsNoNewOne)
     EXPECT_EQ(kept().at, before.at);
 }
 
+TEST_F(Refreshed, IsTheSameForACallerThatReadsItAgainAndAgain)
+{
+    KeptOverview read;
+    EXPECT_FALSE(read.read(store, *cluster.name()).at);
+    refresh();
+    EXPECT_EQ(read.read(store, *cluster.name()).at, kept().at);
+    clock.advance(31s);
+    refresh();
+    EXPECT_EQ(read.read(store, *cluster.name()).at, clock.now());
+    EXPECT_EQ(read.read(store, *cluster.name()).at, clock.now());
+    ASSERT_TRUE(store.write(layout::overview(*cluster.name()), "{"));
+    EXPECT_FALSE(read.read(store, *cluster.name()).at);
+}
+
 TEST_F(Refreshed, AFileThatIsNoOverviewIsNone)
 {
     for (const char* text : {"", "{", "[]", R"({"v":1})", R"({"v":99,"cluster":"x"})"}) {
