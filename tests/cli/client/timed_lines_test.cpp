@@ -29,12 +29,12 @@ protected:
         ::unsetenv("TZ");
         ::tzset();
     }
-    void times(const std::string& text, std::uint32_t link = 1)
+    void times(const std::string& text, int link = 1)
     {
         m_store.append(layout::times(m_key, LinkNumber{link}), text);
     }
     void add(Stream stream, std::uint64_t offset, const std::string& bytes,
-             TimedLines::Steady now = k_now, std::uint32_t link = 1)
+             TimedLines::Steady now = k_now, int link = 1)
     {
         m_lines.add(LinkNumber{link}, stream, offset, bytes, now);
     }
