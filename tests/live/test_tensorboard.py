@@ -50,9 +50,12 @@ def may_write_more(folder):
 
 def boards():
     """Processes of TensorBoard, its gate, and gpuq's at this end."""
-    return processes(lambda pid: any("serve.py" in word for word in words_of(pid)[:2]) or
-                     words_of(pid)[2:3] and words_of(pid)[2].startswith("gpuq-tensorboard-") or
-                     "tensorboard" in words_of(pid)[1:4])
+    def is_board(pid):
+        words = words_of(pid)  # read once: the process may end
+        return (any("serve.py" in word for word in words[:2]) or "tensorboard" in words[1:4] or
+                len(words) > 2 and words[2].startswith("gpuq-tensorboard-"))
+
+    return processes(is_board)
 
 
 @contextlib.contextmanager
