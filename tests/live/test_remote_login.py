@@ -135,7 +135,7 @@ def test_twenty_cuts_and_a_question_for_each(person, folder, way, method, cuts):
             if way == "shell":
                 screen.wait_for("# ", 30)
                 screen.type(f"exec {sys.executable} {program}\r")
-            screen.wait_for("line 3\r\n", 30)
+            screen.wait_for("\r\nline ", 30)
             keys = "abcdefghijklmnoprstuvwxyz"
             for i in range(cuts):
                 seen = len(screen.screen)
@@ -156,7 +156,8 @@ def test_twenty_cuts_and_a_question_for_each(person, folder, way, method, cuts):
             assert screen.screen.count(b"login asks: ") == cuts
             assert login.codes.right.encode() not in screen.screen.partition(b"ready")[2]
             lines = numbered(without_own(screen))
-            assert lines == list(range(1, len(lines) + 1))
+            first = lines[0] if way == "attach" else 1  # attach begins with the screen as it is by then
+            assert lines == list(range(first, first + len(lines)))
             typed = bytes(int(key, 16) for key in re.findall(rb"<([0-9a-f]{2})>", screen.screen))
             assert typed == "".join(keys[i % len(keys)] for i in range(cuts)).encode() + b"q"
         assert login.codes.given() == [login.codes.right] * (cuts + 1)
