@@ -12,10 +12,6 @@
 namespace gpuq::cli {
 namespace {
 
-using namespace std::chrono_literals;
-
-/// Longer than until the supervisor records a time.
-constexpr auto k_patience = 3s;
 /// A longer line is cut.
 constexpr std::size_t k_longest = 1 << 20;
 constexpr int k_width = 19;
@@ -51,7 +47,7 @@ std::vector<TimedLines::Text> TimedLines::take(Steady now)
     std::vector<Text> ready;
     while (!m_lines.empty()) {
         const auto at = time_of(m_lines.front());
-        if (!at && m_store != nullptr && now - m_lines.front().since < k_patience) {
+        if (!at && m_store != nullptr && now - m_lines.front().since < k_timed_line_patience) {
             break;
         }
         ready.push_back(text_of(m_lines.front(), at));

@@ -18,10 +18,14 @@
 
 namespace gpuq::cli {
 
+/// How long a line is held back whose time is not recorded yet: the supervisor of a run records one
+/// a second.
+constexpr std::chrono::seconds k_timed_line_patience{3};
+
 /// The lines of a log, each with the time at which it began in front: `2026-11-28 16:40:07`, or `?`
-/// if that is not known. The times are those of the records of a run (LogTimes), which follow its
-/// output after a second: a line is held back until then, for three seconds at most. Both streams
-/// stay in the order in which their lines were completed.
+/// if that is not known. The times are those of the records of a run (LogTimes); a line is held
+/// back until its time is recorded, at most k_timed_line_patience. Both streams stay in the order
+/// in which their lines were completed.
 class TimedLines {
 public:
     using Steady = std::chrono::steady_clock::time_point;

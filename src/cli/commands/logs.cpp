@@ -62,8 +62,6 @@ constexpr auto k_impatient = 60s;
 constexpr auto k_ending_patience = 15s;
 /// NFS reports the size of a file with a delay of up to a minute (nfs(5), acregmax).
 constexpr auto k_file_patience = 90s;
-/// How long to wait at the end of the log for the times of its last lines.
-constexpr auto k_times_patience = 3s;
 
 /// The arguments of --to and --after: both streams go to one place, from a mark on.
 struct Copying {
@@ -186,7 +184,7 @@ private:
     /// The times of the last lines may follow.
     void print_last_lines()
     {
-        const auto pieces = k_times_patience / k_shortest_pause;
+        const auto pieces = k_timed_line_patience / k_shortest_pause;
         for (int i = 0; i < pieces && m_timed->waits() && writer() == Writer::alive; ++i) {
             sleep(k_shortest_pause);
             print_lines(m_timed->take(m_clock.steady()));

@@ -18,9 +18,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <optional>
 #include <thread>
 
@@ -33,7 +30,6 @@ using sweeps::Try;
 constexpr std::size_t k_most_lines = 50;
 constexpr std::size_t k_piece = 1 << 20;
 constexpr auto k_pause = 250ms;
-constexpr int k_closed_output = 128 + SIGPIPE;
 
 std::string command_of(const SweepStatus& status, const Try& entry)
 {
@@ -117,22 +113,20 @@ public:
         }
     }
 
-    /// The last line, if it is incomplete.
-    int print_rest()
-    {
-        int error = 0;
-        for (const auto& text : m_timed ? m_timed->take_rest() : std::vector<TimedLines::Text>{}) {
-            error = m_output.write(text.stream, text.bytes);
-        }
-        return error;
-    }
+    /// The last line, if it is incomplete. 0, or why it can't be written.
+    int print_rest() { return m_timed ? print(m_timed->take_rest()) : 0; }
 
 private:
     int print_lines(std::string_view bytes)
     {
         m_timed->add({}, Stream::out, m_offset, bytes, {});
+        return print(m_timed->take({}));
+    }
+
+    int print(const std::vector<TimedLines::Text>& texts)
+    {
         std::string lines;
-        for (const auto& text : m_timed->take({})) {
+        for (const auto& text : texts) {
             lines += text.bytes;
         }
         return m_output.write(Stream::out, lines);
@@ -203,17 +197,14 @@ Result<int> try_logs(Invocation& invocation, Store& store, const SweepTarget& ta
     while (true) {
         TRY(board.refresh()); // before reading: nothing follows an end
         const Try& entry = board.tries()[*target.number - 1];
-        TRY_ASSIGN(const int error, log.print());
+        TRY_ASSIGN(int error, log.print());
         const bool follows = invocation.options.has("follow");
-        if (error == EPIPE) {
-            return follows ? k_closed_output : 0;
+        const bool is_over = entry.state == Try::State::ended;
+        if (error == 0 && (!follows || is_over)) {
+            error = log.print_rest();
         }
         if (error != 0) {
-            return fail(Error::Kind::io, fmt::format("can't write: {}", std::strerror(error)));
-        }
-        const bool is_over = entry.state == Try::State::ended;
-        if (!follows || is_over) {
-            (void)log.print_rest();
+            return status_of_failed_write(error, follows);
         }
         if (!follows) {
             return 0;
