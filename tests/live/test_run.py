@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -44,6 +45,19 @@ def test_both_streams_pass_apart_and_byte_for_byte(person):
     assert digest(done.stderr) == digest(random.Random(9).randbytes(size))
     assert digest(the_run(person).log("out")) == digest(done.stdout)
     assert digest(the_run(person).log("err")) == digest(done.stderr)
+
+
+def test_logs_can_have_the_time_of_each_line(person):
+    program = "echo first; sleep 3; echo second; echo wrong >&2; sleep 2"
+    with_times = r"(?m)^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (\w+)$"
+    begin = int(time.time())
+    assert person.gpuq("run", "-t", "2m", "sh", "-c", program).returncode == 0
+    done = person.gpuq("logs", "-T", "last")
+    lines = re.findall(with_times, done.stdout)
+    moments = [time.mktime(time.strptime(at, "%Y-%m-%d %H:%M:%S")) for at, _ in lines]
+    assert [text for _, text in lines] == ["first", "second"], done.stdout
+    assert begin <= moments[0] and 2 <= moments[1] - moments[0] and moments[1] <= time.time(), done.stdout
+    assert [text for _, text in re.findall(with_times, done.stderr)] == ["wrong"], done.stderr
 
 
 def test_bytes_that_are_no_text_pass_unchanged(person):
