@@ -103,10 +103,6 @@ std::size_t workers_by_default(Services& services, const SweepStatus& status)
     return std::max<std::size_t>(count, 1);
 }
 
-} // namespace
-
-namespace {
-
 Result<std::optional<sweeps::Proposals>> given_proposals(const Options& options)
 {
     TRY_ASSIGN(const auto most, count_in(options, "tries", sweeps::k_most_tries));
@@ -129,15 +125,16 @@ Result<std::optional<sweeps::Proposals>> given_proposals(const Options& options)
 Result<GivenTries> given_tries(Services& services, const Globals& globals, const Options& options)
 {
     TRY_ASSIGN(const auto random, count_in(options, "random", sweeps::k_most_tries));
-    TRY_ASSIGN(auto propose, given_proposals(options));
+    GivenTries given;
+    TRY_ASSIGN(given.propose, given_proposals(options));
     if (const auto path = options.value("from")) {
         if (options.has("over") || random) {
             return fail(Error::Kind::usage, "--from: the table has all tries: leave out --over and "
                                             "--random");
         }
-        TRY_ASSIGN(GivenTries given, tries_of_table(services, *path));
-        given.propose = std::move(propose);
-        return given;
+        TRY_ASSIGN(GivenTries table, tries_of_table(services, *path));
+        table.propose = std::move(given.propose);
+        return table;
     }
     TRY_ASSIGN(const auto parameters, parameters_in(options));
     if (parameters.empty()) {
@@ -145,14 +142,12 @@ Result<GivenTries> given_tries(Services& services, const Globals& globals, const
             Error::Kind::usage,
             "which values? --over NAME=VALUES, such as --over lr=1e-4,1e-3, or --from FILE");
     }
-    GivenTries given;
     for (const auto& parameter : parameters) {
         given.names.push_back(parameter.name);
     }
     if (options.has("seed") && !random) {
         return fail(Error::Kind::usage, "--seed: only with --random N");
     }
-    given.propose = std::move(propose);
     if (!random && given.propose) {
         return given;
     }
