@@ -50,6 +50,7 @@ struct Partition {
     // DefCpuPerGPU and DefMemPerGPU; unset: none.
     std::optional<int> cpus_per_gpu{};
     std::optional<std::uint64_t> memory_mib_per_gpu{};
+    bool accepts = true; ///< jobs can be submitted; while it is not up they wait
 };
 
 /// GPUs of one model on one node.

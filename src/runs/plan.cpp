@@ -371,7 +371,8 @@ std::string links_text(const Request& request)
                       : fmt::format(", in {} links of {}", links, length_text(request.chain->link));
 }
 
-std::string summary_of(const RunParameters& parameters, const Request& request, const JobSpec& spec)
+std::string summary_of(const RunParameters& parameters, const Request& request, const JobSpec& spec,
+                       const Partition& queue)
 {
     const std::string gpus = gpus_text(spec);
     const bool open_ended = request.chain && request.chain->first.count() > 0;
@@ -393,9 +394,12 @@ std::string summary_of(const RunParameters& parameters, const Request& request, 
                                                 *request.tasks_per_node == 1 ? "task" : "tasks")
                                   : "";
     const bool several = spec.partition.find(',') != std::string::npos;
-    return fmt::format("{}{}{} for {} in {} {}{}{}", gpus, nodes, tasks, time,
+    return fmt::format("{}{}{} for {} in {} {}{}{}{}", gpus, nodes, tasks, time,
                        several && !parameters.queue ? "the first available of" : "queue",
-                       spec.partition, links_text(request), tail);
+                       spec.partition, links_text(request), tail,
+                       queue.up  ? ""
+                       : several ? "; it waits until one of these queues is up"
+                                 : "; it waits until the queue is up");
 }
 
 /// The GPU model for `-g 16G+`.
@@ -498,7 +502,7 @@ Result<Plan> plan(const RunParameters& parameters, const Partitions& partitions,
     }
     JobSpec spec = job_spec(request);
     spec.gpu_model = model;
-    return Plan{request, spec, summary_of(parameters, request, spec), when_short};
+    return Plan{request, spec, summary_of(parameters, request, spec, *queue), when_short};
 }
 
 } // namespace gpuq

@@ -71,7 +71,8 @@ bool needs_nodes(const RunParameters& parameters);
 /// Under a gpuq policy and without `-p`, the request names all queues of the policy that allow
 /// `-t`, smallest limit first: the policy puts the run into the first one that accepts it.
 /// Otherwise, without `-p`, the queue follows from `-t`: the smallest limit among the queues that
-/// are up and allow it, the cluster's default queue first among equals. Without either: the default
+/// are up and allow it (if none is, of those that are down but accept jobs), the cluster's default
+/// queue first among equals. Without either: the default
 /// queue, else the one with the smallest limit. Without `-t`: the queue's default time, else its
 /// limit.
 ///

@@ -70,6 +70,15 @@ Partitions open_to(const Partitions& partitions, const SiteContext& site_context
     return open;
 }
 
+/// With the queues that are closed for now, but accept jobs, as if they were up.
+Partitions with_closed(Partitions partitions)
+{
+    for (Partition& queue : partitions) {
+        queue.up = queue.up || queue.accepts;
+    }
+    return partitions;
+}
+
 Error no_queue_is_up()
 {
     return fail(Error::Kind::denied, "no queue of this cluster is up; try again later");
@@ -244,18 +253,25 @@ Result<const Partition*> choose_queue(const RunParameters& parameters, const Par
     if (parameters.queue) {
         return check_queue(parameters, partitions, chainable, site_context);
     }
-    // A queue that may be closed to this user is used only if no other fits: Slurm decides.
-    const Partitions open = open_to(partitions, site_context, Entry::open);
-    const Partitions possible = open_to(partitions, site_context, Entry::unknown);
-    auto chosen = choose_among(parameters, open, chainable, site_context);
-    if (!chosen) {
-        const auto other = choose_among(parameters, possible, chainable, site_context);
-        if (!other) {
-            return open.empty() ? other.error() : chosen.error();
+    const auto choose = [&](const Partitions& all) -> Result<std::string> {
+        // A queue that may be closed to this user is used only if no other fits: Slurm decides.
+        const Partitions open = open_to(all, site_context, Entry::open);
+        const Partitions possible = open_to(all, site_context, Entry::unknown);
+        const auto chosen = choose_among(parameters, open, chainable, site_context);
+        if (chosen) {
+            return (*chosen)->name;
         }
-        chosen = other;
+        const auto other = choose_among(parameters, possible, chainable, site_context);
+        return other          ? Result<std::string>((*other)->name)
+               : open.empty() ? other.error()
+                              : chosen.error();
+    };
+    auto chosen = choose(partitions);
+    if (!chosen) {
+        chosen = choose(with_closed(partitions));
     }
-    return queue_named(partitions, (*chosen)->name);
+    TRY_ASSIGN(const std::string name, std::move(chosen));
+    return queue_named(partitions, name);
 }
 
 std::vector<std::string> queue_names(const RunParameters& parameters, const Partitions& partitions,
@@ -266,7 +282,7 @@ std::vector<std::string> queue_names(const RunParameters& parameters, const Part
     }
     std::vector<const Partition*> fitting;
     for (const Partition& other : partitions) {
-        if (other.ruled && other.up && !goes_before(other, queue) &&
+        if (other.ruled && (queue.up ? other.up : other.accepts) && !goes_before(other, queue) &&
             entry_of(site_context, other) != Entry::closed) {
             fitting.push_back(&other);
         }

@@ -28,7 +28,8 @@ const Partition* longest_with_chains(const std::vector<Partition>& partitions,
                                      const SiteContext& site_context);
 
 /// Chooses the queue. `chainable`: the program is known to save checkpoints. Never a queue that is
-/// closed to this user, unless it was requested by name.
+/// closed to this user, unless it was requested by name. One that is down, but accepts jobs, only
+/// if none that is up allows the run: it waits until the queue is opened.
 Result<const Partition*> choose_queue(const RunParameters& parameters,
                                       const std::vector<Partition>& partitions, bool chainable,
                                       const SiteContext& site_context);

@@ -94,6 +94,7 @@ Partition partition_of(const partition_info_t& info)
     partition.default_time = minutes_of(info.default_time);
     partition.is_default = (info.flags & PART_FLAG_DEFAULT) != 0;
     partition.up = info.state_up == PARTITION_UP;
+    partition.accepts = (info.state_up & PARTITION_SUBMIT) != 0;
     partition.nodes = text(info.nodes);
     // max_nodes is INFINITE if there is no limit.
     partition.most_nodes = static_cast<int>(std::min(info.total_nodes, info.max_nodes));

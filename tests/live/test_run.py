@@ -185,6 +185,24 @@ def test_a_run_waits_says_why_and_then_starts(person):
             assert client.stdout.read() == b"my turn\n"
 
 
+def test_a_run_waits_for_a_queue_that_is_down(person):
+    queues = set(person.cluster.slurm("sinfo", "-h", "-o", "%R").split())
+    for cached in (person.state / "gpuq" / "cache" / "queues").glob("*"):
+        cached.unlink()
+    try:
+        for queue in queues:
+            person.cluster.scontrol("update", f"PartitionName={queue}", "State=DOWN")
+        detached = person.gpuq("run", "--detach", "-t", "2m", "echo", "open")
+        assert detached.returncode == 0, detached.stderr
+        assert "it waits until the queue is up" in detached.stderr
+        assert is_waiting(person.cluster)
+    finally:
+        for queue in queues:
+            person.cluster.scontrol("update", f"PartitionName={queue}", "State=UP")
+    done = person.gpuq("attach", "last")
+    assert (done.returncode, done.stdout) == (0, "open\n"), done.stderr
+
+
 def test_a_wait_is_withdrawn_by_INT(person):
     with all_gpus_taken(person.cluster):
         with person.start("run", "true") as client:

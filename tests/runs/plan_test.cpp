@@ -215,10 +215,28 @@ TEST(Plan, AvoidsQueuesThatAreDown)
     EXPECT_EQ(queue_for(asking_for(1h), queues), "large");
     EXPECT_EQ(queue_for(asking_for({}), queues), "large");
     EXPECT_EQ(queue_for(asking_for(1h, "small"), queues), "small"); // it will wait, as requested
-    EXPECT_EQ(queue_for(asking_for(1h), {queues[0]}),
+    EXPECT_EQ(queue_for(asking_for(1h), {queues[0]}), "small");     // nothing else takes it
+    std::vector<Partition> refusing = {queues[0]};
+    refusing[0].accepts = false;
+    EXPECT_EQ(queue_for(asking_for(1h), refusing),
               "refused: no queue of this cluster is up; try again later");
     EXPECT_EQ(queue_for(asking_for({}), {}),
               "refused: no queue of this cluster is up; try again later");
+}
+
+TEST(Plan, WaitsForAQueueThatIsClosedForNow)
+{
+    std::vector<Partition> queues = {
+        {.name = "day", .max_time = 2h, .is_default = true},
+        {.name = "night", .max_time = 12h, .up = false},
+        {.name = "retired", .max_time = 24h, .up = false, .accepts = false}};
+    EXPECT_EQ(queue_for(asking_for(1h), queues), "day");
+    EXPECT_EQ(plan(asking_for(10h), queues, here())->summary,
+              "1 GPU for 10 h in queue night (default: 1 GPU); it waits until the queue is up");
+    EXPECT_THAT(queue_for(asking_for(20h), queues), HasSubstr("the longest is night with 12 h"));
+    queues[1].ruled = true;
+    queues.push_back({.name = "weekend", .max_time = 48h, .up = false, .ruled = true});
+    EXPECT_EQ(queue_for(asking_for(10h), queues), "night,weekend");
 }
 
 TEST(Plan, NamesTheQueueThatTakesALongerTime)

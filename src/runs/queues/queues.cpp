@@ -31,6 +31,7 @@ json to_json(const Partition& partition)
             {"default_minutes", minutes_of(partition.default_time)},
             {"default", partition.is_default},
             {"up", partition.up},
+            {"accepts", partition.accepts},
             {"ruled", partition.ruled},
             {"nodes", partition.nodes},
             {"most_nodes", partition.most_nodes ? json(*partition.most_nodes) : json()}};
@@ -44,6 +45,7 @@ Partition partition_in(const json& value)
     partition.default_time = minutes_in(value.at("default_minutes"));
     partition.is_default = value.at("default").get<bool>();
     partition.up = value.at("up").get<bool>();
+    partition.accepts = value.value("accepts", partition.up);
     partition.ruled = value.value("ruled", false);
     partition.nodes = value.at("nodes").get<std::string>();
     if (const json& most = value.at("most_nodes"); !most.is_null()) {
