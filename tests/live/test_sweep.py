@@ -37,6 +37,13 @@ sys.exit(3 if lr > 5 else 0)
 """
 
 
+def handles_interrupts(pid):
+    """Blocked, to be read from a descriptor, or caught."""
+    masks = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return any(int(line.split()[1], 16) & 1 << signal.SIGINT - 1 for line in masks.splitlines()
+               if line.startswith(("SigBlk", "SigCgt")))
+
+
 @pytest.fixture
 def train(person):
     (person.home / "train.py").write_text(TRAIN)
@@ -97,6 +104,12 @@ def test_tries_are_added_and_stopped(person, train):
     assert done.returncode == 0, done.stderr
     wait_for(lambda: shown(person, "cal")["tries"][0]["state"] == "running", 30, "a try")
     assert person.gpuq("logs", "cal").returncode == 2  # which try?
+    with person.start("wait", "cal", env={"GPUQ_READONLY": "1"}) as client:
+        wait_for(lambda: handles_interrupts(client.pid), 10, "its signals")
+        for _ in range(2):  # a second one would stop the sweep if it were gpuq sweep
+            client.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        assert client.wait(10) == 130 and b"stopping" not in client.stderr.read()
     stopped = json.loads(person.gpuq("stop", "cal/1", "--json").stdout)
     assert [(one["name"], one["try"], one["outcome"]) for one in stopped["sweeps"]] == [("cal", 1, "stopping")]
     wait_for(lambda: shown(person, "cal")["tries"][1]["state"] == "running", 30, "the next try")

@@ -295,7 +295,8 @@ Result<int> wait(Invocation& invocation)
     if (invocation.arguments.size() == 1) {
         TRY_ASSIGN(auto target, find_sweep_target(*store, invocation.arguments.front()));
         if (target && !target->number) {
-            return follow_sweep(invocation, *store, std::move(target->sweep));
+            return follow_sweep(invocation, *store, std::move(target->sweep),
+                                SweepFollowing::observer);
         }
     }
     return WaitVerb(invocation, *store).run();

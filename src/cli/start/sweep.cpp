@@ -51,7 +51,7 @@ bool needs_retry(const Try& entry)
 Result<int> follow_or_leave(Invocation& invocation, Store& store, const Sweep& sweep, bool detach)
 {
     if (!detach) {
-        return follow_sweep(invocation, store, sweep);
+        return follow_sweep(invocation, store, sweep, SweepFollowing::owner);
     }
     if (invocation.globals.json) {
         TRY(print_text(

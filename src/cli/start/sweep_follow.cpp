@@ -40,8 +40,9 @@ constexpr double k_minute_in_hours = 1.0 / 60;
 /// Follows a sweep until it has ended.
 class SweepFollower {
 public:
-    SweepFollower(Invocation& invocation, Store& store, Sweep sweep)
-        : m_invocation(invocation)
+    SweepFollower(Invocation& invocation, Store& store, Sweep sweep, SweepFollowing following)
+        : m_is_owner(following == SweepFollowing::owner)
+        , m_invocation(invocation)
         , m_services(invocation.services)
         , m_store(store)
         , m_sweep(std::move(sweep))
@@ -80,7 +81,9 @@ private:
         if (status.state == State::waiting || status.state == State::running) {
             return std::nullopt;
         }
-        withdraw_waiting(m_services, m_store, status.workers);
+        if (m_is_owner) {
+            withdraw_waiting(m_services, m_store, status.workers);
+        }
         show(status);
         if (status.state == State::stalled) {
             print_note(
@@ -169,6 +172,9 @@ private:
     std::optional<int> wait()
     {
         const int signal = next_signal(k_round);
+        if (signal == SIGINT && !m_is_owner) {
+            return detached(ExitStatus::interrupted);
+        }
         if (signal == SIGINT) {
             print_note(m_invocation.globals.quiet,
                        "Ctrl-C again to stop the sweep; else detaching");
@@ -201,6 +207,7 @@ private:
         return static_cast<int>(status);
     }
 
+    bool m_is_owner;
     Invocation& m_invocation;
     Services& m_services;
     Store& m_store;
@@ -215,9 +222,10 @@ private:
 
 } // namespace
 
-Result<int> follow_sweep(Invocation& invocation, Store& store, Sweep sweep)
+Result<int> follow_sweep(Invocation& invocation, Store& store, Sweep sweep,
+                         SweepFollowing following)
 {
-    return SweepFollower(invocation, store, std::move(sweep)).run();
+    return SweepFollower(invocation, store, std::move(sweep), following).run();
 }
 
 } // namespace gpuq::cli
