@@ -170,6 +170,7 @@ RunStatus blank(const Evidence& evidence)
     if (const Event* event = last_event(evidence, Event::Kind::supervisor_started)) {
         status.started_at = event->at;
         status.host = event->host.value_or("");
+        status.address = event->address.value_or("");
         set_queue(status, event->detail.value_or(""));
     }
     if (status.run && status.run->request.chain) {

@@ -77,7 +77,8 @@ struct RunStatus {
     std::optional<Time> ends_at; ///< a running run's time limit
     bool suspended = false;      ///< running, but suspended by an operator
     std::string host;            ///< the first node, if known
-    std::string queue; ///< its queue, or a comma-separated list of the queues it may go to
+    std::string address; ///< where its supervisor accepts clients over the network; empty: nowhere
+    std::string queue;   ///< its queue, or a comma-separated list of the queues it may go to
     std::optional<StopRequest> stop;
     std::string why_unknown;        ///< for display
     std::optional<JobId> next_job;  ///< in a chain: waits for the end of this link

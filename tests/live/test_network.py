@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs with `direct: network`: clients connect over TCP, without a Slurm step, and faults end as they do otherwise."""
+import json
 import pathlib
 import re
 import socket
@@ -68,6 +69,9 @@ def test_a_cut_connection_is_made_again_and_nothing_is_missing(person):
         wait_for_handover(person)
         record = the_run(person)
         assert len(connections(record)) == 1
+        where = "{}:{}".format(*address(record))
+        assert re.search(rf"(?m)^ *address +{re.escape(where)}$", person.gpuq("show", "last").stdout)
+        assert json.loads(person.gpuq("--json", "show", "last").stdout)["run"]["address"] == where
         done = run(["ss", "-K", "sport", "=", f":{address(record)[1]}"], env={})
         if done.returncode or connections(record):
             pytest.skip("this kernel does not let a connection be destroyed (ss -K)")

@@ -222,6 +222,7 @@ Json run_json(const RunStatus& status, Time now)
         {"gpu_share", request ? share_json(request->gpus.share) : Json()},
         {"nodes", request ? Json(request->nodes) : Json()},
         {"host", known(status.host)},
+        {"address", status.state == RunState::running ? known(status.address) : Json()},
         {"submitted_at", status.run ? Json(status.run->submitted_at) : Json()},
         {"expected_start", start_of(status)},
         {"expected_start_basis", basis_of_start(status)},

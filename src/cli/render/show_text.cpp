@@ -196,6 +196,7 @@ void add_life(Lines& lines, const RunStatus& status, Time now)
           status.job ? fmt::format("{} on cluster {}", status.job->job.value, status.job->cluster)
                      : "none yet");
     field(lines, "node", status.host);
+    field(lines, "address", status.state == RunState::running ? status.address : "");
     field(lines, "started", status.started_at ? moment_text(*status.started_at, now) : "");
     if (status.state == RunState::running && status.ends_at) {
         field(lines, "ends",
