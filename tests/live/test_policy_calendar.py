@@ -94,6 +94,8 @@ def by_day(site):
 def test_longer_jobs_at_night(site):
     refused = site.submit(5)
     assert refused.returncode != 0 and "at most 2 h a job (policy.yaml:10)" in refused.stderr
+    refused = run([GPUQ, "run", "--dry-run", "-p", "gpu", "-t", "5h", "true"], env=site.env(DAY))
+    assert refused.returncode == 121 and "20:00 on, queue gpu takes 12 h" in refused.stderr, refused.stderr
     assert "its calendar changes next on" in site.advance(DAY)
 
     late = site.policy(NIGHT, "drift")

@@ -6,6 +6,7 @@
 #include "cli/queries/site_context.h"
 #include "cli/render/policy_text.h"
 #include "core/comment.h"
+#include "core/walltime.h"
 #include "govern/apply.h"
 #include "policy/calendar.h"
 #include "policy/queue_partitions.h"
@@ -181,6 +182,46 @@ IdleRules take_policy(SiteContext& here, Services& queue_partitions,
     here.gpus = gpus_of(*policy);
     here.entry = entry_of(*policy, user_name(), account, gpus);
     return idle_of(*policy);
+}
+
+namespace {
+
+/// A queue of the policy of a moment that takes such a run, or null.
+const policy::Queue* queue_that_takes(const policy::Policy& policy,
+                                      const std::optional<std::string>& account,
+                                      const GpuRequest& gpus, std::chrono::minutes walltime)
+{
+    const auto entry = entry_of(policy, user_name(), account, gpus);
+    const auto takes = [&](const policy::Queue& queue) {
+        const auto partitions = partitions_of(policy, queue);
+        return queue.max_time.value >= walltime &&
+               entry.at(queue.name) == SiteContext::Entry::open &&
+               std::any_of(partitions.begin(), partitions.end(),
+                           [](const auto& partition) { return !partition.closed; });
+    };
+    const auto found = std::find_if(policy.queues.begin(), policy.queues.end(), takes);
+    return found == policy.queues.end() ? nullptr : &*found;
+}
+
+} // namespace
+
+std::string allowed_later(Services& services, const std::optional<std::string>& account,
+                          const GpuRequest& gpus, std::chrono::minutes walltime)
+{
+    const auto policy = found_policy(services);
+    const Time now = services.clock().now();
+    for (std::optional moment(now); policy && moment && *moment - now < std::chrono::days{7};
+         moment = next_change(*policy, *moment)) {
+        const policy::LocalMinutes local = policy::to_local(*moment);
+        const policy::Policy then = policy_at(*policy, local);
+        if (const auto* queue = queue_that_takes(then, account, gpus, walltime)) {
+            return *moment == now ? "" // refused for another reason
+                                  : fmt::format("from {} on, queue {} takes {}",
+                                                policy::weekday_and_time(local), queue->name,
+                                                to_text(queue->max_time.value));
+        }
+    }
+    return "";
 }
 
 std::optional<PolicyAnswer> policy_answer(Services& queue_partitions, const Request& request,

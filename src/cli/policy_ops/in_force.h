@@ -44,6 +44,12 @@ IdleRules take_policy(SiteContext& here, Services& queue_partitions,
                       const std::optional<std::string>& account,
                       const std::optional<GpuRequest>& gpus = {});
 
+/// When, within a week, the calendar of the policy in force lets a queue that is open to this user
+/// take runs of `walltime`: `from Mon 20:00 on, queue gpu takes 12 h`. Empty: now, never, or not
+/// known.
+std::string allowed_later(Services& services, const std::optional<std::string>& account,
+                          const GpuRequest& gpus, std::chrono::minutes walltime);
+
 /// The result of checking a request against the policy in force, if that can be read: the text of
 /// `gpuq policy explain`, except for the GPUs that the user holds now.
 struct PolicyAnswer {

@@ -225,7 +225,15 @@ private:
         m_idle_rules = take_policy(here, m_services, queues.partitions, asked.account,
                                    asked.queue ? std::nullopt
                                                : std::optional(asked.gpus.value_or(GpuRequest{})));
-        return plan(m_options.parameters, queues.partitions, here);
+        auto made = plan(asked, queues.partitions, here);
+        if (!made && made.error().kind == Error::Kind::denied && asked.walltime) {
+            const std::string later = allowed_later(
+                m_services, asked.account, asked.gpus.value_or(GpuRequest{}), *asked.walltime);
+            Error error = std::move(made).error();
+            error.text += later.empty() ? "" : "; " + later;
+            return error;
+        }
+        return made;
     }
 
     Result<int> show(const Plan& plan, const Queues& queues)
