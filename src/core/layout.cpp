@@ -234,6 +234,21 @@ std::string try_leave(const RunKey& key, std::size_t number)
     return try_dir(key, number) + "/leave";
 }
 
+std::string budget_limit(const std::string& name)
+{
+    return fmt::format("budgets/{}/limit", name);
+}
+
+std::string budget_members(const std::string& name)
+{
+    return fmt::format("budgets/{}/members", name);
+}
+
+std::string budget_member(const std::string& name, const RunKey& key)
+{
+    return fmt::format("budgets/{}/members/{}", name, key.text());
+}
+
 std::string active_sweeps()
 {
     return "index/sweeps";

@@ -58,6 +58,8 @@
 ///     snapshots/packs/ID                 contents of files of snapshots; written once (client)
 ///     snapshots/latest/ID                the newest snapshot of a directory (client)
 ///     snapshots/unused.json              those of them that the next `gpuq clean` may remove
+///     budgets/NAME/limit                 GPU time of a budget; written once (client)
+///     budgets/NAME/members/KEY           GPU time that a run or sweep can use, or has used (client)
 ///     index/sweeps/KEY                   exists until the sweep is known to have ended (client)
 ///     index/jobs/CLUSTER/JOBID           contains the run's key (submitter)
 ///     cache/queues/CLUSTER               Slurm's queues, valid for one minute (client)
@@ -114,6 +116,9 @@ std::string try_claim(const RunKey&, std::size_t number, int attempt);
 std::string try_log(const RunKey&, std::size_t number);
 std::string try_stop(const RunKey&, std::size_t number);
 std::string try_leave(const RunKey&, std::size_t number);
+std::string budget_limit(const std::string& name);
+std::string budget_members(const std::string& name);
+std::string budget_member(const std::string& name, const RunKey&);
 std::string active_sweeps();
 std::string active_sweep(const RunKey&);
 std::string secret();

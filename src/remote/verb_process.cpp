@@ -29,9 +29,9 @@
 namespace gpuq::remote {
 namespace {
 
-constexpr std::array<std::string_view, 12> k_passed = {
-    "TERM",     "COLORTERM", "NO_COLOR", "COLUMNS",         "LANG",         "LC_ALL",
-    "LC_CTYPE", "LC_TIME",   "TZ",       "GPUQ_DETACH_KEY", "GPUQ_CLUSTER", k_called,
+constexpr std::array<std::string_view, 13> k_passed = {
+    "TERM",    "COLORTERM", "NO_COLOR",        "COLUMNS",      "LANG",        "LC_ALL", "LC_CTYPE",
+    "LC_TIME", "TZ",        "GPUQ_DETACH_KEY", "GPUQ_CLUSTER", "GPUQ_BUDGET", k_called,
 };
 constexpr std::string_view k_own = "OWN ";
 constexpr std::string_view k_ssh = "SSH ";

@@ -360,3 +360,26 @@ def test_wrong_sweeps_leave_nothing(person, train):
     assert not (person.state / "gpuq/sweeps").exists() or os.listdir(person.state / "gpuq/sweeps") == []
     plan = sweep(person, "--dry-run", "--over", "lr=1,2", "train.py", "{lr}", "a b")
     assert plan.stdout.splitlines() == ["   1  train.py 1 'a b'", "   2  train.py 2 'a b'"]
+
+
+def test_a_budget_holds_for_runs_sweeps_and_what_they_start(person, train):
+    person.env["GPUQ_BUDGET"] = "agent:0.5"
+
+    def budget():
+        return json.loads(person.gpuq("usage", "--budget", "--json").stdout)
+
+    refused = person.gpuq("run", "--detach", "-t", "40m", "true")
+    assert refused.returncode == 121 and "this could use 0.667" in refused.stderr, refused.stderr
+    assert person.gpuq("run", "--detach", "-t", "20m", "-J", "first", "sleep", "300").returncode == 0
+    assert (budget()["gpu_hours_reserved"], budget()["gpu_hours_used"]) == (pytest.approx(1 / 3, abs=0.01), 0)
+    person.env["GPUQ_BUDGET"] = "agent:50"  # by a child that wants more
+    assert person.gpuq("run", "--detach", "-t", "20m", "true").returncode == 121
+    assert budget()["gpu_hours_limit"] == 0.5
+    swept = sweep(person, "-J", "cal", "--over", "lr=1,2", "--over", "pause=0.1", "train.py", "{lr}", "{pause}")
+    assert swept.returncode == 0 and "the 0.167 GPU-hours that budget agent has left" in swept.stderr, swept.stderr
+    wait_for(lambda: 0 < budget()["gpu_hours_used"] < 0.02, 30, "the use of the sweep")
+    person.gpuq("stop", "first")
+    wait_for(lambda: budget()["gpu_hours_reserved"] == 0, 30, "the end of the run")
+    # A program in a run is under the budget of its run.
+    inside = person.gpuq("run", "-t", "10m", person.cluster.binary, "run", "--detach", "-t", "25m", "true")
+    assert inside.returncode == 121 and "budget agent" in inside.stderr, inside.stderr

@@ -7,6 +7,7 @@
 #include "cli/policy_ops/caller.h"
 #include "cli/policy_ops/extension.h"
 #include "cli/policy_ops/in_force.h"
+#include "cli/queries/budget.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/queries/sudo.h"
@@ -96,6 +97,7 @@ private:
     Result<int> lengthen_chain(const RunStatus& status)
     {
         const minutes before = status.run->request.walltime;
+        TRY(charge(status, before + m_more));
         const WalltimeChange change{before + m_more, fmt::format("{}@{}", user_name(), host_name()),
                                     m_invocation.services.clock().now(), status.run->request.chain};
         TRY(m_store.write(layout::walltime_json(status.key), to_json(change)));
@@ -112,9 +114,21 @@ private:
         return 0;
     }
 
+    /// If the extension fails, its time remains reserved until the run ends.
+    Result<void> charge(const RunStatus& status, minutes wanted)
+    {
+        if (!status.run) {
+            return {};
+        }
+        Request request = status.run->request;
+        request.walltime = wanted;
+        return charge_budget(m_invocation.services, m_store, status.key, most_gpu_time(request));
+    }
+
     Result<int> change(const RunStatus& status, const Job& job)
     {
         const minutes wanted = *job.walltime + m_more;
+        TRY(charge(status, wanted));
         if (job.state == JobState::pending) {
             TRY_ASSIGN(const auto queues, m_cluster.partitions());
             TRY(check_walltime(queues, job.partition, wanted));

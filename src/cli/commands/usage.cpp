@@ -5,6 +5,7 @@
 #include "cli/base/page_output.h"
 #include "cli/base/table_output.h"
 #include "cli/commands/usage_targets.h"
+#include "cli/queries/budget.h"
 #include "cli/queries/site_context.h"
 #include "cli/render/grants_text.h"
 #include "cli/render/usage_text.h"
@@ -29,6 +30,7 @@ constexpr std::array k_options = {
     Option{'A', "account", "NAME", "jobs of this account, all users; may be repeated"},
     Option{'a', "all", "", "jobs of all users"},
     Option{0, "left", "", "remaining granted GPU time in each of your accounts"},
+    Option{0, "budget", "", "used, reserved and remaining GPU-hours of the budget in GPUQ_BUDGET"},
     Option{0, "targets", "", "how long jobs waited, and whether the policy's targets are met"},
     Option{0, "policy", "FILE", "with --targets: this policy instead of the one in force"},
     Option{0, "prometheus", "", "with --targets: print metrics for Prometheus"},
@@ -122,6 +124,32 @@ Result<int> usage_left(Invocation& invocation)
     return 0;
 }
 
+Result<int> usage_budget(Invocation& invocation)
+{
+    TRY_ASSIGN(const auto budget, budget_of(invocation.services));
+    if (!budget) {
+        return fail(Error::Kind::usage, "--budget: GPUQ_BUDGET=NAME:HOURS is not set");
+    }
+    TRY_ASSIGN(Store* const store, invocation.services.store());
+    TRY_ASSIGN(const BudgetUse use, budget_use(invocation.services, *store, *budget));
+    if (invocation.globals.json) {
+        const auto hours = [](std::chrono::seconds time) {
+            return std::chrono::duration<double, std::ratio<3600>>(time).count();
+        };
+        TRY(print_text(report::json_document({{"budget", budget->name},
+                                              {"gpu_hours_limit", hours(use.limit)},
+                                              {"gpu_hours_used", hours(use.used)},
+                                              {"gpu_hours_reserved", hours(use.reserved)},
+                                              {"gpu_hours_left", hours(use.left())}})));
+        return 0;
+    }
+    TRY(print_line(fmt::format("budget {}: of {} GPU-hours, {} are used and {} reserved by active "
+                               "runs; {} are left",
+                               budget->name, hours_text(use.limit), hours_text(use.used),
+                               hours_text(use.reserved), hours_text(use.left()))));
+    return 0;
+}
+
 Result<void> print_use(const GpuUse& use, Invocation& invocation)
 {
     if (invocation.options.has("csv")) {
@@ -147,6 +175,9 @@ Result<int> usage(Invocation& invocation)
         if (invocation.options.has(other)) {
             return fail(Error::Kind::usage, fmt::format("--{} goes with --targets", other));
         }
+    }
+    if (invocation.options.has("budget")) {
+        return usage_budget(invocation);
     }
     if (invocation.options.has("left") && invocation.options.has("html")) {
         return fail(Error::Kind::usage, "--html: leave out --left");

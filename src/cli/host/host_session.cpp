@@ -185,8 +185,8 @@ private:
 std::vector<std::string> variables_for_there(Services& services, const HostCall& call)
 {
     static constexpr std::array k_names = {
-        "TERM",   "COLORTERM", "NO_COLOR", "COLUMNS",         "LANG",
-        "LC_ALL", "LC_CTYPE",  "TZ",       "GPUQ_DETACH_KEY", "GPUQ_CLUSTER"};
+        "TERM",     "COLORTERM", "NO_COLOR",        "COLUMNS",      "LANG",       "LC_ALL",
+        "LC_CTYPE", "TZ",        "GPUQ_DETACH_KEY", "GPUQ_CLUSTER", "GPUQ_BUDGET"};
     std::vector<std::string> variables;
     for (const char* const name : k_names) {
         if (const auto value = services.variable(name)) {

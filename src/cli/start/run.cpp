@@ -9,6 +9,7 @@
 #include "cli/client/follow.h"
 #include "cli/client/waiting.h"
 #include "cli/policy_ops/in_force.h"
+#include "cli/queries/budget.h"
 #include "cli/queries/code_snapshot.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
@@ -182,6 +183,9 @@ private:
         TRY_ASSIGN(const Plan plan, make_plan(queues));
         TRY_ASSIGN(Run run, new_run(plan));
         TRY(take_ticket(run, plan.when_short));
+        if (!m_options.worker) { // a sweep is charged as a whole
+            TRY(charge_budget(m_services, *m_store, run.key, most_gpu_time(run.request)));
+        }
         auto submitted = submit(run, plan);
         if (!submitted) {
             return give_up(run, submitted.error());
@@ -439,6 +443,9 @@ private:
         if (error.kind != Error::Kind::unreachable) {
             if (m_ticket.plan) {
                 (void)m_services.secret_files().remove_directory(m_ticket.plan->directory);
+            }
+            if (const auto budget = budget_of(m_services); budget && *budget) {
+                discharge(*m_store, **budget, run.key);
             }
             forget_run(*m_store, run.key);
             return error.kind == Error::Kind::denied ? with_available(run, error) : error;

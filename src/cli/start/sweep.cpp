@@ -4,6 +4,7 @@
 #include "cli/base/globals.h"
 #include "cli/base/message.h"
 #include "cli/base/table_output.h"
+#include "cli/queries/budget.h"
 #include "cli/queries/code_snapshot.h"
 #include "cli/queries/site_context.h"
 #include "cli/queries/sweep_query.h"
@@ -116,17 +117,18 @@ public:
         TRY_ASSIGN(Store* const store, m_services.store());
         TRY(describe(sweep, plan));
         note_unused(plan.request.program, given.names);
+        TRY(charge(*store, sweep));
         auto written = record_code(*store, sweep, options);
         if (written) {
             written = sweeps::write_sweep(*store, sweep, given.tries);
         }
         if (!written) {
-            sweeps::forget_sweep(*store, sweep.run.key);
+            forget(*store, sweep);
             return written.error();
         }
         if (const auto started = start_workers(m_invocation, *store, sweep, options, workers);
             !started) {
-            sweeps::forget_sweep(*store, sweep.run.key);
+            forget(*store, sweep);
             return started.error();
         }
         if (detach && !m_invocation.globals.quiet) {
@@ -136,6 +138,35 @@ public:
     }
 
 private:
+    /// A sweep without --gpu-hours gets the remaining hours of its budget, if there is one.
+    Result<void> charge(Store& store, Sweep& sweep)
+    {
+        using std::chrono::minutes;
+        TRY_ASSIGN(m_budget, budget_of(m_services));
+        if (m_budget && !sweep.gpu_time) {
+            TRY_ASSIGN(const BudgetUse use, budget_use(m_services, store, *m_budget));
+            sweep.gpu_time = std::chrono::floor<minutes>(use.left());
+            if (*sweep.gpu_time < minutes{1}) {
+                return fail(Error::Kind::denied,
+                            fmt::format("budget {} has no GPU-hours left; gpuq usage --budget",
+                                        m_budget->name));
+            }
+            print_note(m_invocation.globals.quiet,
+                       fmt::format("it can use the {} GPU-hours that budget {} has left",
+                                   hours_text(*sweep.gpu_time), m_budget->name));
+        }
+        return m_budget ? charge_budget(m_services, store, sweep.run.key, *sweep.gpu_time)
+                        : Result<void>();
+    }
+
+    void forget(Store& store, const Sweep& sweep)
+    {
+        if (m_budget) {
+            discharge(store, *m_budget, sweep.run.key);
+        }
+        sweeps::forget_sweep(store, sweep.run.key);
+    }
+
     Result<Sweep> settings(const GivenTries& given)
     {
         const Time now = m_services.clock().now();
@@ -224,6 +255,7 @@ private:
 
     Invocation& m_invocation;
     Services& m_services;
+    std::optional<Budget> m_budget;
 };
 
 /// The sweep that the first operand after `retry`, `add` or `export` names.
@@ -237,8 +269,8 @@ Result<Sweep> named_sweep(Store& store, const Parsed& parsed, std::string_view c
 }
 
 /// Checks whether a sweep can get workers again, before anything is changed.
-Result<void> check_again(Invocation& invocation, const Sweep& sweep, const sweeps::Board& board,
-                         const Options& options)
+Result<void> check_again(Invocation& invocation, Store& store, const Sweep& sweep,
+                         const sweeps::Board& board, const Options& options)
 {
     TRY(given_workers(options));
     if (sweeps::is_spent(board.tries(), sweep, invocation.services.clock().now())) {
@@ -248,7 +280,16 @@ Result<void> check_again(Invocation& invocation, const Sweep& sweep, const sweep
                         "a new sweep",
                         sweep.name));
     }
-    return enter_directory(sweep.run.request.work_dir);
+    TRY(enter_directory(sweep.run.request.work_dir));
+    TRY_ASSIGN(const auto budget, budget_of(invocation.services));
+    if (budget && !sweep.gpu_time) {
+        return fail(Error::Kind::denied,
+                    fmt::format("sweep {} was started without --gpu-hours, so it can't continue "
+                                "under budget {}: start a new one",
+                                sweep.name, budget->name));
+    }
+    return budget ? charge_budget(invocation.services, store, sweep.run.key, *sweep.gpu_time)
+                  : Result<void>();
 }
 
 /// Starts the workers that a changed sweep needs, with the options of its start.
@@ -334,7 +375,7 @@ Result<int> retry(Invocation& invocation, Store& store, const Parsed& parsed)
                         tally.stopped_early > 0 ? "succeeded or were stopped early" : "succeeded",
                         shell_quoted(sweep.name)));
     }
-    TRY(check_again(invocation, sweep, board, parsed.options));
+    TRY(check_again(invocation, store, sweep, board, parsed.options));
     if (!retries.empty()) {
         TRY(sweeps::retry(store, sweep.run.key, retries));
     }
@@ -362,7 +403,7 @@ Result<int> add(Invocation& invocation, Store& store, const Parsed& parsed)
     }
     sweeps::Board board(store, sweep.run.key);
     TRY(board.refresh());
-    TRY(check_again(invocation, sweep, board, parsed.options));
+    TRY(check_again(invocation, store, sweep, board, parsed.options));
     TRY(sweeps::add_tries(store, sweep.run.key, *tries));
     return work_again(invocation, store, sweep, parsed.options);
 }
