@@ -271,6 +271,9 @@ private:
         if (m_policy.reserve) {
             check_reserve(*m_policy.reserve);
         }
+        if (m_policy.help_desk) {
+            check_help_desk(*m_policy.help_desk);
+        }
         for (const Case& test : m_policy.tests) {
             for (const auto& name : {test.queue, test.in}) {
                 if (name) {
@@ -316,6 +319,21 @@ private:
                     rule.line, "not-a-name",
                     fmt::format("account {}: Slurm stores its name in lower case", account));
             }
+        }
+    }
+
+    void check_help_desk(const HelpDesk& desk)
+    {
+        if (!m_policy.helper) {
+            m_findings.error(desk.line, "missing",
+                             "the help desk acts by an account that is an operator of Slurm: name "
+                             "it (helper, gpuq-stop(1))");
+        }
+        const auto extends = [](const Queue& queue) { return queue.extend.has_value(); };
+        if (desk.extend && std::none_of(m_policy.queues.begin(), m_policy.queues.end(), extends)) {
+            m_findings.error(desk.line, "missing",
+                             "the help desk may extend jobs, but no queue has a rule for that "
+                             "(extend)");
         }
     }
 

@@ -307,6 +307,15 @@ struct Case {
     bool operator==(const Case&) const = default;
 };
 
+/// Users who may act on the jobs of others, by the helper.
+struct HelpDesk {
+    std::vector<std::string> users;
+    bool stop = false;
+    bool extend = false; ///< within the rule of the job's queue
+    int line = 0;
+    bool operator==(const HelpDesk&) const = default;
+};
+
 struct Policy {
     std::string file; ///< as named in messages
     std::vector<GpuModel> gpus;
@@ -319,6 +328,7 @@ struct Policy {
     Publish publish;
     /// An account that is an operator of Slurm, as which sudo lets users run `gpuq extend`.
     Maybe<std::string> helper;
+    std::optional<HelpDesk> help_desk;
     std::optional<Site> site; ///< a policy that has it may have no queues
     std::vector<Case> tests;
     bool operator==(const Policy&) const = default;

@@ -222,6 +222,28 @@ ReserveRule reserve_in(Reader& reader, const Node& node)
     return rule;
 }
 
+HelpDesk help_desk_in(Reader& reader, const Node& node)
+{
+    HelpDesk desk;
+    desk.line = node.line;
+    const auto rights = [&](const Node& value) {
+        const std::vector<Node> single{value};
+        for (const Node& item : value.kind == Node::Kind::list ? value.items : single) {
+            const auto word = reader.word(item, {"stop", "extend"});
+            desk.stop = desk.stop || word.value == "stop";
+            desk.extend = desk.extend || word.value == "extend";
+        }
+    };
+    reader.map(
+        node, "help_desk",
+        {
+            {"users", [&](const Node& value) { desk.users = reader.user_names(value).value; },
+             Need::yes},
+            {"may", rights, Need::yes},
+        });
+    return desk;
+}
+
 void published_names_in(Reader& reader, Publish& publish, const Node& node)
 {
     using Use = Publish::Use;
@@ -289,6 +311,7 @@ void policy_in(Reader& reader, Policy& policy, const Node& root)
             {"reserve", [&](const Node& node) { policy.reserve = reserve_in(reader, node); }},
             {"publish", [&](const Node& node) { policy.publish = publish_in(reader, node); }},
             {"helper", [&](const Node& node) { policy.helper = reader.name(node); }},
+            {"help_desk", [&](const Node& node) { policy.help_desk = help_desk_in(reader, node); }},
             {"site", [&](const Node& node) { policy.site = site_in(reader, node); }},
             {"tests", [&](const Node& node) { policy.tests = tests_in(reader, node); }},
         });

@@ -27,7 +27,7 @@ def students():
 def taught(people, students):
     """Ada belongs to staff; gpuq-ops is the operator's account that she uses by sudo."""
     assert students
-    ops = account("gpuq-ops")
+    ops = account("gpuq-ops")  # before the cluster is up, which adds the users of this machine
     with running_policy(TEACHING, lines=("KillWait=1", SCHEDULER)) as cluster:
         join(cluster, people["ada"], "staff")
         make_operator(cluster, ops)

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="several users need ro
 POLICY = """\
 version: 1
 helper: gpuq-ops
+help_desk: {users: gpuq-cyd, may: [stop, extend]}
 pools:
   a: {nodes: "c[1-2]", gpus: "k80:2"}
 queues:
@@ -23,10 +24,11 @@ queues:
 
 @contextlib.contextmanager
 def sudoers(binary):
-    """What gpuq-extend(1) tells operators to write; the cluster's slurm.conf is not in /etc."""
+    """The lines of gpuq-extend(1) and gpuq-stop(1) for operators; the cluster's slurm.conf is not in /etc."""
     file = pathlib.Path(f"/etc/sudoers.d/gpuq-test-{os.getpid()}")
-    file.write_text('Defaults:gpuq-ada env_keep += "SLURM_CONF"\n'
-                    f"gpuq-ada ALL=(gpuq-ops) NOPASSWD: {binary} --quiet extend *, {binary} extend *\n")
+    file.write_text('Defaults:gpuq-ada,gpuq-cyd env_keep += "SLURM_CONF"\n'
+                    f"gpuq-ada,gpuq-cyd ALL=(gpuq-ops) NOPASSWD: {binary} --quiet extend *, {binary} extend *, "
+                    f"{binary} stop *\n")
     file.chmod(0o440)
     try:
         yield
@@ -37,11 +39,13 @@ def sudoers(binary):
 @pytest.fixture(scope="module")
 def ruled(people):
     assert people
+    helper = account("gpuq-ops")  # before the cluster is up, which adds the users of this machine
+    account("gpuq-cyd")
     with short_folder() as folder:
         policy = folder / "policy.yaml"
         policy.write_text(POLICY)
         with running_policy(policy, lines=("KillWait=1", SCHEDULER)) as cluster:
-            make_operator(cluster, account("gpuq-ops"))
+            make_operator(cluster, helper)
             yield cluster
 
 
@@ -76,7 +80,7 @@ def test_a_running_run_gets_more_time_within_the_rule(ruled, ada, people):
         used = {name: count - before.get(name, 0) for name, count in ruled.rpcs().items()}
         assert used.get("REQUEST_JOB_INFO", 0) <= 1 and used.get("REQUEST_RESERVATION_INFO", 0) <= 1, used
         too_long = ada.gpuq("extend", "train", "2h")
-        assert too_long.returncode == 121 and "by at most 1 h at a time (applied.yaml:6)" in too_long.stderr, too_long.stderr
+        assert too_long.returncode == 121 and "by at most 1 h at a time (applied.yaml:7)" in too_long.stderr, too_long.stderr
         again = run(["sudo", "-n", "-u", "gpuq-ops", ruled.binary, "extend", job, "1h"], env=ruled.env, user=people["ada"])
         assert again.returncode == 0 and f"job {job} has 2 h 30 min, was 1 h 30 min" in again.stderr, again.stderr
         beyond = ada.gpuq("extend", "train", "1h")
@@ -112,6 +116,37 @@ def test_the_jobs_of_others_are_not_extended(ruled, ada, people):
         done = run(["sudo", "-n", "-u", "gpuq-ops", ruled.binary, "extend", job, "10m"], env=ruled.env, user=people["ada"])
         assert done.returncode == 121 and "is not yours" in done.stderr, done.stderr
         assert limit(ada, job) == "00:10:00"
+
+
+def test_the_help_desk_acts_on_the_jobs_of_others_and_leaves_a_line(ruled, ada, people):
+    cyd = account("gpuq-cyd")
+    ops = account("gpuq-ops")
+    audit = pathlib.Path(ops.pw_dir) / ".local/state/gpuq/audit.log"
+    with sudoers(ruled.binary), short_folder() as home:
+        os.chown(home, cyd.pw_uid, cyd.pw_gid)
+        desk = Person(ruled, home, cyd)
+        job = begun(ada, "train")
+        done = desk.gpuq("extend", job, "1h")
+        assert done.returncode == 0 and f"job {job} has 1 h 30 min, was 30 min" in done.stderr, done.stderr
+        assert limit(ada, job) == "01:30:00"
+        too_long = desk.gpuq("extend", job, "5h")
+        assert too_long.returncode == 121 and "by at most 1 h at a time" in too_long.stderr, too_long.stderr
+        # ada is no member, by gpuq or by sudo.
+        other, said = sbatch(ruled, people["ben"], "--gres=gpu:1", "-t", "10")
+        assert other, said
+        until(ruled, other, "RUNNING")
+        assert ada.gpuq("stop", other).returncode in (2, 119, 121)
+        by_sudo = run(["sudo", "-n", "-u", "gpuq-ops", ruled.binary, "stop", other], env=ruled.env, user=people["ada"])
+        assert by_sudo.returncode == 121 and "does not let gpuq-ada stop the jobs of others" in by_sudo.stderr, by_sudo
+        assert ruled.job(other)["JobState"] == "RUNNING"
+        done = desk.gpuq("stop", other)
+        assert done.returncode == 0 and f"stopping job {other}" in done.stderr, done.stderr
+        wait_for(lambda: ruled.job(other)["JobState"] == "CANCELLED", 20)
+    lines = audit.read_text().splitlines()
+    wanted = [f"for gpuq-cyd of the help desk: extend by 1 h job {job} (train) of uid {people['ada'].pw_uid}",
+              f"for gpuq-cyd of the help desk: stop job {other} (wrap) of uid {people['ben'].pw_uid}"]
+    assert [line.partition("gpuq-ops: ")[2] for line in lines[-2:]] == wanted, lines
+    assert audit.stat().st_mode & 0o777 == 0o600
 
 
 def test_without_the_line_in_sudoers_it_is_named(ada):

@@ -6,6 +6,7 @@
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/caller.h"
 #include "cli/policy_ops/extension.h"
+#include "cli/policy_ops/help_desk.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/budget.h"
 #include "cli/queries/plain_target.h"
@@ -48,10 +49,17 @@ public:
 
     Result<int> run(const std::string& word)
     {
-        TRY_ASSIGN(const RunKey key,
-                   find_supervised(
-                       m_invocation.services, m_store, word, "extend",
-                       "scontrol update JobId={0} TimeLimit=TIME, by an operator once it runs"));
+        const auto found = find_supervised(
+            m_invocation.services, m_store, word, "extend",
+            "scontrol update JobId={0} TimeLimit=TIME, by an operator once it runs");
+        if (!found && found.error().kind == Error::Kind::missing && whole_number(word)) {
+            if (const auto helper = desk_helper(m_invocation.services, policy::DeskRight::extend)) {
+                return run_as(m_invocation.services, *helper,
+                              {"extend", word, fmt::format("{}m", m_more.count())},
+                              "gpuq-extend(1)");
+            }
+        }
+        TRY_ASSIGN(const RunKey key, found);
         const RunStatus status = query_run(status_sources(m_invocation.services, m_store), key);
         TRY(check_state(status));
         if (status.run && status.run->request.chain) {

@@ -4,11 +4,16 @@
 #include "cli/base/message.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
+#include "cli/policy_ops/caller.h"
+#include "cli/policy_ops/help_desk.h"
+#include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
+#include "cli/queries/sudo.h"
 #include "cli/render/run_table.h"
 #include "cli/start/show_sweep.h"
 #include "core/layout.h"
+#include "core/number.h"
 #include "ports/cluster.h"
 #include "report/ending_text.h"
 #include "report/json.h"
@@ -21,6 +26,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 
 namespace gpuq::cli {
 namespace {
@@ -129,6 +136,12 @@ private:
         const auto alive = still_present(plain);
         if (!alive.empty() || (plain && !matches)) {
             return stop_plain(word, alive.empty() ? *plain : alive);
+        }
+        if (!matches && plain.error().kind == Error::Kind::missing && whole_number(word) &&
+            !m_save) {
+            if (const auto helper = desk_helper(m_invocation.services, policy::DeskRight::stop)) {
+                return run_as(m_invocation.services, *helper, {"stop", word}, "gpuq-stop(1)");
+            }
         }
         if (!matches) {
             return plain.error().kind == Error::Kind::missing && !spells_a_job(word)
@@ -348,8 +361,33 @@ private:
     Json::Elements m_done, m_sweeps, m_errors;
 };
 
+/// As the policy's helper: for the user who called sudo.
+Result<int> stop_for(Invocation& invocation, const policy::Policy& policy, const Caller& caller)
+{
+    const auto& arguments = invocation.arguments;
+    const auto number = arguments.size() == 1 ? whole_number(arguments.front()) : std::nullopt;
+    if (!number || *number == 0 || *number > std::numeric_limits<std::uint32_t>::max() ||
+        invocation.options.has("checkpoint")) {
+        return fail(Error::Kind::usage, "by sudo, stop takes the number of one Slurm job");
+    }
+    TRY_ASSIGN(Cluster* const cluster, invocation.services.cluster());
+    TRY_ASSIGN(const Job job, cluster->job(JobId{static_cast<std::uint32_t>(*number)}));
+    TRY(check_desk(policy, caller, job, policy::DeskRight::stop));
+    TRY(record_desk(invocation.services, caller, job, "stop"));
+    TRY(cluster->cancel(job.id));
+    print_note(invocation.globals.quiet,
+               fmt::format("stopping job {} ({})", job.id.value, job.name));
+    return 0;
+}
+
 Result<int> stop(Invocation& invocation)
 {
+    const auto caller = caller_of(invocation.services);
+    const auto policy =
+        caller && caller->by_sudo ? policy_in_force(invocation.services) : std::nullopt;
+    if (policy && policy->helper && policy->helper->value == user_name()) {
+        return stop_for(invocation, *policy, *caller);
+    }
     TRY_ASSIGN(Store* const store, invocation.services.store());
     return StopVerb(invocation, *store).run();
 }

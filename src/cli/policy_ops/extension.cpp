@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/policy_ops/extension.h"
 
+#include "cli/policy_ops/help_desk.h"
 #include "cli/policy_ops/in_force.h"
 #include "core/host_list.h"
 #include "core/strings.h"
@@ -88,12 +89,9 @@ Result<void> check_reservations(Cluster& cluster, const std::vector<std::string>
     return {};
 }
 
-Result<Job> running_job_of(Cluster& cluster, const Caller& caller, JobId id)
+Result<Job> running_job(Cluster& cluster, JobId id)
 {
     TRY_ASSIGN(Job job, cluster.job(id));
-    if (job.uid != caller.uid) {
-        return fail(Error::Kind::denied, fmt::format("job {} is not yours", id.value));
-    }
     if (job.state != JobState::running || !job.started_at) {
         return fail(Error::Kind::denied, fmt::format("job {} does not run", id.value));
     }
@@ -113,7 +111,8 @@ Result<Extension> extend_by_rule(Services& services, const Caller& caller, JobId
                     "no policy is in force that extends running jobs (man gpuq-policy, extend)");
     }
     TRY_ASSIGN(Cluster* const cluster, services.cluster());
-    TRY_ASSIGN(const Job job, running_job_of(*cluster, caller, id));
+    TRY_ASSIGN(const Job job, running_job(*cluster, id));
+    TRY(check_desk(*policy, caller, job, policy::DeskRight::extend));
     TRY_ASSIGN(const auto nodes, expand_hosts(job.nodes));
     policy::ExtendRequest request{job.qos, job.partition, *job.walltime, more, ""};
     const policy::ExtendRule* const rule = policy::extend_rule(*policy, job.qos);
@@ -126,6 +125,7 @@ Result<Extension> extend_by_rule(Services& services, const Caller& caller, JobId
     const Extension extension{*job.walltime, *job.walltime + more};
     TRY(check_reservations(*cluster, nodes, services.clock().now(),
                            *job.started_at + extension.walltime));
+    TRY(record_desk(services, caller, job, fmt::format("extend by {}", to_text(more))));
     TRY(cluster->set_walltime(id, extension.walltime));
     return extension;
 }

@@ -20,8 +20,8 @@ struct Extension {
     std::chrono::minutes walltime{0};
 };
 
-/// Extends a running job of `caller`, with the rights that this process has. Four RPCs. `denied`
-/// with the rule, or if the job belongs to another user; `missing`; `unreachable`.
+/// Extends a running job of `caller`, or of another user if the help desk permits it, with the
+/// rights that this process has. Four RPCs. `denied` with the rule; `missing`; `unreachable`.
 Result<Extension> extend_by_rule(Services& services, const Caller& caller, JobId id,
                                  std::chrono::minutes more);
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/help_desk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gpuq::policy {
+
+bool has_right(const Policy& policy, const std::string& user, DeskRight right)
+{
+    const auto& desk = policy.help_desk;
+    return desk && (right == DeskRight::stop ? desk->stop : desk->extend) &&
+           std::find(desk->users.begin(), desk->users.end(), user) != desk->users.end();
+}
+
+std::optional<std::string> refusal_of(const Policy& policy, const std::string& user,
+                                      DeskRight right)
+{
+    if (has_right(policy, user, right)) {
+        return std::nullopt;
+    }
+    const std::string_view action = right == DeskRight::stop ? "stop" : "extend";
+    if (!policy.help_desk) {
+        return fmt::format("the policy has no help desk that may {} the jobs of others", action);
+    }
+    return fmt::format("the help desk does not let {} {} the jobs of others ({}:{})", user, action,
+                       policy.file, policy.help_desk->line);
+}
+
+} // namespace gpuq::policy
