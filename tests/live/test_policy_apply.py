@@ -4,6 +4,7 @@ and with the apply killed in the middle."""
 import json
 import os
 import pathlib
+import random
 import signal
 import subprocess
 import time
@@ -11,7 +12,7 @@ import time
 import pytest
 
 from clusters import GPUQ, run, running_cluster, short_folder, wait_for
-from faults import of_soak
+from faults import leave_to_soak, of_soak
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="slurmctld's state is root's here")
 
@@ -328,7 +329,8 @@ def test_an_apply_that_is_killed_goes_on_or_goes_back(operator):
     operator.apply(CHANGED)
     whole = time.monotonic() - started
     operator.apply(POLICY)
-    for turn, part in enumerate(of_soak((0.15, 0.3, 0.45, 0.6, 0.75, 0.9), (0.3, 0.45, 0.7))):
+    moments = random.Random(8)
+    for turn, part in enumerate(of_soak([moments.uniform(0.02, 0.98) for _ in range(200)], (0.3, 0.45, 0.7))):
         operator.write(CHANGED)
         child = subprocess.Popen([GPUQ, "policy", "apply", str(operator.file)],
                                  env=operator.cluster.env, stdout=subprocess.DEVNULL,
@@ -351,6 +353,53 @@ def test_an_apply_that_is_killed_goes_on_or_goes_back(operator):
             assert operator.is_in_force(POLICY)[0]
         operator.apply(POLICY)
     assert begun >= 2, "the apply has to be cut off in the middle to show anything"
+
+
+def begin(operator, text, folder="."):
+    file = operator.file.parent / folder / operator.file.name  # Messages in the script contain the name of the file.
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    return subprocess.Popen([GPUQ, "policy", "apply", str(file)], env=operator.cluster.env,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def ends_as_one_of(operator, child, *texts):
+    """The apply has ended; the policy in force is one of these, or drift reports that it is not whole."""
+    said = child.communicate(timeout=120)[1]
+    in_force = [text for text in texts if operator.is_in_force(text)[0]]
+    assert in_force or operator.interrupted() or operator.drift(), said
+    if child.returncode == 0:
+        assert in_force[:1] == [texts[0]], said
+
+
+@pytest.mark.parametrize("daemon", ["slurmctld", "slurmdbd"])
+def test_an_apply_survives_the_death_of_a_daemon(operator, daemon):
+    leave_to_soak(unless=daemon == "slurmctld")
+    started = time.monotonic()
+    operator.apply(CHANGED)
+    whole = time.monotonic() - started
+    moments = random.Random(9)
+    for part in of_soak([moments.uniform(0, 1) for _ in range(20)], (0.4,)):
+        operator.apply(POLICY)
+        with begin(operator, CHANGED) as child:
+            time.sleep(part * whole)
+            operator.cluster.signal(daemon)
+            operator.cluster.repair()
+            ends_as_one_of(operator, child, CHANGED, POLICY)
+        operator.apply(CHANGED)
+        assert operator.drift() == set()
+
+
+def test_of_two_operators_at_once_one_has_its_policy_in_force(operator):
+    other = CHANGED.replace("queued: 6", "queued: 5")
+    for _ in range(of_soak(20, 1)):
+        operator.apply(POLICY)
+        children = [begin(operator, CHANGED, "one"), begin(operator, other, "other")]
+        said = [child.communicate(timeout=120)[1] for child in children]
+        statuses = [child.returncode for child in children]
+        assert 0 in statuses and set(statuses) <= {0, 120}, said
+        assert operator.is_in_force(CHANGED)[0] or operator.is_in_force(other)[0], said
+        assert operator.drift() == set()
 
 
 def test_a_partition_with_a_job_leaves_when_the_job_has_ended(operator):
