@@ -7,6 +7,7 @@
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/why_text.h"
+#include "core/pending_reason.h"
 #include "core/strings.h"
 #include "ports/cluster.h"
 #include "runs/find.h"
@@ -30,6 +31,25 @@ std::vector<std::string> queues_of(const Job& job)
         queues.emplace_back(name);
     }
     return queues;
+}
+
+void add_policy(Services& services, Why& why)
+{
+    const Request& request = why.run.run->request;
+    if (!why.run.plain) {
+        if (auto answer = policy_answer(services, request, why.run.run->user)) {
+            why.policy = std::move(answer->lines);
+        }
+    }
+    using Kind = PendingReason::Kind;
+    const Kind kind = kind_of_reason(why.run.reason);
+    const std::string later =
+        kind == Kind::closed || kind == Kind::too_large
+            ? allowed_later(services, request.account, request.gpus, request.walltime)
+            : "";
+    if (!later.empty()) {
+        why.policy.push_back(later);
+    }
 }
 
 /// Queries the jobs, then queues, nodes and reservations: four queries, only for a waiting run.
@@ -58,11 +78,8 @@ Result<void> query_slurm(Services& services, Why& why)
                                   now, now + mine->walltime.value_or(k_long));
     }
     const auto ruled = [](const Partition& queue) { return queue.ruled; };
-    if (!why.run.plain &&
-        std::any_of(inventory.partitions.begin(), inventory.partitions.end(), ruled)) {
-        if (auto answer = policy_answer(services, why.run.run->request, why.run.run->user)) {
-            why.policy = std::move(answer->lines);
-        }
+    if (std::any_of(inventory.partitions.begin(), inventory.partitions.end(), ruled)) {
+        add_policy(services, why);
     }
     return {};
 }
