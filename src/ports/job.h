@@ -44,6 +44,16 @@ struct HeldGpus {
     bool operator==(const HeldGpus&) const = default;
 };
 
+/// Shares of the GPUs of one model that a job holds on one node.
+struct HeldShares {
+    std::string node;
+    std::string model; ///< empty when Slurm has no type
+    GpuShare::Kind kind = GpuShare::Kind::shard;
+    int parts = 0;
+    std::vector<int> gpus; ///< indices of the GPUs to which they belong; empty: not reported
+    bool operator==(const HeldShares&) const = default;
+};
+
 /// GPUs of one model that a job requests on all its nodes together.
 struct RequestedGpus {
     std::string model; ///< empty: any
@@ -97,7 +107,8 @@ struct Job {
     bool batch = false; ///< has a batch script; otherwise an allocation that must be released
     std::uint32_t uid = 0;
     std::optional<std::uint32_t> priority; ///< pending job: highest starts first; 0: held
-    std::vector<HeldGpus> held;            ///< running job
+    std::vector<HeldGpus> held;            ///< running job: whole GPUs
+    std::vector<HeldShares> held_shares;   ///< running job
     /// The name used by Slurm's commands where it is not the id: a task of an array (`20_3`), the
     /// pending tasks of one (`20_[4-9%2]`), a component of a heterogeneous job (`20+1`).
     std::string called;

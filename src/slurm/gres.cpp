@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace gpuq::slurm {
 namespace {
@@ -65,59 +66,74 @@ std::optional<Gres> parse_item(std::string_view item, std::string_view name)
     return gres;
 }
 
-/// The number of indices in `0,2-3`; nullopt if there are none.
-std::optional<int> indices_in(std::string_view list)
+constexpr int k_most_gpus = 1024; ///< of a node
+
+/// The indices in `0,2-3`; nullopt if there are none.
+std::optional<std::vector<int>> indices_in(std::string_view list)
 {
-    int count = 0;
+    std::vector<int> indices;
     while (!list.empty()) {
         std::string_view last = take(list, ',');
         const auto first = number(take(last, '-'));
         const auto end = last.empty() ? first : number(last);
-        if (!first || !end || *end < *first) {
+        if (!first || !end || *end < *first || *end >= k_most_gpus) {
             return std::nullopt;
         }
-        count += *end - *first + 1;
+        for (int index = *first; index <= *end; ++index) {
+            indices.push_back(index);
+        }
     }
-    return count;
+    return indices;
 }
 
 /// Held shares, and the GPUs to which they belong.
 struct Held {
-    std::optional<int> gpus, parts;
+    std::optional<std::vector<int>> gpus;
+    std::optional<int> parts;
 };
 
 /// From the shares in use of each GPU: `3/4,0/4`.
 Held held_in(std::string_view list)
 {
-    Held held{0, 0};
-    while (!list.empty()) {
+    Held held{std::vector<int>(), 0};
+    for (int index = 0; !list.empty(); ++index) {
         std::string_view gpu = take(list, ',');
         const int parts = number(take(gpu, '/')).value_or(0);
         *held.parts += parts;
-        *held.gpus += parts > 0 ? 1 : 0;
+        if (parts > 0) {
+            held.gpus->push_back(index);
+        }
     }
     return held;
+}
+
+constexpr std::string_view k_indices = "IDX:";
+
+/// Of an item such as `shard:k80:1(IDX:0)`. Nothing if it does not list GPUs.
+Held held_in_item(std::string_view item)
+{
+    if (!item.ends_with(')')) {
+        return {};
+    }
+    std::string_view list = item.substr(item.rfind('(') + 1);
+    list.remove_suffix(1);
+    if (list.starts_with(k_indices)) {
+        list.remove_prefix(k_indices.size());
+        auto gpus = list == "N/A" ? std::vector<int>() : indices_in(list);
+        const bool none = gpus && gpus->empty();
+        return {std::move(gpus), none ? std::optional(0) : std::nullopt};
+    }
+    return list.find('/') == std::string_view::npos ? Held{} : held_in(list);
 }
 
 /// From a node's GRES in use. Nothing if it does not list GPUs.
 Held held_of(std::string_view text, std::string_view name, std::string_view model)
 {
-    constexpr std::string_view k_indices = "IDX:";
     while (!text.empty()) {
         const std::string_view item = take(text, ',');
         const auto gres = parse_item(item, name);
-        if (!gres || gres->model != model || !item.ends_with(')')) {
-            continue;
-        }
-        std::string_view list = item.substr(item.rfind('(') + 1);
-        list.remove_suffix(1);
-        if (list.starts_with(k_indices)) {
-            list.remove_prefix(k_indices.size());
-            const auto gpus = list == "N/A" ? std::optional(0) : indices_in(list);
-            return {gpus, gpus == 0 ? gpus : std::nullopt};
-        }
-        if (list.find('/') != std::string_view::npos) {
-            return held_in(list);
+        if (gres && gres->model == model && item.ends_with(')')) {
+            return held_in_item(item);
         }
     }
     return {};
@@ -184,12 +200,30 @@ std::vector<NodeShares> shares_of_node(std::string_view gres, std::optional<std:
                 continue;
             }
             const Held known = held_of(used.value_or(""), word(kind), one.model);
+            const auto held_gpus =
+                known.gpus ? std::optional(static_cast<int>(known.gpus->size())) : std::nullopt;
             NodeShares shares{kind,      one.model,   (one.count + of - 1) / of,
-                              one.count, known.parts, known.gpus};
+                              one.count, known.parts, held_gpus};
             if (!shares.in_use && held && types.size() == 1) {
                 shares.in_use = gpus_in_tres(*held, word(kind));
             }
             list.push_back(shares);
+        }
+    }
+    return list;
+}
+
+std::vector<HeldShares> shares_of_job(std::string_view detail, const std::string& node)
+{
+    std::vector<HeldShares> list;
+    while (!detail.empty()) {
+        const std::string_view item = take(detail, ',');
+        for (const auto kind : {GpuShare::Kind::shard, GpuShare::Kind::mps}) {
+            const auto gres = parse_item(item, word(kind));
+            if (gres && gres->count > 0) {
+                auto gpus = held_in_item(item).gpus.value_or(std::vector<int>());
+                list.push_back({node, gres->model, kind, gres->count, std::move(gpus)});
+            }
         }
     }
     return list;

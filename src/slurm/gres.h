@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "ports/job.h"
 #include "ports/nodes.h"
 
 #include <optional>
@@ -31,5 +32,9 @@ std::vector<NodeGpus> gpus_of_node(std::string_view gres, std::optional<std::str
 /// (`shard:k80:3(3/4,0/4)`). `held`: the resources that jobs hold, as in `cpu=4,gres/shard=3`.
 std::vector<NodeShares> shares_of_node(std::string_view gres, std::optional<std::string_view> used,
                                        std::optional<std::string_view> held);
+
+/// The shares in the resources that a job holds on a node: `shard:k80:2(IDX:0)`, or from 24.11 on
+/// `shard:k80:2(2/4,0/4)`.
+std::vector<HeldShares> shares_of_job(std::string_view detail, const std::string& node);
 
 } // namespace gpuq::slurm

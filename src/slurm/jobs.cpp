@@ -23,6 +23,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -294,19 +295,21 @@ std::vector<std::string> hosts_in(const char* nodes)
 }
 
 /// From the strings that SHOW_DETAIL adds, one per node: `gpu:k80:2(IDX:0-1)`.
-std::vector<HeldGpus> held_by(const slurm_job_info_t& info)
+void set_held(Job& job, const slurm_job_info_t& info)
 {
-    std::vector<HeldGpus> held;
     if (info.nodes == nullptr || info.gres_detail_str == nullptr) {
-        return held;
+        return;
     }
     const std::vector<std::string> hosts = hosts_in(info.nodes);
     for (std::size_t i = 0; i < std::min<std::size_t>(hosts.size(), info.gres_detail_cnt); ++i) {
-        for (const Gres& gres : parse_gres(text(info.gres_detail_str[i]))) {
-            held.push_back({hosts[i], gres.model, gres.count});
+        const std::string detail = text(info.gres_detail_str[i]);
+        for (const Gres& gres : parse_gres(detail)) {
+            job.held.push_back({hosts[i], gres.model, gres.count});
+        }
+        for (HeldShares& shares : shares_of_job(detail, hosts[i])) {
+            job.held_shares.push_back(std::move(shares));
         }
     }
-    return held;
 }
 
 /// False if the site hides other users' jobs (PrivateData=jobs), except from root and SlurmUser.
@@ -340,7 +343,7 @@ std::vector<Job> jobs_in(const job_info_msg_t& message)
     for (std::uint32_t i = 0; i < message.record_count; ++i) {
         if (!is_refused_request(message.job_array[i])) {
             jobs.push_back(job_of(message.job_array[i]));
-            jobs.back().held = held_by(message.job_array[i]);
+            set_held(jobs.back(), message.job_array[i]);
         }
     }
     return jobs;

@@ -97,6 +97,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     free.pools.resize(1);
     free.pools[0].shares.emplace();
     free.next.emplace(1);
+    free.next->front().share.emplace();
     free.waiting.emplace();
     free.own_waiting.resize(1);
     free.reserved.emplace();

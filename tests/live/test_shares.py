@@ -59,6 +59,9 @@ def test_two_runs_share_a_gpu_and_a_third_waits(cluster, person):
         shared = wait_for(lambda: free(person)["shares"]["free"] == 0 and free(person), 20, "no free share")
         assert (shared["free"], shared["in_use"], shared["total"]) == (0, 1, 1)
         assert "no: 1 in use" in person.gpuq("free").stdout
+        released = json.loads(person.gpuq("free", "--next", "--json").stdout)["next"]
+        assert [(each["share"], each["gpus"]) for each in released] == [({"kind": "shard", "parts": 1}, 0),
+                                                                       ({"kind": "shard", "parts": 1}, 1)]
         refused = person.gpuq("run", "--max-wait", "0", "-g", "1", "--", "true")
         assert refused.returncode != 0  # the GPU is in use, though no job holds it as a whole
 

@@ -69,6 +69,20 @@ TEST(Shares, AreUnknownUnlessSlurmReportsThem)
     EXPECT_EQ(shares_of_node(k_gres, "shard:k80:1(IDX:x)", ""), shares(std::nullopt, std::nullopt));
 }
 
+TEST(Shares, AreListedWithTheirGpusInAJob)
+{
+    using List = std::vector<HeldShares>;
+    const auto shard = GpuShare::Kind::shard;
+    EXPECT_EQ(shares_of_job("shard:k80:3(IDX:1)", "n0"), (List{{"n0", "k80", shard, 3, {1}}}));
+    EXPECT_EQ(shares_of_job("shard:5(IDX:0,2-3)", "n0"), (List{{"n0", "", shard, 5, {0, 2, 3}}}));
+    EXPECT_EQ(shares_of_job("shard:k80:3(0/4,3/4)", "n0"), (List{{"n0", "k80", shard, 3, {1}}}));
+    EXPECT_EQ(shares_of_job("mps:(null):50(IDX:0)", "n1"),
+              (List{{"n1", "", GpuShare::Kind::mps, 50, {0}}}));
+    EXPECT_EQ(shares_of_job("shard:2", "n0"), (List{{"n0", "", shard, 2, {}}}));
+    EXPECT_EQ(shares_of_job("shard:2(IDX:0-9999999)", "n0"), (List{{"n0", "", shard, 2, {}}}));
+    EXPECT_EQ(shares_of_job("gpu:k80:1(IDX:0),shard:0(IDX:N/A)", "n0"), List{});
+}
+
 TEST(Shares, MakeAGpuOneInUse)
 {
     using Gpus = std::vector<NodeGpus>;

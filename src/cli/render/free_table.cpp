@@ -78,17 +78,38 @@ std::string time_left(Time at, Time now)
     return at <= now ? "now" : describe(std::chrono::ceil<std::chrono::seconds>(at - now));
 }
 
+/// `1 shard`, `50 mps`.
+std::string share_text(const GpuShare& share)
+{
+    return share.kind == GpuShare::Kind::mps
+               ? fmt::format("{} mps", share.parts)
+               : counted(static_cast<std::uint64_t>(share.parts), "shard");
+}
+
+/// The first share to be released, if it is before the first GPU.
+std::string next_share_text(const std::vector<NextFree>& next, Time now)
+{
+    if (next.empty() || next.front().count > 0 || !next.front().share || !next.front().at) {
+        return "";
+    }
+    const NextFree& first = next.front();
+    return fmt::format("; the next share: {} of {} by {} at the latest", share_text(*first.share),
+                       model_text(first.model), clock_text(*first.at, now));
+}
+
 std::string next_text(const FreeGpus& found, Time now)
 {
     if (!found.next) {
         return "; gpuq free --next shows the next ones";
     }
-    if (found.next->empty() || !found.next->front().at) {
-        return "; time of the next one unknown";
+    const auto first = std::find_if(found.next->begin(), found.next->end(),
+                                    [](const NextFree& one) { return one.count > 0; });
+    const std::string share = next_share_text(*found.next, now);
+    if (first == found.next->end() || !first->at) {
+        return "; time of the next one unknown" + share;
     }
-    const NextFree& first = found.next->front();
-    return fmt::format("; the next: {} {} by {} at the latest", first.count,
-                       model_text(first.model), clock_text(*first.at, now));
+    return fmt::format("; the next: {} {} by {} at the latest{}", first->count,
+                       model_text(first->model), clock_text(*first->at, now), share);
 }
 
 std::string waiting_text(const FreeGpus& found)
@@ -158,7 +179,10 @@ Json json_of(const NextFree& next)
                          {"model", model_json(next.model)},
                          {"queues", Json::array(next.queues)},
                          {"node", next.node},
-                         {"job", next.job}});
+                         {"job", next.job},
+                         {"share", next.share ? Json::object({{"kind", word(next.share->kind)},
+                                                              {"parts", next.share->parts}})
+                                              : Json()}});
 }
 
 Json json_of(const OwnWait& own)
@@ -256,11 +280,20 @@ report::Table next_table(const FreeGpus& found, Time now)
                      {"queues", "QUEUES", Align::left, Shrink::yes},
                      {"node", "NODE"},
                      {"job", "JOB", Align::right}};
-    for (const NextFree& next : found.next.value_or(std::vector<NextFree>{})) {
+    const auto rows = found.next.value_or(std::vector<NextFree>{});
+    const bool shared = std::any_of(rows.begin(), rows.end(),
+                                    [](const NextFree& next) { return next.share.has_value(); });
+    if (shared) {
+        table.columns.push_back({"shares", "SHARES"});
+    }
+    for (const NextFree& next : rows) {
         table.rows.push_back({next.at ? clock_text(*next.at, now) : "?",
                               next.at ? time_left(*next.at, now) : "no limit",
                               std::to_string(next.count), model_text(next.model),
                               names_text(next.queues), next.node, std::to_string(next.job.value)});
+        if (shared) {
+            table.rows.back().push_back(next.share ? share_text(*next.share) : "");
+        }
     }
     return table;
 }

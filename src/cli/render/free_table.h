@@ -39,7 +39,7 @@ std::string free_answer(const FreeGpus& found, Time now);
 /// Columns model, queues, total, free, used, down, blocked; and shares if GPUs are shared.
 report::Table free_table(const FreeGpus& found);
 
-/// Columns at, in, gpus, model, queues, node, job.
+/// Columns at, in, gpus, model, queues, node, job; and shares if a job holds some.
 report::Table next_table(const FreeGpus& found, Time now);
 
 /// A line for each eligible waiting job of the user's own: when it starts, and the basis for that.

@@ -233,7 +233,7 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
         const auto first = std::find_if(next.begin(), next.end(), [&](const NextFree& one) {
             auto queues = one.queues;
             std::sort(queues.begin(), queues.end());
-            return one.at && one.model == pool.model && queues == pool.queues;
+            return one.at && one.count > 0 && one.model == pool.model && queues == pool.queues;
         });
         overview.pools.push_back(use_of(std::move(pool), mine, inventory));
         overview.pools.back().next = first == next.end() ? std::nullopt : first->at;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -131,6 +132,55 @@ bool share_a_queue(std::string_view one, std::string_view other)
     });
 }
 
+/// A node that accepts jobs.
+const Node* usable_node(const std::string& name, const std::vector<Node>& nodes)
+{
+    const auto node =
+        std::find_if(nodes.begin(), nodes.end(), [&](const Node& one) { return one.name == name; });
+    return node != nodes.end() && node->up && !node->reserved ? &*node : nullptr;
+}
+
+struct Release {
+    NextFree next;
+    std::vector<int> shared; ///< indices of the GPUs whose shares are released; empty: whole GPUs
+    bool is_known = true;    ///< false: `shared` has all GPUs, one of which it is
+};
+
+Release release_of(const HeldShares& held, const Job& job, const Node& node)
+{
+    const GpuShare share{held.kind, held.parts, {}, {}, {}};
+    // Slurm may count the shares of all models together.
+    const bool has_one_model = held.model.empty() && node.gpus.size() == 1;
+    Release release{{job.ends_at, has_one_model ? node.gpus.front().model : held.model, 0,
+                     sorted(node.partitions), node.name, job.id, share},
+                    held.gpus,
+                    !held.gpus.empty()};
+    int all = 0;
+    for (const NodeGpus& gpus : node.gpus) {
+        all += release.is_known ? 0 : gpus.total;
+    }
+    for (int index = 0; index < all; ++index) {
+        release.shared.push_back(index);
+    }
+    return release;
+}
+
+/// A shared GPU is free as a whole when the last job with shares of it ends. `list` is in the order
+/// of these ends.
+void count_whole_gpus(std::vector<Release>& list)
+{
+    std::set<std::pair<std::string_view, int>> held_longer; ///< node, index
+    for (auto release = list.rbegin(); release != list.rend(); ++release) {
+        int count = 0;
+        for (const int index : release->shared) {
+            count += held_longer.emplace(release->next.node, index).second ? 1 : 0;
+        }
+        if (release->next.share) {
+            release->next.count = release->is_known ? count : std::min(count, 1);
+        }
+    }
+}
+
 } // namespace
 
 bool could_start(const Job& job)
@@ -219,21 +269,32 @@ std::optional<Partition> best_queue(const GpuPool& pool, const std::vector<Parti
 
 std::vector<NextFree> next_free(const std::vector<Node>& nodes, const std::vector<Job>& jobs)
 {
-    std::vector<NextFree> list;
+    std::vector<Release> list;
     for (const Job& job : jobs) {
         for (const HeldGpus& held : job.held) {
-            const auto node = std::find_if(nodes.begin(), nodes.end(),
-                                           [&](const Node& one) { return one.name == held.node; });
-            if (held.count > 0 && node != nodes.end() && node->up && !node->reserved) {
-                list.push_back({job.ends_at, held.model, held.count, sorted(node->partitions),
-                                held.node, job.id});
+            const Node* const node = usable_node(held.node, nodes);
+            if (held.count > 0 && node != nullptr) {
+                list.push_back({{job.ends_at, held.model, held.count, sorted(node->partitions),
+                                 held.node, job.id},
+                                {}});
+            }
+        }
+        for (const HeldShares& held : job.held_shares) {
+            if (const Node* const node = usable_node(held.node, nodes)) {
+                list.push_back(release_of(held, job, *node));
             }
         }
     }
-    std::stable_sort(list.begin(), list.end(), [](const NextFree& one, const NextFree& other) {
-        return std::tuple(!one.at, one.at, one.job) < std::tuple(!other.at, other.at, other.job);
+    std::stable_sort(list.begin(), list.end(), [](const Release& one, const Release& other) {
+        return std::tuple(!one.next.at, one.next.at, one.next.job) <
+               std::tuple(!other.next.at, other.next.at, other.next.job);
     });
-    return list;
+    count_whole_gpus(list);
+    std::vector<NextFree> next;
+    for (Release& release : list) {
+        next.push_back(std::move(release.next));
+    }
+    return next;
 }
 
 WaitingLine waiting_line(const std::vector<Job>& jobs)

@@ -68,14 +68,16 @@ std::optional<bool> is_one_free(const std::vector<GpuPool>& pools);
 /// first among equals; nothing if none is open.
 std::optional<Partition> best_queue(const GpuPool& pool, const std::vector<Partition>& partitions);
 
-/// GPUs that a running job will release.
+/// GPUs, or shares of them, that a running job will release.
 struct NextFree {
     std::optional<Time> at; ///< the latest time, from the job's limit; unset: no limit
     std::string model;
-    int count = 0;
+    int count = 0; ///< GPUs that are free as a whole then: of shared ones, those without any other
+                   ///< job whose limit is later
     std::vector<std::string> queues; ///< of the node
     std::string node;
     JobId job;
+    std::optional<GpuShare> share{}; ///< kind and parts; unset: it holds whole GPUs
     bool operator==(const NextFree&) const = default;
 };
 

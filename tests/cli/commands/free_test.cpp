@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <tuple>
 #include <unistd.h>
 
 namespace gpuq::cli {
@@ -140,6 +141,35 @@ k80    long,short      2     0     2     0        0  1 of 8 shards
     EXPECT_THAT(free({"--next"}).out, HasSubstr("; 1 job waits for shares of GPUs\n"));
 }
 
+TEST_F(Free, SaysWhichSharesAreNext)
+{
+    m_services.slurm.machines.clear();
+    Node& node = add_node("n0", "k80", 1, 1);
+    node.shares = {{GpuShare::Kind::shard, "k80", 4, 4, 4, 1}};
+    const Time now = m_services.time.now();
+    for (const auto& [id, parts, end] :
+         {std::tuple(7U, 1, now + 25min), std::tuple(8U, 3, now + 2h)}) {
+        Job& job = run_on("n0", id, 0);
+        job.ends_at = end;
+        job.held_shares = {{"n0", "k80", GpuShare::Kind::shard, parts, {0}}};
+    }
+    EXPECT_EQ("\n" + free({"--next"}).out, R"(
+no: 1 in use; the next: 1 k80 by 10:00 at the latest; the next share: 1 shard of k80 by 08:25 at the latest
+BY     IN      GPUS  MODEL  QUEUES      NODE  JOB  SHARES
+08:25  25 min     0  k80    long,short  n0      7  1 shard
+10:00  2 h        1  k80    long,short  n0      8  3 shards
+)");
+    Globals globals;
+    globals.json = true;
+    EXPECT_THAT(free({"--next"}, globals).out, HasSubstr(R"("share": {
+        "kind": "shard",
+        "parts": 3
+      })"));
+    m_services.slurm.jobs.back().ends_at = std::nullopt;
+    EXPECT_THAT(free({"--next"}).out, HasSubstr("no: 1 in use; time of the next one unknown; the "
+                                                "next share: 1 shard of k80 by 08:25"));
+}
+
 TEST_F(Free, CountsGpusWithoutAModel)
 {
     m_services.slurm.machines.clear();
@@ -261,7 +291,8 @@ TEST_F(Free, WritesItsDocument)
         "short"
       ],
       "node": "n0",
-      "job": 7
+      "job": 7,
+      "share": null
     }
   ],
   "own_waiting": [],

@@ -7,6 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <utility>
+
 namespace gpuq {
 namespace {
 
@@ -191,6 +194,53 @@ TEST(NextFree, IsInTheOrderOfTheLimits)
     EXPECT_EQ(next, (std::vector<NextFree>{{k_now + 1h, "k80", 2, both, "n0", JobId{3}},
                                            {k_now + 2h, "k80", 4, both, "n1", JobId{2}},
                                            {std::nullopt, "k80", 2, both, "n0", JobId{1}}}));
+}
+
+/// A job with one shard on the node "n0", whose GPUs are shared.
+Job with_shard(std::uint32_t id, std::vector<int> gpus, std::optional<Time> ends_at)
+{
+    Job job = running(id, "n0", 0, ends_at);
+    job.held = {};
+    job.held_shares = {{"n0", "k80", GpuShare::Kind::shard, 1, std::move(gpus)}};
+    return job;
+}
+
+TEST(NextFree, IncludesSharesAndTheGpusWhoseLastShareItIs)
+{
+    const auto next = [](const std::vector<Job>& jobs) {
+        std::vector<std::tuple<std::uint32_t, int, int>> found; // job, GPUs, shares
+        for (const NextFree& one : next_free({shared_node(0, 4, 2)}, jobs)) {
+            found.emplace_back(one.job.value, one.count, one.share ? one.share->parts : 0);
+        }
+        return found;
+    };
+    using Found = decltype(next({}));
+    // Jobs 1 and 2 are on one GPU, 3 on the other; 2 ends last.
+    EXPECT_EQ(next({with_shard(1, {0}, k_now + 1h), with_shard(2, {0}, k_now + 3h),
+                    with_shard(3, {1}, k_now + 2h)}),
+              (Found{{1, 0, 1}, {3, 1, 1}, {2, 1, 1}}));
+    // A job without a limit keeps its GPU.
+    EXPECT_EQ(next({with_shard(1, {0}, k_now + 1h), with_shard(2, {0}, std::nullopt)}),
+              (Found{{1, 0, 1}, {2, 1, 1}}));
+    // Where Slurm does not report the GPUs, one is free when the last job has ended.
+    EXPECT_EQ(next({with_shard(1, {}, k_now + 1h), with_shard(2, {}, k_now + 3h),
+                    with_shard(3, {1}, k_now + 2h)}),
+              (Found{{1, 0, 1}, {3, 0, 1}, {2, 1, 1}}));
+    EXPECT_EQ(next({with_shard(1, {0}, k_now + 1h), running(2, "n0", 1, k_now + 2h)}),
+              (Found{{1, 1, 1}, {2, 1, 0}}));
+    Node down = shared_node(0, 4, 2);
+    down.up = false;
+    EXPECT_TRUE(next_free({down}, {with_shard(1, {0}, k_now)}).empty());
+}
+
+TEST(NextFree, NamesTheModelOfSharesWithoutOne)
+{
+    Job job = with_shard(1, {0}, k_now + 1h);
+    job.held_shares[0].model.clear();
+    const auto next = next_free({shared_node(0, 1, 1)}, {job});
+    ASSERT_EQ(next.size(), 1U);
+    EXPECT_EQ(next[0].model, "k80");
+    EXPECT_EQ(next[0].queues, (Queues{"long", "short"}));
 }
 
 TEST(WaitingLine, IsOfThoseThatCouldStart)
