@@ -5,6 +5,7 @@
 #include "core/pending_reason.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
+#include "runs/queues/amount.h"
 #include "runs/queues/free_gpus.h"
 #include "runs/queues/queues.h"
 
@@ -18,57 +19,6 @@
 
 namespace gpuq {
 namespace {
-
-/// Free resources of a node, or a job's share of them.
-struct Amount {
-    int cpus = 0;
-    std::uint64_t memory_mib = 0;
-    std::map<std::string, int> gpus; ///< by model
-    int shares = 0;                  ///< of the GPUs, if they are of one model
-    int per_gpu = 0;                 ///< the number of shares of each; 0: none
-
-    void take(const Amount& other)
-    {
-        if (per_gpu > 0) {
-            shares -= std::min(shares, other.shares_and_gpus(per_gpu));
-        }
-        cpus -= std::min(cpus, other.cpus);
-        memory_mib -= std::min(memory_mib, other.memory_mib);
-        for (const auto& [model, count] : other.gpus) {
-            gpus[model] -= std::min(gpus[model], count);
-        }
-        leave_whole_gpus();
-    }
-    void give(const Amount& other, const Amount& most)
-    {
-        shares = std::min(shares + other.shares_and_gpus(per_gpu), most.shares);
-        cpus = std::min(cpus + other.cpus, most.cpus);
-        memory_mib = std::min(memory_mib + other.memory_mib, most.memory_mib);
-        for (const auto& [model, count] : other.gpus) {
-            const auto total = most.gpus.find(model);
-            gpus[model] =
-                std::min(gpus[model] + count, total == most.gpus.end() ? 0 : total->second);
-        }
-        leave_whole_gpus();
-    }
-
-private:
-    int shares_and_gpus(int each) const
-    {
-        int all = shares;
-        for (const auto& [model, count] : gpus) {
-            all += count * each;
-        }
-        return all;
-    }
-    /// Slurm fills a GPU with shares before it divides another one.
-    void leave_whole_gpus()
-    {
-        if (per_gpu > 0 && !gpus.empty()) {
-            gpus.begin()->second = shares / per_gpu;
-        }
-    }
-};
 
 using Held = std::map<std::size_t, Amount>; ///< by the index of the node
 
@@ -105,16 +55,22 @@ public:
                 whole.gpus[gpus.model] += gpus.total;
             }
             if (node.shares.size() == 1 && whole.gpus.size() == 1) {
-                whole.shares = node.shares.front().total;
                 whole.per_gpu = node.shares.front().per_gpu;
+                whole.kind = node.shares.front().kind;
+                whole.parts.assign(static_cast<std::size_t>(whole.gpus.begin()->second),
+                                   whole.per_gpu);
             }
             m_index[node.name] = m_whole.size();
             m_free.push_back(whole);
             m_whole.push_back(std::move(whole));
         }
-        for (const Job& job : all.jobs) {
-            if (job.state == JobState::running || job.state == JobState::suspended) {
-                seat(job);
+        for (const auto seating : {Seating::known_gpus, Seating::whole_gpus, Seating::others}) {
+            for (const Job& job : all.jobs) {
+                const bool runs =
+                    job.state == JobState::running || job.state == JobState::suspended;
+                if (runs && seating_of(job) == seating) {
+                    seat(job);
+                }
             }
         }
     }
@@ -159,6 +115,13 @@ public:
     bool could_ever(const Job& job, const Nodes& nodes) const
     {
         return place(job, nodes, m_whole).has_value();
+    }
+    /// False if it requests shares of nodes whose GPUs are divided in several ways.
+    bool compares_shares(const Job& job, const Nodes& nodes) const
+    {
+        return !job.size.share || std::none_of(nodes.begin(), nodes.end(), [&](auto node) {
+            return m_whole[node].parts.empty() && !m_inventory.nodes[node].shares.empty();
+        });
     }
 
     void start(const Job& job, const Held& held)
@@ -280,9 +243,7 @@ private:
         if (job.size.whole_nodes) {
             const bool idle = free.cpus == whole.cpus && free.gpus == whole.gpus;
             const auto least = shared_out(job, nodes, whole);
-            Amount all = whole;
-            all.shares = 0; // those of its GPUs
-            return idle && least ? std::optional(std::move(all)) : std::nullopt;
+            return idle && least ? std::optional(whole) : std::nullopt;
         }
         return shared_out(job, nodes, free);
     }
@@ -294,9 +255,8 @@ private:
         share.cpus = up(job.size.cpus, nodes);
         share.memory_mib =
             (job.size.memory_mib + static_cast<unsigned>(nodes) - 1) / static_cast<unsigned>(nodes);
-        share.shares = job.size.share ? job.size.share->parts : 0;
         if (share.cpus > free.cpus || share.memory_mib > free.memory_mib ||
-            share.shares > free.shares) {
+            (job.size.share && !free.mark_shares(*job.size.share, share))) {
             return std::nullopt;
         }
         for (const RequestedGpus& asked : job.size.gpus) {
@@ -309,6 +269,7 @@ private:
                 missing -= taken;
                 if (taken > 0) {
                     share.gpus[model] += taken;
+                    free.mark_whole(taken, share);
                 }
             }
             if (missing > 0) {
@@ -316,6 +277,19 @@ private:
             }
         }
         return share;
+    }
+
+    /// The order in which running jobs are placed on their nodes: a GPU without a known job is
+    /// assigned to one of the others.
+    enum class Seating { known_gpus, whole_gpus, others };
+    static Seating seating_of(const Job& job)
+    {
+        const auto& shares = job.held_shares;
+        const bool is_known = std::none_of(shares.begin(), shares.end(),
+                                           [](const HeldShares& one) { return one.gpus.empty(); });
+        return !shares.empty() && is_known ? Seating::known_gpus
+               : job.size.share            ? Seating::others
+                                           : Seating::whole_gpus;
     }
 
     /// Places a running job on its nodes.
@@ -332,23 +306,46 @@ private:
             Amount& held = holder.held[node->second];
             if (job.size.whole_nodes) {
                 held = m_whole[node->second];
-                held.shares = 0; // those of its GPUs
                 continue;
             }
             held.cpus = up(job.size.cpus, count);
             held.memory_mib = job.size.memory_mib / static_cast<unsigned>(count);
-            held.shares = job.size.share ? job.size.share->parts : 0;
+            if (job.size.share && seating_of(job) == Seating::others) {
+                (void)m_free[node->second].mark_shares(*job.size.share, held);
+            }
         }
         for (const HeldGpus& gpus : job.held) {
             const auto node = m_index.find(gpus.node);
             if (node != m_index.end() && !job.size.whole_nodes) {
                 holder.held[node->second].gpus[gpus.model] += gpus.count;
+                m_free[node->second].mark_whole(gpus.count, holder.held[node->second]);
             }
+        }
+        if (seating_of(job) == Seating::known_gpus && !job.size.whole_nodes) {
+            seat_shares(job, holder);
         }
         for (const auto& [node, amount] : holder.held) {
             m_free[node].take(amount);
         }
         hold(std::move(holder), job.ends_at);
+    }
+
+    void seat_shares(const Job& job, Holder& holder) const
+    {
+        for (const HeldShares& shares : job.held_shares) {
+            const auto node = m_index.find(shares.node);
+            if (node == m_index.end()) {
+                continue;
+            }
+            std::vector<int>& parts = holder.held[node->second].parts;
+            parts.resize(m_whole[node->second].parts.size());
+            for (const int index : shares.gpus) {
+                if (static_cast<std::size_t>(index) < parts.size()) {
+                    parts[static_cast<std::size_t>(index)] +=
+                        up(shares.parts, static_cast<int>(shares.gpus.size()));
+                }
+            }
+        }
     }
 
     void hold(Holder holder, std::optional<Time> until)
@@ -426,7 +423,10 @@ public:
             if (wanted.contains(job->id)) {
                 std::string why = obstacle(*job, all);
                 if (why.empty() && !can) {
-                    why = "the nodes that are up in its queue lack the resources it asks for";
+                    why = m_machine.compares_shares(*job, *place.nodes)
+                              ? "the nodes that are up in its queue lack the resources it asks for"
+                              : "gpuq does not compare shares with nodes that have several "
+                                "models or kinds of them";
                 }
                 m_wanted += why.empty() ? 1 : 0;
                 m_found[job->id] = not_known(std::move(why));

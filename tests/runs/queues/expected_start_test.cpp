@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 namespace gpuq {
 namespace {
 
@@ -114,6 +117,39 @@ TEST(ExpectedStart, OfAShareIsWhenAShareIsFree)
     EXPECT_EQ(estimate(3, jobs, one).at, k_now); // the other one is free
     jobs.back() = with_shards(pending(3, 9, 1, 60min), 3);
     EXPECT_FALSE(estimate(3, jobs, one).unknown.empty()); // never
+}
+
+TEST(ExpectedStart, OfAShareNeedsEnoughOnOneGpu)
+{
+    Node divided = node("n0", 2);
+    divided.shares = {{GpuShare::Kind::shard, "k80", 4, 8, 6, 2}};
+    const auto on = [](Job job, int parts, std::vector<int> gpus) {
+        job = with_shards(std::move(job), parts);
+        job.held_shares = {{"n0", "k80", GpuShare::Kind::shard, parts, std::move(gpus)}};
+        return job;
+    };
+    const Inventory one = machine({divided});
+    std::vector<Job> jobs = {on(running(1, "n0", 1, k_now + 40min), 3, {0}),
+                             on(running(2, "n0", 1, k_now + 10min), 3, {1}),
+                             with_shards(pending(3, 9, 1, 60min), 2)};
+    EXPECT_EQ(estimate(3, jobs, one).at, k_now + 10min); // a free share on each GPU
+    jobs.back() = with_shards(pending(3, 9, 1, 60min), 1);
+    EXPECT_EQ(estimate(3, jobs, one).at, k_now);
+    jobs.back() = pending(3, 9, 1, 60min);
+    EXPECT_EQ(estimate(3, jobs, one).after, JobId{2});
+    jobs.back() = pending(3, 9, 2, 60min);
+    EXPECT_EQ(estimate(3, jobs, one).after, JobId{1});
+    // The other job has the GPU that is not shared.
+    jobs = {running(1, "n0", 1, k_now + 40min), on(running(2, "n0", 1, k_now + 10min), 3, {0}),
+            with_shards(pending(3, 9, 1, 60min), 2)};
+    EXPECT_EQ(estimate(3, jobs, one).at, k_now + 10min);
+    jobs.back().size.share->kind = GpuShare::Kind::mps;
+    EXPECT_EQ(estimate(3, jobs, one).unknown,
+              "the nodes that are up in its queue lack the resources it asks for");
+    Node both = divided;
+    both.shares.push_back({GpuShare::Kind::mps, "k80", 100, 200, 0, 0});
+    EXPECT_EQ(estimate(3, jobs, machine({both})).unknown,
+              "gpuq does not compare shares with nodes that have several models or kinds of them");
 }
 
 TEST(ExpectedStart, WaitsForThoseThatGoFirst)
