@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace gpuq::cli {
 namespace {
@@ -63,6 +64,28 @@ Result<UseQuestion> question_of(const Options& options, Time now)
     return question;
 }
 
+/// Returns the number of jobs with shares of unknown size: only slurmctld knows the nodes.
+Result<int> find_share_sizes(Services& services, std::vector<UseRecord>& records)
+{
+    std::set<JobId> shared;
+    for (const UseRecord& record : records) {
+        if (record.use.share) {
+            shared.insert(record.use.id);
+        }
+    }
+    if (shared.empty()) {
+        return 0;
+    }
+    TRY_ASSIGN(Cluster* const cluster, services.cluster());
+    const auto nodes = cluster->nodes();
+    if (!nodes && nodes.error().kind == Error::Kind::unreachable) {
+        return static_cast<int>(shared.size());
+    }
+    TRY(nodes);
+    set_shares_per_gpu(records, *nodes);
+    return 0;
+}
+
 Result<GpuUse> find_use(Invocation& invocation)
 {
     const Options& options = invocation.options;
@@ -74,13 +97,8 @@ Result<GpuUse> find_use(Invocation& invocation)
     TRY_ASSIGN(UseRecords* const accounting, invocation.services.use_records());
     TRY_ASSIGN(std::vector<UseRecord> records,
                accounting->use_records(question, is_own ? Steps::with : Steps::leave_out));
-    if (std::any_of(records.begin(), records.end(),
-                    [](const UseRecord& record) { return record.use.share.has_value(); })) {
-        TRY_ASSIGN(Cluster* const cluster, invocation.services.cluster());
-        TRY_ASSIGN(const std::vector<Node> nodes, cluster->nodes());
-        set_shares_per_gpu(records, nodes);
-    }
     GpuUse use{question.from, question.to, std::move(by), {}, {}, {}};
+    TRY_ASSIGN(use.jobs_of_unknown_size, find_share_sizes(invocation.services, records));
     use.rows = gpu_hours(records, use.by);
     for (const UseRow& sum : gpu_hours(records, {})) {
         use.total = sum;
@@ -152,6 +170,9 @@ Result<int> usage_budget(Invocation& invocation)
 
 Result<void> print_use(const GpuUse& use, Invocation& invocation)
 {
+    if (const std::string text = unknown_sizes_text(use); !text.empty()) {
+        print_message(text);
+    }
     if (invocation.options.has("csv")) {
         return print_text(usage_csv(use));
     }

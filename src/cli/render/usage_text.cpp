@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/usage_text.h"
 
+#include "core/number.h"
 #include "core/walltime.h"
 #include "report/csv.h"
 #include "report/ending_text.h"
@@ -211,6 +212,20 @@ Time begin_of_month(Time now)
     return time_of(day);
 }
 
+std::string unknown_sizes_text(const GpuUse& use)
+{
+    if (use.jobs_of_unknown_size == 0) {
+        return "";
+    }
+    const bool is_one = use.jobs_of_unknown_size == 1;
+    return fmt::format(
+        "slurmctld does not respond, so the size of shares is unknown: {} with {} of a GPU "
+        "count{} as if {} had all of it, and the GPU-hours are at most these; jobs that have "
+        "started or ended since are not in accounting yet",
+        counted(static_cast<std::uint64_t>(use.jobs_of_unknown_size), "job"),
+        is_one ? "a share" : "shares", is_one ? "s" : "", is_one ? "it" : "they");
+}
+
 report::Table usage_table(const GpuUse& use)
 {
     return table_of(use, [](const UseRow& row) {
@@ -255,6 +270,9 @@ std::string usage_page(const GpuUse& use)
         return fmt::format("<div><dt>{}</dt><dd class=\"now\">{}</dd></div>\n", what,
                            report::html_text(value));
     };
+    const std::string unknown = unknown_sizes_text(use);
+    const std::string warning =
+        unknown.empty() ? "" : fmt::format("<p>{}.</p>\n", report::html_text(unknown));
     const std::string body =
         fmt::format("<h1>GPU use by {}</h1>\n<p class=\"soft\">From {} to {}.</p>\n",
                     fmt::join(by, ", "), moment_text(use.from, Time()),
@@ -267,6 +285,7 @@ std::string usage_page(const GpuUse& use)
                     fmt::join(by, ", "),
                     report::html_table(shares_table(use), "Elapsed time times allocated GPUs, and "
                                                           "waits of the jobs for their start.")) +
+        warning +
         fmt::format("<footer>\n<p>Unknown: jobs that noted no use of their GPUs. A wait is unknown "
                     "(?) if there are too few jobs.</p>\n<p>Made by gpuq {} usage; see man "
                     "gpuq-usage.</p>\n</footer>\n",
@@ -284,6 +303,10 @@ Json::Members usage_document(const GpuUse& use)
     for (const UseRow& row : use.rows) {
         rows.push_back(row_json(use, row));
     }
+    Json::Elements warnings;
+    if (const std::string text = unknown_sizes_text(use); !text.empty()) {
+        warnings.push_back(Json::object({{"code", "slurm_unreachable"}, {"text", text}}));
+    }
     Json::Elements advice;
     for (const UseAdvice& one : use.advice) {
         advice.push_back(advice_json(one));
@@ -293,7 +316,8 @@ Json::Members usage_document(const GpuUse& use)
             {"by", Json::array(std::move(by))},
             {"rows", Json::array(std::move(rows))},
             {"total", row_json(use, use.total)},
-            {"advice", Json::array(std::move(advice))}};
+            {"advice", Json::array(std::move(advice))},
+            {"warnings", Json::array(std::move(warnings))}};
 }
 
 } // namespace gpuq::cli

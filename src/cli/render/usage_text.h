@@ -23,7 +23,13 @@ struct GpuUse {
     std::vector<UseRow> rows;
     UseRow total;
     std::vector<UseAdvice> advice; ///< for the user's own jobs
+    /// Jobs whose share of a GPU has an unknown size, and count as if they had all of it: slurmctld
+    /// does not respond.
+    int jobs_of_unknown_size = 0;
 };
+
+/// What `jobs_of_unknown_size` means for the sums; empty if there are none.
+std::string unknown_sizes_text(const GpuUse& use);
 
 /// Parses a time: `2026-11-01` (local midnight), `2026-11-01T16:40[:07]`, `today`, `now`, or an
 /// age: `7d`, `12h`. `usage` for anything else.

@@ -3,6 +3,8 @@
 
 #include "cli/fake_services.h"
 #include "cli/render/usage_text.h"
+#include "core/gpu_request.h"
+#include "ports/nodes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,6 +61,33 @@ bob      1       0.50  0.50  0.00     0.00         ?         ?
 ada      1       0.03  0.01  0.02     0.00         ?         ?
 all      2       0.53  0.51  0.02     0.00         ?         ?
 )");
+}
+
+TEST_F(Usage, CountsSharesAsFractionsAndAsGpusWhileSlurmIsSilent)
+{
+    JobUse& shared = m_services.past.uses[0];
+    shared.gpus = 0;
+    shared.models.clear();
+    shared.share = GpuShare{GpuShare::Kind::shard, 1, {}, {}, {}};
+    m_services.past.uses.push_back(shared); // requeued: the same job
+    Node node;
+    node.shares = {{GpuShare::Kind::shard, "", 4, 4, 0, 0}};
+    m_services.slurm.machines = {node};
+    const Use known = usage({"--all", "--csv"});
+    EXPECT_THAT(known.out, HasSubstr("\r\nada,1,1800,"));
+    EXPECT_EQ(known.err, "");
+    m_services.slurm.silent = true;
+    const Use unknown = usage({"--all", "--csv"});
+    EXPECT_EQ(unknown.status, 0);
+    EXPECT_THAT(unknown.out, HasSubstr("\r\nada,1,7200,"));
+    EXPECT_THAT(unknown.err, HasSubstr("slurmctld does not respond, so the size of shares is "
+                                       "unknown: 1 job with a share of a GPU counts as if it had "
+                                       "all of it"));
+    Globals globals;
+    globals.json = true;
+    EXPECT_THAT(usage({"--all"}, globals).out, HasSubstr(R"("code": "slurm_unreachable")"));
+    m_services.past.uses = {{JobId{2}, "bob", "b", "long", 30min, 1, {}}};
+    EXPECT_EQ(usage({"--all"}).err, "");
 }
 
 TEST_F(Usage, IsOnesOwnSinceTheMonthBegan)
@@ -245,7 +274,8 @@ TEST_F(Usage, WritesItsDocument)
     "wait_p50_seconds": null,
     "wait_p95_seconds": null
   },
-  "advice": []
+  "advice": [],
+  "warnings": []
 }
 )");
 }
