@@ -264,6 +264,11 @@ std::string secret()
     return "secret";
 }
 
+std::string notebooks()
+{
+    return "index/notebooks";
+}
+
 std::string active()
 {
     return "index/active";

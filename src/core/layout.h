@@ -66,6 +66,8 @@
 ///     cache/overview/CLUSTER             GPUs and own jobs as last reported by Slurm (client)
 ///     secret                             secret for names on nodes, io/node_names.h; written
 ///                                        once (supervisor)
+///     index/notebooks                    a byte of it is locked for a directory while a notebook
+///                                        of it is started (client)
 ///     index/active/KEY                   exists until the run is known to have ended (client)
 namespace gpuq::layout {
 
@@ -122,6 +124,7 @@ std::string budget_member(const std::string& name, const RunKey&);
 std::string active_sweeps();
 std::string active_sweep(const RunKey&);
 std::string secret();
+std::string notebooks();
 std::string active();
 std::string active(const RunKey&);
 /// `cluster` may be any text; bytes not allowed in a file name are percent-encoded.

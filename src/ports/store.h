@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/result.h"
+#include "io/descriptor.h"
 
 #include <cstdint>
 #include <string>
@@ -11,10 +12,11 @@
 namespace gpuq {
 
 /// The state directory. Paths are relative to it (core/layout.h). It may be on NFS: every read
-/// opens the file anew (close-to-open consistency), and nothing relies on inotify, locks or cached
-/// attributes. Symbolic links below the root are never followed. The root and all directories
-/// created have mode 0700, all files 0600; a root that belongs to another user is refused. Errors:
-/// `missing` for a path that does not exist, else `io` with path and reason.
+/// opens the file anew (close-to-open consistency), and nothing relies on inotify or cached
+/// attributes, and only try_lock on locks. Symbolic links below the root are never followed. The
+/// root and all directories created have mode 0700, all files 0600; a root that belongs to another
+/// user is refused. Errors: `missing` for a path that does not exist, else `io` with path and
+/// reason.
 class Store {
 public:
     struct NewFile {
@@ -60,6 +62,11 @@ public:
     virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
     /// Removes a file or an empty directory. Succeeds if it does not exist.
     virtual Result<void> remove(const std::string& path) = 0;
+
+    /// Locks one byte of a file, which is created if necessary, until the descriptor is closed or
+    /// the process ends, however it does. `busy` if it is locked, also by the same process; `io` if
+    /// the file system has no locks: use them only where their absence is tolerable.
+    virtual Result<Descriptor> try_lock(const std::string& path, std::uint32_t byte) = 0;
 
     /// Total size of all files in and below a directory. Symbolic links count as 0.
     virtual Result<std::uint64_t> tree_size(const std::string& path) = 0;

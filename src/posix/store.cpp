@@ -369,6 +369,33 @@ Result<void> PosixStore::remove(const std::string& path)
     return {};
 }
 
+Result<Descriptor> PosixStore::try_lock(const std::string& path, std::uint32_t byte)
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    const auto [parent, name] = split_last(path);
+    const Descriptor directory = open_directory(m_root, parent, Missing::is_made);
+    Descriptor file(directory
+                        ? ::openat(directory.get(), std::string(name).c_str(),
+                                   O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600)
+                        : -1);
+    if (!file) {
+        return trouble("lock", m_root, path, errno);
+    }
+    struct flock range = {};
+    range.l_type = F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = byte;
+    range.l_len = 1;
+    if (::fcntl(file.get(), F_OFD_SETLK, &range) != 0) {
+        return errno == EAGAIN || errno == EACCES
+                   ? fail(Error::Kind::busy, fmt::format("{} is locked", path))
+                   : trouble("lock", m_root, path, errno);
+    }
+    return file;
+}
+
 Result<std::uint64_t> PosixStore::tree_size(const std::string& path)
 {
     if (!is_safe(path) || path.empty()) {

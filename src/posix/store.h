@@ -33,6 +33,7 @@ public:
     Result<void> make_dir(const std::string& path) override;
     Result<std::vector<std::string>> list(const std::string& path) override;
     Result<void> remove(const std::string& path) override;
+    Result<Descriptor> try_lock(const std::string& path, std::uint32_t byte) override;
     Result<std::uint64_t> tree_size(const std::string& path) override;
     Result<void> remove_tree(const std::string& path) override;
 

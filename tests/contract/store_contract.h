@@ -173,6 +173,20 @@ TEST_P(StoreContract, LeavesNoWayOutOfTheFolder)
     }
 }
 
+TEST_P(StoreContract, LocksAByteUntilTheDescriptorIsClosed)
+{
+    auto first = m_store.try_lock("index/lock", 7);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(kind_of(m_store.try_lock("index/lock", 7)), Error::Kind::busy);
+    EXPECT_TRUE(m_store.try_lock("index/lock", 8));
+    EXPECT_TRUE(m_store.try_lock("index/lock", 0xffffffff));
+    EXPECT_TRUE(m_store.try_lock("index/other", 7));
+    first->reset();
+    EXPECT_TRUE(m_store.try_lock("index/lock", 7));
+    EXPECT_EQ(m_store.size("index/lock").value(), 0U);
+    EXPECT_EQ(kind_of(m_store.try_lock("../lock", 7)), Error::Kind::internal);
+}
+
 TEST_P(StoreContract, SumsTheSizesInAFolder)
 {
     ASSERT_TRUE(m_store.write("runs/x/run.json", "12345"));

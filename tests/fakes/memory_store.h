@@ -4,8 +4,10 @@
 #include "ports/store.h"
 
 #include <map>
+#include <poll.h>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gpuq::fakes {
@@ -146,6 +148,24 @@ public:
         return {};
     }
 
+    Result<Descriptor> try_lock(const std::string& path, std::uint32_t byte) override
+    {
+        if (!is_safe(path)) {
+            return fail(Error::Kind::internal, "not a path in the state directory: " + path);
+        }
+        TRY(check_writable(path));
+        make_parents(path);
+        files.try_emplace(path);
+        Descriptor& held = m_locks[{path, byte}]; // read end of a pipe: at its end once released
+        pollfd state{held.get(), POLLIN, 0};
+        if (held && ::poll(&state, 1, 0) == 0) {
+            return fail(Error::Kind::busy, path + " is locked");
+        }
+        TRY_ASSIGN(Pipe pipe, make_pipe());
+        held = std::move(pipe.read);
+        return std::move(pipe.write);
+    }
+
     Result<std::uint64_t> tree_size(const std::string& path) override
     {
         TRY(check_directory(path));
@@ -250,6 +270,7 @@ private:
 
     std::string m_root = "/state";
     std::map<std::string, std::optional<std::string>> m_held;
+    std::map<std::pair<std::string, std::uint32_t>, Descriptor> m_locks;
 };
 
 } // namespace gpuq::fakes

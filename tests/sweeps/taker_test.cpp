@@ -383,6 +383,10 @@ public:
     {
         return m_store.tree_size(path);
     }
+    Result<Descriptor> try_lock(const std::string& path, std::uint32_t byte) override
+    {
+        return m_store.try_lock(path, byte);
+    }
     Result<void> remove_tree(const std::string& path) override { return m_store.remove_tree(path); }
 
 private:

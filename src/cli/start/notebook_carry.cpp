@@ -9,6 +9,7 @@
 #include "cli/queries/site_context.h"
 #include "cli/render/run_table.h"
 #include "cli/start/run.h"
+#include "core/fnv.h"
 #include "core/layout.h"
 #include "core/walltime.h"
 #include "report/ending_text.h"
@@ -22,13 +23,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <poll.h>
 #include <string>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace gpuq::cli {
@@ -36,6 +42,8 @@ namespace {
 
 constexpr std::chrono::seconds k_idle = std::chrono::minutes{30};
 constexpr std::chrono::seconds k_shortest_idle{2};
+/// Between attempts to take a lock.
+constexpr std::chrono::milliseconds k_turn_period{50};
 /// Between checks of a run whose records do not show its end.
 constexpr std::chrono::seconds k_query_period{15};
 
@@ -95,6 +103,34 @@ public:
     }
 
 private:
+    /// One process at a time starts a notebook of a directory; the others wait and then find it.
+    /// The lock, or a status to leave with. Without the lock if the file system has none.
+    using Turn = std::variant<Descriptor, int>;
+    Turn take_turn(const std::string& directory)
+    {
+        const auto byte = static_cast<std::uint32_t>(fnv1a(directory));
+        Signals signals;
+        for (bool is_first = true;; is_first = false) {
+            auto lock = m_store.try_lock(layout::notebooks(), byte);
+            if (lock || lock.error().kind != Error::Kind::busy) {
+                return lock ? Turn(*std::move(lock)) : Turn();
+            }
+            if (is_first) {
+                print_note(
+                    m_invocation.globals.quiet,
+                    fmt::format("another gpuq is starting the notebook of {}; waiting for it",
+                                directory));
+            }
+            std::array<pollfd, 2> ends{{{signals.descriptor(), POLLIN, 0}, {STDIN_FILENO, 0, 0}}};
+            (void)::poll(ends.data(), ends.size(), static_cast<int>(k_turn_period.count()));
+            const auto signal = signals.next();
+            if (signal || ends[1].revents != 0) { // the terminal's gpuq has ended
+                return Turn(static_cast<int>(signal == SIGINT ? ExitStatus::interrupted
+                                                              : ExitStatus::detached));
+            }
+        }
+    }
+
     /// A status to leave with, if none has started.
     Result<std::optional<int>> find_or_start()
     {
@@ -105,6 +141,10 @@ private:
             return std::optional<int>{};
         }
         TRY_ASSIGN(const std::string directory, find_directory());
+        const Turn turn = options.has("new") ? Turn() : take_turn(directory);
+        if (const int* const status = std::get_if<int>(&turn)) {
+            return std::optional(*status);
+        }
         TRY_ASSIGN(const NotebooksOf found, find_notebooks(m_store, directory));
         if (found.active && !options.has("new")) {
             const RunStatus status = query_run(m_sources, *found.active);
