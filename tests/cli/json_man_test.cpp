@@ -6,6 +6,7 @@
 #include "cli/render/credentials_text.h"
 #include "cli/render/free_table.h"
 #include "cli/render/grants_text.h"
+#include "cli/render/listening_document.h"
 #include "cli/render/plain_show.h"
 #include "cli/render/policy_text.h"
 #include "cli/render/profile_text.h"
@@ -146,6 +147,10 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
 
     EXPECT_EQ(documented_in("gpuq keepalive"),
               members_of(keepalive_document({{some_status(), {}}}, Time())));
+
+    EXPECT_EQ(documented_in("gpuq notebook"), members_of(notebook_document({}, "", JobId{1})));
+    EXPECT_EQ(documented_in("gpuq tensorboard"), members_of(tensorboard_document({}, {"last"})));
+    EXPECT_EQ(documented_in("gpuq forward"), members_of(forward_document({{1, "2"}}, "")));
 
     const GpuUse use{Time(),
                      Time(),

@@ -2,15 +2,18 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/message.h"
+#include "cli/base/table_output.h"
 #include "cli/commands/connect_target.h"
 #include "cli/host/local_ports.h"
 #include "cli/host/port_forwarder.h"
+#include "cli/render/listening_document.h"
 #include "remote/forward.h"
 #include "wire/remote_frame.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,8 +24,7 @@ namespace {
 
 /// Opens all ports: one in use is detected before anything starts.
 Result<ForwarderOptions> open_ports(const std::vector<std::string>& specifications,
-                                    std::vector<std::string>& destinations,
-                                    std::vector<std::string>& texts)
+                                    std::vector<ListeningPort>& ports)
 {
     if (specifications.size() > wire::remote::k_most_forwards) {
         return fail(Error::Kind::usage, fmt::format("forward: at most {} ports at once",
@@ -33,10 +35,18 @@ Result<ForwarderOptions> open_ports(const std::vector<std::string>& specificatio
         TRY_ASSIGN(remote::Forward forward, remote::forward_from(text));
         TRY_ASSIGN(auto listeners, remote::listen_here(forward.port));
         options.listeners.push_back(std::move(listeners));
-        texts.push_back(fmt::format("localhost:{} to {}", forward.port, forward.to));
-        destinations.push_back(std::move(forward.to));
+        ports.push_back({forward.port, std::move(forward.to)});
     }
     return options;
+}
+
+std::string texts_of(const std::vector<ListeningPort>& ports)
+{
+    std::vector<std::string> texts;
+    for (const ListeningPort& each : ports) {
+        texts.push_back(fmt::format("localhost:{} to {}", each.port, each.to));
+    }
+    return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 Result<int> forward(Invocation& invocation)
@@ -46,17 +56,19 @@ Result<int> forward(Invocation& invocation)
     }
     Signals signals;
     const std::string run = invocation.arguments.front();
-    std::vector<std::string> command, texts, destinations;
+    std::vector<std::string> command;
+    std::vector<ListeningPort> ports;
     TRY_ASSIGN(ForwarderOptions options,
-               open_ports({invocation.arguments.begin() + 1, invocation.arguments.end()},
-                          destinations, texts));
+               open_ports({invocation.arguments.begin() + 1, invocation.arguments.end()}, ports));
     TRY_ASSIGN(command, gpuq_there(invocation));
     command.insert(command.end(), {"connect", "--dial", "--greet", "--"});
     std::optional<RunKey> key; // of the run that the name denoted at the start
     options.command = [&](bool) {
         auto argv = command;
         argv.push_back(key ? key->text() : run);
-        argv.insert(argv.end(), destinations.begin(), destinations.end());
+        for (const ListeningPort& each : ports) {
+            argv.push_back(each.to);
+        }
         return argv;
     };
     options.greeting = [&](std::string_view line) -> Result<void> {
@@ -75,8 +87,12 @@ Result<int> forward(Invocation& invocation)
     options.print_message = [](std::string_view text) { print_message(text); };
     const bool quiet = invocation.globals.quiet;
     options.connected = [&] {
-        print_note(quiet,
-                   fmt::format("forwarding {} of {}; Ctrl-C ends it", fmt::join(texts, ", "), run));
+        if (invocation.globals.json) {
+            // A reader that is gone needs no address.
+            (void)print_text(report::json_document(forward_document(ports, key->text())));
+            std::fflush(stdout);
+        }
+        print_note(quiet, fmt::format("forwarding {} of {}; Ctrl-C ends it", texts_of(ports), run));
     };
     return forward_ports(std::move(options), signals);
 }

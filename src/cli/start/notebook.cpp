@@ -2,8 +2,10 @@
 #include "cli/start/verbs.h"
 
 #include "cli/base/message.h"
+#include "cli/base/table_output.h"
 #include "cli/host/local_ports.h"
 #include "cli/host/port_forwarder.h"
+#include "cli/render/listening_document.h"
 #include "cli/start/notebook_carry.h"
 #include "cli/start/run_options.h"
 #include "core/quote.h"
@@ -94,8 +96,7 @@ private:
     {
         const std::string url = fmt::format("http://localhost:{}{}?token={}", m_port,
                                             m_address->page, m_address->token);
-        std::fputs((url + "\n").c_str(), stdout);
-        std::fflush(stdout);
+        print_address(url);
         print_note(m_invocation.globals.quiet,
                    fmt::format("Ctrl-C detaches; back to it: {}; end it: {} stop {}",
                                command_again(), m_called, m_address->job));
@@ -108,6 +109,16 @@ private:
                     fmt::format("--browser: {}; open the address above", page.error().text));
             }
         }
+    }
+
+    /// A reader that is gone needs no address.
+    void print_address(const std::string& url) const
+    {
+        (void)print_text(m_invocation.globals.json
+                             ? report::json_document(notebook_document(
+                                   {url, m_port}, m_address->key, JobId{m_address->job}))
+                             : url + "\n");
+        std::fflush(stdout);
     }
 
     std::string command_again() const

@@ -2,8 +2,10 @@
 #include "cli/start/verbs.h"
 
 #include "cli/base/message.h"
+#include "cli/base/table_output.h"
 #include "cli/host/local_ports.h"
 #include "cli/host/port_forwarder.h"
+#include "cli/render/listening_document.h"
 #include "cli/start/tensorboard_carry.h"
 #include "core/exit_status.h"
 
@@ -58,7 +60,10 @@ Result<int> show(Invocation& invocation)
     options.print_message = [](std::string_view text) { print_message(text); };
     options.connected = [&] {
         const std::string url = fmt::format("http://localhost:{}/", local.port);
-        std::fputs((url + "\n").c_str(), stdout);
+        (void)print_text(invocation.globals.json
+                             ? report::json_document(tensorboard_document({url, local.port},
+                                                                          invocation.arguments))
+                             : url + "\n"); // a reader that is gone needs no address
         std::fflush(stdout);
         print_note(invocation.globals.quiet, "TensorBoard listens for you alone; Ctrl-C ends it");
         if (invocation.options.has("browser")) {
