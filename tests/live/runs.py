@@ -128,6 +128,16 @@ def members_of(document):
         document, dict) else set()
 
 
+def read_document(stream):
+    """The JSON document that a command prints before it goes on."""
+    text = ""
+    while line := stream.readline():
+        text += line if isinstance(line, str) else line.decode()
+        if text.endswith("\n}\n"):
+            return json.loads(text)
+    raise AssertionError(f"no document: {text}")
+
+
 def in_sacct(status):
     """Exit codes that sacct(1) may show: before Slurm 26.05, 128 is subtracted from a status of 128 or more."""
     return (f"{status}:0", f"{status - 128 if status >= 128 else status}:0")

@@ -15,7 +15,7 @@ import pytest
 from clusters import account, as_kwargs, processes, short_folder, wait_for
 from kdc import free_port
 from logins import login_host
-from runs import nothing_left, the_run, words_of
+from runs import nothing_left, read_document, the_run, words_of
 
 CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
 LARGE = 50 << 20
@@ -186,7 +186,10 @@ def test_from_the_login_host_itself(login):
             if command == person.start and os.geteuid() == 0:
                 assert "refused a connection from user gpuq-ben" in text
             assert not is_taken(here)
-    with person.start("forward", "last", f"{here}:{there}") as child:
+    with person.start("forward", "--json", "last", f"{here}:{there}") as child:
+        assert read_document(child.stdout) == {
+            "schema": 1, "run": the_run(person).key, "state": "connected",
+            "ports": [{"address": f"localhost:{here}", "port": here, "to": f"localhost:{there}"}]}
         assert wait_for(lambda: fetch(here, "/"), 30, "the page")
         assert person.gpuq("stop", "last").returncode == 0
         assert child.wait(20) == 0

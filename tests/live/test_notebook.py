@@ -2,10 +2,12 @@
 """`gpuq notebook`: Jupyter in a run, behind a connection that is cut."""
 import contextlib
 import datetime
+import fcntl
 import importlib.util
 import json
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 
@@ -16,8 +18,8 @@ from clusters import account, as_kwargs, processes, short_folder, wait_for
 from faults import SOAK
 from kdc import free_port
 from logins import login_host
-from notebooks import Client, cut, ends_within, gates, notebook
-from runs import nothing_left, records, the_run, words_of
+from notebooks import Client, Page, cut, ends_within, gates, notebook
+from runs import nothing_left, read_document, records, the_run, words_of
 
 CLUSTER = dict(nodes=1, gpus=2, lines=["KillWait=5"])
 CUTS = 200 if SOAK else 5
@@ -163,6 +165,30 @@ def test_it_is_found_again(user):
         assert ends_within(5, page)
         wait_for(lambda: records(user)[-1].ended, 5, "the end of the run")
     wait_for(lambda: not list(user.state.glob("gpuq/runs/*/connect/*")), 10, "no token left")
+
+
+def test_two_at_once_open_the_same_notebook(user):
+    """Both find none; while another process is starting one, they wait."""
+    (user.state / "gpuq" / "index").mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        with open(user.state / "gpuq" / "index" / "notebooks", "w", encoding="ascii") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)  # all bytes
+            clients = [stack.enter_context(user.start("notebook", f"--port={free_port()}", *words, "work", stdin=subprocess.DEVNULL,
+                                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1))
+                       for words in ([], ["--json"])]
+            for each in clients:
+                assert "another gpuq is starting the notebook of" in each.stderr.readline()
+            assert not user.run_dirs()
+        page = Page(clients[0].stdout.readline())
+        document = read_document(clients[1].stdout)
+        assert page.token == Page(document["address"] + "\n").token
+        assert document["run"] == the_run(user).key and document["state"] == "connected"
+        assert str(document["port"]) in document["address"] and document["job"] == the_run(user).job
+        assert page.request("/tree")[0] == Page(document["address"] + "\n").request("/tree")[0] == 200
+        assert len(user.run_dirs()) == 1
+        for each in clients:
+            each.send_signal(signal.SIGINT)
+            assert each.wait(20) == 130
 
 
 def test_a_killed_client_loses_nothing(user):

@@ -28,7 +28,7 @@ report::Json::Members tensorboard_document(const ListeningPage& page,
 
 struct ListeningPort {
     std::uint16_t port = 0;
-    std::string to; ///< port of the node, or HOST:PORT
+    std::string to; ///< HOST:PORT, as seen from the node
 };
 
 /// `run`: the key.
