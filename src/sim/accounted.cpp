@@ -57,7 +57,8 @@ Result<void> take(const Line& line, const Columns& columns, const Fields& row, c
     TRY_ASSIGN(const auto submit, sacct_moment(line, columns.in(row, "Submit")));
     TRY_ASSIGN(const auto eligible, sacct_moment(line, columns.in(row, "Eligible")));
     TRY_ASSIGN(const auto start, sacct_moment(line, columns.in(row, "Start")));
-    if (job.gpus == 0 || !submit || !eligible || *submit < span.since) {
+    const bool has_none = job.gpus == 0 && job.shares == 0;
+    if (has_none || !submit || !eligible || *submit < span.since) {
         return {};
     }
     const Seconds since = std::max(*submit, *eligible);

@@ -59,11 +59,11 @@ private:
     std::vector<double> m_steps;
 };
 
-int gpus_of(const Piece& piece)
+double gpus_of(const Machine& machine, const Piece& piece)
 {
-    int gpus = 0;
-    for (const int count : piece.gpus) {
-        gpus += count;
+    double gpus = 0;
+    for (std::size_t i = 0; i < piece.nodes.size(); ++i) {
+        gpus += gpus_on(machine, piece, i);
     }
     return gpus;
 }
@@ -82,7 +82,7 @@ Curves curves(const Machine& machine, const std::vector<Job>& jobs, const Course
     Averages used(end, part);
     for (const Piece& piece : course.pieces) {
         waiting.add(piece.eligible, piece.start, 1);
-        used.add(piece.start, piece.end, gpus_of(piece));
+        used.add(piece.start, piece.end, gpus_of(machine, piece));
     }
     for (std::size_t i = 0; i < jobs.size(); ++i) {
         const Outcome& outcome = course.outcomes[i];

@@ -29,10 +29,12 @@ Departures::Departures(std::size_t nodes)
 {
 }
 
-void Departures::add(const Departure& departure, const Need& need, const NodeSet& nodes)
+void Departures::add(const Departure& departure, const Need& need, const NodeSet& nodes,
+                     const std::vector<GpuParts>& parts)
 {
     ++m_version;
     int left = need.gpus_in_all;
+    std::size_t number = 0;
     nodes.for_each([&](std::size_t node) {
         m_versions[node] = m_version;
         auto& list = m_returned[node];
@@ -40,8 +42,10 @@ void Departures::add(const Departure& departure, const Need& need, const NodeSet
             std::upper_bound(list.begin(), list.end(), departure,
                              [](const Departure& a, const Returned& b) { return a < b.departure; });
         const int gpus = std::min(left, need.gpus); // as change() does
-        list.insert(place, {departure, {gpus, need.cpus, need.memory_mib}});
+        const GpuParts held = parts.empty() ? GpuParts() : parts[number];
+        list.insert(place, {departure, {gpus, need.cpus, need.memory_mib, 0, held}});
         left -= gpus;
+        ++number;
     });
 }
 

@@ -31,7 +31,9 @@ class Departures {
 public:
     explicit Departures(std::size_t nodes);
 
-    void add(const Departure& departure, const Need& need, const NodeSet& nodes);
+    /// `parts`: its GPUs on shared nodes, from choose_gpus.
+    void add(const Departure& departure, const Need& need, const NodeSet& nodes,
+             const std::vector<GpuParts>& parts);
     void remove(const Departure& departure, const NodeSet& nodes);
 
     struct Returned {

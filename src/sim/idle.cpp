@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -20,8 +21,26 @@ struct Turn {
 /// Pending jobs that may use the same GPUs.
 struct Group {
     std::vector<std::size_t> nodes;
-    int gpus = 1; ///< on one node, at least
+    int gpus = 1;   ///< on one node, at least
+    int shares = 0; ///< of one GPU; then `gpus` is 0
     int waiting = 0;
+};
+
+/// The GPUs of a node without a job.
+struct Free {
+    int gpus = 0; ///< of one whose GPUs are not shared
+    int per_gpu = 0;
+    GpuParts parts{};
+
+    /// Those that a job of the group could have; 0 if it does not fit.
+    double allowed(const Group& group) const
+    {
+        if (group.shares > 0) {
+            return parts.most() >= group.shares ? static_cast<double>(parts.sum()) / per_gpu : 0;
+        }
+        const int whole = per_gpu > 0 ? parts.whole(per_gpu) : gpus;
+        return whole >= group.gpus ? whole : 0;
+    }
 };
 
 class Sweep {
@@ -32,7 +51,8 @@ public:
         , m_course(course)
     {
         for (const Node& node : machine.nodes) {
-            m_free.push_back(node.gpus);
+            m_free.push_back({node.gpus, node.per_gpu,
+                              node.per_gpu > 0 ? GpuParts(node.gpus, node.per_gpu) : GpuParts()});
             m_gpus += node.gpus;
         }
         m_idle = m_gpus;
@@ -86,8 +106,12 @@ private:
             --m_waiting;
         }
         for (std::size_t i = 0; i < piece.nodes.size(); ++i) {
-            m_free[static_cast<std::size_t>(piece.nodes[i])] += sign * piece.gpus[i];
-            m_idle += sign * piece.gpus[i];
+            Free& free = m_free[static_cast<std::size_t>(piece.nodes[i])];
+            free.gpus += sign * piece.gpus[i];
+            if (free.per_gpu > 0) {
+                sign > 0 ? free.parts += piece.parts[i] : free.parts -= piece.parts[i];
+            }
+            m_idle += sign * gpus_on(m_machine, piece, i);
         }
     }
 
@@ -97,9 +121,10 @@ private:
         const auto& partitions =
             piece.link > 1 && job.chain ? job.chain->partitions : job.partitions;
         const int gpus = piece.gpus.empty() ? 1 : piece.gpus.back();
-        const auto [found, made] = m_groups.try_emplace({partitions, job.model, gpus});
+        const auto [found, made] = m_groups.try_emplace({partitions, job.model, gpus, job.shares});
         if (made) {
             found->second.gpus = gpus;
+            found->second.shares = job.shares;
             for (std::size_t node = 0; node < m_machine.nodes.size(); ++node) {
                 if (serves(partitions, job.model, node)) {
                     found->second.nodes.push_back(node);
@@ -131,32 +156,29 @@ private:
         m_time.idle_while_allowed += seconds * allowed();
     }
 
-    int allowed() const
+    double allowed() const
     {
-        std::vector<bool> counted(m_free.size(), false);
-        int gpus = 0;
+        std::vector<double> gpus(m_free.size()); // by node
         for (const auto& [key, group] : m_groups) {
             if (group.waiting == 0) {
                 continue;
             }
             for (const std::size_t node : group.nodes) {
-                if (!counted[node] && m_free[node] >= group.gpus) {
-                    counted[node] = true;
-                    gpus += m_free[node];
-                }
+                gpus[node] = std::max(gpus[node], m_free[node].allowed(group));
             }
         }
-        return gpus;
+        return std::accumulate(gpus.begin(), gpus.end(), 0.0);
     }
 
     const Machine& m_machine;
     const std::vector<Job>& m_jobs;
     const Course& m_course;
-    std::vector<int> m_free; ///< by node
+    std::vector<Free> m_free; ///< by node
     int m_gpus = 0;
-    int m_idle = 0;
+    double m_idle = 0;
     int m_waiting = 0;
-    std::map<std::tuple<std::vector<int>, std::string, int>, Group> m_groups;
+    /// By partitions, model, GPUs and shares.
+    std::map<std::tuple<std::vector<int>, std::string, int, int>, Group> m_groups;
     GpuTime m_time;
 };
 

@@ -46,7 +46,11 @@ std::string problem(const Machine& machine, const Job& job)
     if (!is_part(job.submit_part) || !is_part(job.duration_part)) {
         return "an invalid submit_ms or duration_ms: must be 0 to 999";
     }
-    if (!is_size(job.gpus) || (job.gpus == 0 && job.cpus_per_node == 0) || !is_size(job.nodes) ||
+    if (!is_size(job.shares) || (job.shares > 0 && (job.gpus > 0 || job.nodes > 1))) {
+        return "shares of GPUs beside whole ones, or on several nodes";
+    }
+    const bool has_none = job.gpus == 0 && job.shares == 0;
+    if (!is_size(job.gpus) || (has_none && job.cpus_per_node == 0) || !is_size(job.nodes) ||
         !is_size(job.cpus_per_gpu) || !is_size(job.cpus_per_node) || job.memory_per_gpu_mib < 0 ||
         job.memory_per_node_mib < 0) {
         return "an invalid number of GPUs, nodes or CPUs, or amount of memory";
@@ -76,6 +80,13 @@ Result<void> check(const Machine& machine, const std::vector<Job>& jobs)
         }
     }
     return {};
+}
+
+double gpus_on(const Machine& machine, const Piece& piece, std::size_t i)
+{
+    const int per_gpu = machine.nodes[static_cast<std::size_t>(piece.nodes[i])].per_gpu;
+    return per_gpu > 0 && !piece.parts.empty() ? static_cast<double>(piece.parts[i].sum()) / per_gpu
+                                               : static_cast<double>(piece.gpus[i]);
 }
 
 } // namespace gpuq::sim

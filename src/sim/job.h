@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "sim/gpu_parts.h"
 #include "sim/machine.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +31,7 @@ struct Job {
     std::optional<std::chrono::milliseconds> duration_part;
     Seconds limit{0};  ///< 0: the partition's default time
     int gpus = 1;      ///< in total
+    int shares = 0;    ///< of one GPU (gres/shard); then `gpus` is 0
     int nodes = 0;     ///< 0: as few as possible
     int min_nodes = 0; ///< as stated by its user, for the priority; 0: as `nodes`
     int cpus_per_gpu = 0;
@@ -80,9 +83,14 @@ struct Piece {
     Seconds start{0};
     Seconds end{0};
     std::vector<int> nodes;
-    std::vector<int> gpus; ///< on each of them
+    std::vector<int> gpus; ///< whole ones, on each of them
+    /// On each of them, if the GPUs of any are shared: the shares, all of them of a whole GPU.
+    std::vector<GpuParts> parts{};
 
     bool operator==(const Piece&) const = default;
 };
+
+/// The GPUs of a piece on its node number `i`, a share counting as its fraction.
+double gpus_on(const Machine& machine, const Piece& piece, std::size_t i);
 
 } // namespace gpuq::sim

@@ -12,6 +12,7 @@ Limits::Limits(const Machine& machine, std::size_t users, std::size_t accounts)
     for (Use& use : m_uses) {
         use.users.resize(users);
         use.account_gpus.resize(accounts);
+        use.account_shares.resize(accounts);
     }
 }
 
@@ -77,6 +78,15 @@ bool Limits::may_start(const Claim& claim, int partition, Seconds now) const
                &Qos::gpus_per_account,
                [&](const Use& use) { return use.account_gpus[at(claim.account)] + claim.gpus; }) &&
            within(&Qos::group_gpus, [&](const Use& use) { return use.all.gpus + claim.gpus; }) &&
+           within(
+               &Qos::shares_per_user,
+               [&](const Use& use) { return use.users[at(claim.user)].shares + claim.shares; }) &&
+           within(&Qos::shares_per_account,
+                  [&](const Use& use) {
+                      return use.account_shares[at(claim.account)] + claim.shares;
+                  }) &&
+           within(&Qos::group_shares,
+                  [&](const Use& use) { return use.all.shares + claim.shares; }) &&
            within(&Qos::group_jobs, [&](const Use& use) { return use.all.jobs + 1; }) &&
            within(&Qos::group_gpu_minutes, minutes_ahead);
 }
@@ -95,6 +105,10 @@ bool Limits::may_ever_start(const Claim& claim, int partition) const
     return within(&Qos::gpus_per_job, claim.gpus) && within(&Qos::max_time, claim.limit) &&
            within(&Qos::gpus_per_user, claim.gpus) && within(&Qos::group_gpus, claim.gpus) &&
            within(&Qos::gpus_per_account, claim.gpus) &&
+           within(&Qos::shares_per_job, claim.shares) &&
+           within(&Qos::shares_per_user, claim.shares) &&
+           within(&Qos::shares_per_account, claim.shares) &&
+           within(&Qos::group_shares, claim.shares) &&
            within(&Qos::group_gpu_minutes, claim.gpus * claim.limit.count() / 60);
 }
 
@@ -126,6 +140,9 @@ void Limits::started(const Claim& claim, int partition, Seconds now)
         use.users[at(claim.user)].gpus += claim.gpus;
         ++use.users[at(claim.user)].jobs;
         use.account_gpus[at(claim.account)] += claim.gpus;
+        use.all.shares += claim.shares;
+        use.users[at(claim.user)].shares += claim.shares;
+        use.account_shares[at(claim.account)] += claim.shares;
         use.gpus_times_end += claim.gpus * (now + claim.limit).count();
     });
 }
@@ -138,6 +155,9 @@ void Limits::ended(const Claim& claim, int partition, Seconds start)
         use.users[at(claim.user)].gpus -= claim.gpus;
         --use.users[at(claim.user)].jobs;
         use.account_gpus[at(claim.account)] -= claim.gpus;
+        use.all.shares -= claim.shares;
+        use.users[at(claim.user)].shares -= claim.shares;
+        use.account_shares[at(claim.account)] -= claim.shares;
         use.gpus_times_end -= claim.gpus * (start + claim.limit).count();
     });
 }

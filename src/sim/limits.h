@@ -12,6 +12,7 @@ namespace gpuq::sim {
 /// The amounts by which a job counts against its QOS.
 struct Claim {
     int gpus = 0;
+    int shares = 0; ///< of one GPU; counted apart
     Seconds limit{0};
     int user = 0; ///< small numbers, used as indexes
     int account = 0;
@@ -41,6 +42,7 @@ public:
 private:
     struct Count {
         int gpus = 0;
+        int shares = 0;
         int jobs = 0;
         int submitted = 0;
     };
@@ -48,6 +50,7 @@ private:
         Count all;
         std::vector<Count> users;
         std::vector<int> account_gpus;
+        std::vector<int> account_shares;
         /// For the running jobs: the sum of GPUs times the end of the time limit.
         std::int64_t gpus_times_end = 0;
     };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/machine.h"
 
+#include "sim/gpu_parts.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -29,6 +31,13 @@ Result<void> check_nodes(const Machine& machine)
         if (node.gpus < 0 || node.cpus < 0 || node.memory_mib < 0) {
             return wrong(
                 fmt::format("node {} has a negative number of GPUs, CPUs or memory", node.name));
+        }
+        if (node.per_gpu < 0 || node.per_gpu > GpuParts::k_most_parts ||
+            (node.per_gpu > 0 && node.gpus > GpuParts::k_most_gpus)) {
+            return wrong(fmt::format(
+                "node {} has {} GPUs with {} shares each; at most {} with {} each can "
+                "be simulated",
+                node.name, node.gpus, node.per_gpu, GpuParts::k_most_gpus, GpuParts::k_most_parts));
         }
         const bool in_tree = node.leaf > 0;
         if (in_tree != (machine.nodes.front().leaf > 0) || node.leaf < 0 ||

@@ -23,7 +23,8 @@ struct Node {
     int memory_mib = 0; ///< 0: not counted
     int weight = 1;     ///< lowest first, within one partition
     std::vector<std::string> features = {};
-    int leaf = 0; ///< its leaf switch (topology/tree), counted from 1; 0: no topology
+    int leaf = 0;    ///< its leaf switch (topology/tree), counted from 1; 0: no topology
+    int per_gpu = 0; ///< shares (gres/shard) of each GPU; 0: not shared
 };
 
 /// The effect on a partition's jobs if a partition of a higher tier needs their nodes.
@@ -53,6 +54,10 @@ struct Qos {
     std::optional<int> submitted_per_user; ///< running and pending; more are refused
     std::optional<int> group_gpus;
     std::optional<int> group_jobs;
+    std::optional<int> shares_per_user; ///< of GPUs (gres/shard), beside whole ones
+    std::optional<int> shares_per_account;
+    std::optional<int> shares_per_job;
+    std::optional<int> group_shares;
     std::optional<std::int64_t> group_gpu_minutes; ///< remaining time of the running jobs
     std::optional<Seconds> max_time;
 };

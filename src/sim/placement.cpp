@@ -55,6 +55,32 @@ std::size_t tightest(const Run& run, const std::vector<FreeSpace>& spaces)
     return best;
 }
 
+/// Of the first GPU that has enough.
+GpuParts shares_on(const FreeSpace& space, int shares)
+{
+    GpuParts parts;
+    for (int gpu = 0; gpu < GpuParts::k_most_gpus; ++gpu) {
+        if (space.parts.on(gpu) >= shares) {
+            parts.add(gpu, shares);
+            break;
+        }
+    }
+    return parts;
+}
+
+/// The first GPUs of which no job has a share.
+GpuParts whole_on(const FreeSpace& space, int gpus)
+{
+    GpuParts parts;
+    for (int gpu = 0; space.per_gpu > 0 && gpus > 0 && gpu < GpuParts::k_most_gpus; ++gpu) {
+        if (space.parts.on(gpu) == space.per_gpu) {
+            parts.add(gpu, space.per_gpu);
+            --gpus;
+        }
+    }
+    return parts;
+}
+
 } // namespace
 
 std::vector<FreeSpace> empty_spaces(const std::vector<Node>& nodes)
@@ -62,8 +88,9 @@ std::vector<FreeSpace> empty_spaces(const std::vector<Node>& nodes)
     std::vector<FreeSpace> spaces;
     spaces.reserve(nodes.size());
     for (const Node& node : nodes) {
+        const GpuParts parts = node.per_gpu > 0 ? GpuParts(node.gpus, node.per_gpu) : GpuParts();
         spaces.push_back({node.gpus, node.cpus > 0 ? node.cpus : k_endless,
-                          node.memory_mib > 0 ? node.memory_mib : k_endless});
+                          node.memory_mib > 0 ? node.memory_mib : k_endless, node.per_gpu, parts});
     }
     return spaces;
 }
@@ -73,6 +100,7 @@ std::optional<Need> need_of(const Job& job, int gpus_per_node)
     Need need;
     need.counted = job.cpus_per_node;
     need.min_nodes = job.min_nodes;
+    need.shares = job.shares;
     if (job.gpus == 0) {
         need.nodes = std::max(1, job.nodes);
         need.gpus = need.gpus_in_all = 0;
@@ -94,15 +122,40 @@ std::optional<Need> need_of(const Job& job, int gpus_per_node)
     return need;
 }
 
-void change(std::vector<FreeSpace>& spaces, const Need& need, const NodeSet& chosen, int sign)
+std::vector<GpuParts> choose_gpus(const std::vector<FreeSpace>& spaces, const Need& need,
+                                  const NodeSet& chosen)
+{
+    std::vector<GpuParts> parts;
+    int left = need.gpus_in_all;
+    bool is_shared = false;
+    chosen.for_each([&](std::size_t node) {
+        const FreeSpace& space = spaces[node];
+        const int gpus = std::min(left, need.gpus);
+        is_shared = is_shared || space.per_gpu > 0;
+        parts.push_back(need.shares > 0 ? shares_on(space, need.shares) : whole_on(space, gpus));
+        left -= gpus;
+    });
+    return is_shared ? parts : std::vector<GpuParts>();
+}
+
+void change(std::vector<FreeSpace>& spaces, const Need& need, const NodeSet& chosen,
+            const std::vector<GpuParts>& parts, int sign)
 {
     int left = need.gpus_in_all;
+    std::size_t place = 0;
     chosen.for_each([&](std::size_t node) {
+        FreeSpace& space = spaces[node];
         const int gpus = std::min(left, need.gpus);
-        spaces[node].gpus += sign * gpus;
-        spaces[node].cpus += sign * need.cpus;
-        spaces[node].memory_mib += sign * need.memory_mib;
+        if (space.per_gpu > 0) {
+            sign > 0 ? space.parts += parts[place] : space.parts -= parts[place];
+            space.gpus = space.parts.whole(space.per_gpu);
+        } else {
+            space.gpus += sign * gpus;
+        }
+        space.cpus += sign * need.cpus;
+        space.memory_mib += sign * need.memory_mib;
         left -= gpus;
+        ++place;
     });
 }
 

@@ -53,7 +53,8 @@ std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const
     std::vector<FreeSpace> spaces = world.spaces;
     std::vector<std::uint32_t> leaving;
     for (const std::uint32_t link : guests) {
-        change(spaces, world.links[link].need, world.links[link].nodes, 1);
+        const Link& guest = world.links[link];
+        change(spaces, guest.need, guest.nodes, guest.parts, 1);
         leaving.push_back(link);
         nodes = world.placer.choose(need, allowed, spaces);
         if (nodes.any()) {
@@ -67,10 +68,10 @@ std::vector<std::uint32_t> victims(const World& world, const Entry& entry, const
     // first candidates are tested first.
     std::erase_if(leaving, [&](std::uint32_t link) {
         const Link& other = world.links[link];
-        change(spaces, other.need, other.nodes, -1);
+        change(spaces, other.need, other.nodes, other.parts, -1);
         const bool needed = !world.placer.possible(need, nodes, spaces);
         if (needed) {
-            change(spaces, other.need, other.nodes, 1);
+            change(spaces, other.need, other.nodes, other.parts, 1);
         }
         return !needed;
     });

@@ -40,10 +40,20 @@ Result<PoolNodes> add_nodes(const Policy& policy, Machine& machine)
                         fmt::format("pool {} must specify its nodes and their GPUs to be simulated",
                                     pool.name));
         }
+        const int per_gpu = pool.shares ? pool.shares->per_gpu.value : 0;
+        if (per_gpu > GpuParts::k_most_parts ||
+            (per_gpu > 0 && pool.gpus_per_node() > GpuParts::k_most_gpus)) {
+            return fail(Error::Kind::usage,
+                        fmt::format("pool {} has shares: it can be simulated with at most {} GPUs "
+                                    "on a node and {} shares of each",
+                                    pool.name, GpuParts::k_most_gpus, GpuParts::k_most_parts));
+        }
         for (const std::string& name : pool.nodes.value) {
             nodes[pool.name].push_back(static_cast<int>(machine.nodes.size()));
-            machine.nodes.push_back(
-                {name, pool.gpus.value.front().model, pool.gpus_per_node(), 0, 0, 1});
+            machine.nodes.push_back({.name = name,
+                                     .model = pool.gpus.value.front().model,
+                                     .gpus = pool.gpus_per_node(),
+                                     .per_gpu = per_gpu});
         }
     }
     return nodes;
@@ -66,6 +76,10 @@ Qos hard_limits(const Rules::QueueRules& rules)
     qos.submitted_per_user = number_of(limits.user.queued);
     qos.group_gpus = number_of(limits.all.gpus);
     qos.group_jobs = number_of(limits.all.jobs);
+    qos.shares_per_user = number_of(limits.user.shares);
+    qos.shares_per_account = number_of(limits.account.shares);
+    qos.shares_per_job = number_of(limits.job.shares);
+    qos.group_shares = number_of(limits.all.shares);
     return qos;
 }
 
@@ -163,6 +177,7 @@ Job job_of(const TraceJob& traced, std::size_t index, int most_on_a_node)
     job.submit = traced.submit;
     job.duration = traced.duration;
     job.gpus = traced.gpus;
+    job.shares = traced.shares;
     job.nodes = std::max(traced.nodes, (traced.gpus + most_on_a_node - 1) / most_on_a_node);
     job.account = !traced.account.empty() ? traced.account : traced.partition;
     job.user = !traced.user.empty() ? traced.user : job.account;
@@ -176,9 +191,14 @@ Submission submission_of(const Job& job, std::optional<Seconds> time)
     submission.account = job.account;
     submission.comment = k_comment_prefix; // every job of a simulation is a run of gpuq
     submission.min_nodes = static_cast<std::uint32_t>(job.nodes);
-    submission.tres_per_job = fmt::format("gres:gpu:{}", job.gpus);
-    if (job.nodes == 1) {
-        submission.tres_per_node = submission.tres_per_job;
+    if (job.shares > 0) {
+        submission.min_nodes = 1;
+        submission.tres_per_node = fmt::format("gres:shard:{}", job.shares);
+    } else {
+        submission.tres_per_job = fmt::format("gres:gpu:{}", job.gpus);
+        if (job.nodes == 1) {
+            submission.tres_per_node = submission.tres_per_job;
+        }
     }
     if (time) {
         submission.time_limit =
@@ -319,6 +339,7 @@ void lift_user_limits(Machine& machine)
         qos.gpus_per_user.reset();
         qos.jobs_per_user.reset();
         qos.submitted_per_user.reset();
+        qos.shares_per_user.reset();
     }
 }
 

@@ -43,6 +43,7 @@ Link World::first_link(std::size_t index)
     link.share = fair.user(job.account, job.user);
     link.weight = weight_of(machine.settings, job.model);
     link.claim.gpus = job.gpus;
+    link.claim.shares = job.shares;
     link.claim.user = number_of(m_users, job.user);
     link.claim.account = number_of(m_accounts, job.account);
     link.claim.qos = job.qos;

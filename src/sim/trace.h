@@ -23,6 +23,7 @@ struct TraceJob {
     std::optional<Seconds> limit;
     std::optional<Seconds> start; ///< the actual start
     int gpus = 1;
+    int shares = 0; ///< of one GPU (gres/shard); then `gpus` is 0
     int nodes = 0;
     int min_nodes = 0;  ///< that its user requested; 0: not specified
     int cpus = 0;       ///< in total; 0: not specified
@@ -41,13 +42,14 @@ struct TraceJob {
 struct Trace {
     std::vector<TraceJob> jobs;    ///< by submission
     std::size_t without_gpus = 0;  ///< left out
+    std::size_t other_shares = 0;  ///< with gres/mps, or with shares on several nodes: left out
     std::size_t never_started = 0; ///< left out
 
     bool operator==(const Trace&) const = default;
 };
 
-/// The jobs to read from comma-separated values. With `all`, their CPUs, memory, features, QOS and
-/// milliseconds are read, too.
+/// The jobs to read from comma-separated values: those with GPUs, or shares of them. With `all`,
+/// their CPUs, memory, features, QOS and milliseconds are read, too.
 enum class Which { with_gpus, all };
 
 /// Reads the jobs of a file, which may be compressed with gzip: comma-separated values with a

@@ -32,6 +32,7 @@ constexpr std::array k_columns{
     Column{"duration_ms", "duration_ms"},
     Column{"limit_s", "limit_s"},
     Column{"gpus", "gpus"},
+    Column{"shares", "shares"},
     Column{"nodes", "nodes"},
     Column{"min_nodes", "min_nodes"},
     Column{"model", "model"},
@@ -143,6 +144,12 @@ Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& 
     if (!columns.in(row, "nodes").empty()) {
         TRY_ASSIGN(job.nodes, line.count(columns.in(row, "nodes"), "nodes"));
     }
+    if (!columns.in(row, "shares").empty()) {
+        TRY_ASSIGN(job.shares, line.count(columns.in(row, "shares"), "shares"));
+    }
+    if (job.shares > 0 && (job.gpus > 0 || job.nodes > 1)) {
+        return line.wrong("shares are of one GPU: gpus must be 0, and nodes 0 or 1");
+    }
     job.model = columns.in(row, "model");
     job.user = columns.in(row, "user");
     job.account = columns.in(row, "account");
@@ -175,7 +182,7 @@ Result<Trace> parse_csv(std::string_view text, const std::string& name, Which wh
         if (trace.jobs.size() >= k_most_trace_jobs) {
             return line.wrong(fmt::format("more than {} jobs", k_most_trace_jobs));
         }
-        if (job.gpus == 0 && which == Which::with_gpus) {
+        if (job.gpus == 0 && job.shares == 0 && which == Which::with_gpus) {
             ++trace.without_gpus;
         } else {
             trace.jobs.push_back(std::move(job));

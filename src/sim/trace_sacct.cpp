@@ -107,6 +107,8 @@ void read_sacct_tres(std::string_view text, TraceJob& job)
         if (name == "gres/gpu" || name.substr(0, 9) == "gres/gpu:") {
             job.gpus = std::max(job.gpus, static_cast<int>(*number));
             job.model = name.size() > 9 ? std::string(name.substr(9)) : job.model;
+        } else if (name == "gres/shard" || name.substr(0, 11) == "gres/shard:") {
+            job.shares = std::max(job.shares, static_cast<int>(*number));
         } else if (name == "node") {
             job.nodes = static_cast<int>(*number);
         }
@@ -134,9 +136,15 @@ Result<Trace> parse_sacct(std::string_view text, const std::string& name)
         if (trace.jobs.size() >= k_most_trace_jobs) {
             return line.wrong(fmt::format("more than {} jobs", k_most_trace_jobs));
         }
-        trace.without_gpus += job.gpus == 0 ? 1 : 0;
-        trace.never_started += job.gpus != 0 && !job.start ? 1 : 0;
-        if (job.gpus != 0 && job.start) {
+        const bool has_mps = columns->in(row, "ReqTRES").find("gres/mps") != std::string_view::npos;
+        if (job.gpus == 0 && (has_mps || (job.shares > 0 && job.nodes > 1))) {
+            ++trace.other_shares;
+        } else if (job.gpus == 0 && job.shares == 0) {
+            ++trace.without_gpus;
+        } else if (!job.start) {
+            ++trace.never_started;
+        } else {
+            job.shares = job.gpus > 0 ? 0 : job.shares;
             trace.jobs.push_back(std::move(job));
         }
         return {};

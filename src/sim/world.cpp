@@ -116,6 +116,13 @@ std::vector<Running>::iterator World::place_of(const Departure& departure)
                             [](const Running& a, const Departure& b) { return a.departure < b; });
 }
 
+/// The number of shares of a GPU of the only node.
+int World::per_gpu_on(const NodeSet& nodes) const
+{
+    const int node = only_node(nodes);
+    return node >= 0 ? std::max(1, machine.nodes[at(node)].per_gpu) : 1;
+}
+
 void World::start(const Entry& entry, const NodeSet& nodes)
 {
     Link& link = links[entry.link];
@@ -132,10 +139,13 @@ void World::start(const Entry& entry, const NodeSet& nodes)
         link.ends_by = std::min(link.ends_by, machine.reservations[at(*shape.reservation)].end);
     }
     link.finish = finish_of(link);
-    change(spaces, link.need, nodes, -1);
+    link.parts = choose_gpus(spaces, link.need, nodes);
+    link.gpus = link.need.shares > 0 ? static_cast<double>(link.need.shares) / per_gpu_on(nodes)
+                                     : static_cast<double>(link.claim.gpus);
+    change(spaces, link.need, nodes, link.parts, -1);
     limits.started(link.claim, link.partition, now);
     const Departure departure{link.ends_by, entry.link};
-    departures.add(departure, link.need, nodes);
+    departures.add(departure, link.need, nodes, link.parts);
     running.insert(place_of(departure), {departure, only_node(nodes)});
 
     Outcome& outcome = course.outcomes[link.job];
@@ -165,8 +175,8 @@ void World::charge(Link& link)
 {
     const Seconds ran = now - link.charged_until;
     link.charged_until = now;
-    const double counts = link.claim.gpus * link.weight +
-                          link.need.nodes * link.need.cpus * machine.settings.cpu_weight;
+    const double counts =
+        link.gpus * link.weight + link.need.nodes * link.need.cpus * machine.settings.cpu_weight;
     // Slurm decays a job's use since the last charge as if all of it had occurred at the start of
     // that time.
     fair.used(link.share, counts * static_cast<double>(ran.count()) * fair.kept(ran));
@@ -184,6 +194,7 @@ void World::record(const Link& link)
         piece.gpus.push_back(std::min(left, link.need.gpus));
         left -= link.need.gpus;
     });
+    piece.parts = link.parts;
     course.pieces.push_back(std::move(piece));
 }
 
@@ -194,7 +205,7 @@ std::optional<std::uint32_t> World::end(std::uint32_t index)
     const Departure departure{link.ends_by, index};
     departures.remove(departure, link.nodes);
     running.erase(place_of(departure));
-    change(spaces, link.need, link.nodes, 1);
+    change(spaces, link.need, link.nodes, link.parts, 1);
     limits.ended(link.claim, link.partition, link.start);
     limits.left(link.claim, link.partitions->front());
     charge(link);

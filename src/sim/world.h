@@ -34,6 +34,8 @@ struct Link {
     int partition = -1;
     Need need;
     NodeSet nodes;
+    std::vector<GpuParts> parts; ///< its GPUs on shared nodes
+    double gpus = 0;             ///< a share counts as its fraction
     Seconds start{0};
     Seconds ends_by{0};       ///< start plus limit: all that Slurm knows
     Seconds finish{k_never};  ///< when it actually leaves
@@ -146,6 +148,7 @@ private:
     std::optional<std::uint32_t> next_after(std::uint32_t link);
     void charge(Link& link);
     Seconds finish_of(Link& link) const;
+    int per_gpu_on(const NodeSet& nodes) const;
     void record(const Link& link);
 
     std::vector<std::string> m_users;

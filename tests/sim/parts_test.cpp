@@ -142,7 +142,7 @@ TEST(Placement, AJobWithoutGpusTakesTheCpusAndMemoryThatItSays)
     EXPECT_EQ(need->gpus, 0);
     std::vector<FreeSpace> rooms = {{2, 12, 150}, {0, 6, 100}};
     EXPECT_TRUE(fits(*need, rooms[1]));
-    change(rooms, *need, node_set({0, 1}), -1);
+    change(rooms, *need, node_set({0, 1}), {}, -1);
     EXPECT_EQ(rooms[0].gpus, 2);
     EXPECT_EQ(rooms[0].cpus, 6);
     EXPECT_EQ(rooms[1].memory_mib, 0);

@@ -75,6 +75,40 @@ TEST(Scenario, RoutesEveryRunAsThePolicyDoes)
     EXPECT_FALSE(made->jobs[1].chain) << "it fits, and nothing says that it can be resumed";
 }
 
+TEST(Scenario, SharesGoToTheQueuesThatGiveThem)
+{
+    const auto shared = policy::read_policy(
+        "version: 1\n"
+        "pools:\n"
+        "  desks: {nodes: d1, gpus: 'a10:2', shares: {per_gpu: 4}}\n"
+        "  main: {nodes: m1, gpus: 'k80:4'}\n"
+        "queues:\n"
+        "  lessons: {time: 2h, pools: desks, limits: {user: {shares: 2}, job: {gpus: 0}}}\n"
+        "  long: {time: 48h, pools: main}\n",
+        "p");
+    ASSERT_TRUE(shared) << shared.error().text;
+    const policy::Rules rules(shared->policy);
+    TraceJob quarter = run(0s, 1h, 0);
+    quarter.shares = 1;
+    TraceJob too_much = quarter;
+    too_much.shares = 3;
+    const auto made =
+        under_policy(rules, trace_of({quarter, quarter, quarter, too_much, run(0s, 1h)}), {});
+    ASSERT_TRUE(made) << made.error().text;
+    EXPECT_THAT(partitions_of(*made, 0), ElementsAre("lessons"));
+    EXPECT_THAT(partitions_of(*made, 3), ElementsAre("long"));
+    ASSERT_EQ(made->refused.size(), 1U);
+    EXPECT_THAT(made->refused.begin()->second, HasSubstr("share"));
+    const auto course = simulate(made->machine, made->jobs);
+    ASSERT_TRUE(course) << course.error().text;
+    EXPECT_LT(course->outcomes[1].start, 10s);
+    EXPECT_GE(course->outcomes[2].start, 1h); // two at a time
+    // A plain queue has the same nodes.
+    const auto plain = as_plain_queue(rules, trace_of({quarter, quarter, quarter}), {});
+    ASSERT_TRUE(plain);
+    EXPECT_LT(simulate(plain->machine, plain->jobs)->outcomes[2].start, 10s);
+}
+
 TEST(Scenario, CheckpointedRunsGoOn)
 {
     const policy::Rules rules(small_policy());

@@ -84,6 +84,39 @@ TEST(Trace, ReadsWhatSacctPrints)
     EXPECT_EQ(job.account, "labA");
 }
 
+TEST(Trace, ReadsSharesOfGpus)
+{
+    const auto csv = parse_trace("submit_s,duration_s,gpus,shares\n0,10,0,2\n1,10,1,0\n2,10,0,\n"
+                                 "3,10,1,\n",
+                                 "t.csv");
+    ASSERT_TRUE(csv) << csv.error().text;
+    ASSERT_EQ(csv->jobs.size(), 3U);
+    EXPECT_EQ(csv->jobs[0].shares, 2);
+    EXPECT_EQ(csv->jobs[0].gpus, 0);
+    EXPECT_EQ(csv->jobs[1].shares, 0);
+    EXPECT_EQ(csv->without_gpus, 1U);
+    for (const std::string wrong : {"0,10,1,1,1", "0,10,0,1,2"}) {
+        const auto none =
+            parse_trace("submit_s,duration_s,gpus,shares,nodes\n" + wrong + "\n", "t.csv");
+        ASSERT_FALSE(none);
+        EXPECT_EQ(none.error().text,
+                  "t.csv:2: shares are of one GPU: gpus must be 0, and nodes 0 or 1");
+    }
+    std::string text = k_sacct.substr(0, k_sacct.find('\n') + 1);
+    for (const char* tres :
+         {"gres/shard=1,node=1", "gres/mps=50,node=1", "gres/shard=2,node=2", "cpu=4,node=1"}) {
+        text += std::string("7|ann|labA|gpu|2026-11-20T12:00:00|2026-11-20T12:00:00|2026-11-20T12:"
+                            "00:10|2026-11-20T12:01:10|00:01:00|02:00:00|") +
+                tres + "|" + tres + "|COMPLETED\n";
+    }
+    const auto sacct = parse_trace(text, "sacct");
+    ASSERT_TRUE(sacct) << sacct.error().text;
+    ASSERT_EQ(sacct->jobs.size(), 1U);
+    EXPECT_EQ(sacct->jobs[0].shares, 1);
+    EXPECT_EQ(sacct->other_shares, 2U);
+    EXPECT_EQ(sacct->without_gpus, 1U);
+}
+
 TEST(Trace, CountsAWaitFromWhenTheJobWasEligible)
 {
     const auto trace = parse_trace("JobID|Submit|Eligible|Start|Elapsed|AllocTRES\n"

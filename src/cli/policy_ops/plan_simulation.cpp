@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -53,8 +54,10 @@ std::string text_of(const RefusedRun& run)
     const std::string user = job.user.empty() ? "" : " of " + sanitised(job.user);
     const std::string account =
         job.account.empty() ? "" : fmt::format(" ({})", sanitised(job.account));
-    return fmt::format("    job {}{}{}: {} GPU{}, {}: {}\n", sanitised(job.id), user, account,
-                       job.gpus, job.gpus == 1 ? "" : "s",
+    const std::string gpus = job.shares > 0
+                                 ? counted(static_cast<std::uint64_t>(job.shares), "share")
+                                 : counted(static_cast<std::uint64_t>(job.gpus), "GPU");
+    return fmt::format("    job {}{}{}: {}, {}: {}\n", sanitised(job.id), user, account, gpus,
                        job.limit ? "limit " + describe(*job.limit)
                                  : "ran " + describe(job.duration),
                        sanitised(run.why));
@@ -68,6 +71,7 @@ Json json_of(const RefusedRun& run)
                          {"user", known(job.user)},
                          {"account", known(job.account)},
                          {"gpus", job.gpus},
+                         {"shares", job.shares},
                          {"limit", job.limit},
                          {"ran", job.duration},
                          {"why", run.why}});

@@ -18,6 +18,7 @@ namespace gpuq::cli {
 struct LeftOut {
     std::size_t without_gpus = 0;
     std::size_t never_started = 0;
+    std::size_t other_shares = 0; ///< of GPUs, in a form that is not simulated
 };
 
 /// The jobs given by --trace or --from-accounting; at least one.
@@ -27,7 +28,10 @@ struct Workload {
     sim::UserModel user_model;
 
     sim::Seconds span() const; ///< from the first submission to the last
-    LeftOut left_out() const { return {trace.without_gpus, trace.never_started}; }
+    LeftOut left_out() const
+    {
+        return {trace.without_gpus, trace.never_started, trace.other_shares};
+    }
 };
 
 /// Whether one of these options is given.

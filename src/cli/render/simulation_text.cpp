@@ -231,7 +231,8 @@ Json::Members simulation_document(const std::vector<Simulated>& all, const std::
     }
     return {{"trace", trace},
             {"left_out", Json::object({{"without_gpus", left_out.without_gpus},
-                                       {"never_started", left_out.never_started}})},
+                                       {"never_started", left_out.never_started},
+                                       {"other_shares", left_out.other_shares}})},
             {"courses", Json::array(std::move(courses))}};
 }
 
@@ -240,6 +241,10 @@ std::string left_out_text(const std::string& trace, const LeftOut& left_out)
     std::vector<std::string> parts;
     if (left_out.without_gpus > 0) {
         parts.push_back(counted(left_out.without_gpus, "job") + " without GPUs");
+    }
+    if (left_out.other_shares > 0) {
+        parts.push_back(counted(left_out.other_shares, "job") +
+                        " with gres/mps or shares on several nodes");
     }
     if (left_out.never_started > 0) {
         parts.push_back(counted(left_out.never_started, "job") + " that never started");
