@@ -4,6 +4,7 @@
 #include "core/number.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -95,6 +96,45 @@ Result<void> add_part(std::vector<std::string>& hosts, std::string_view part)
     return {};
 }
 
+/// `gpu01` as `gpu` and `01`; without digits if they do not fit into a bracket.
+struct Numbered {
+    std::string_view head;
+    std::string_view digits;
+};
+
+Numbered numbered(std::string_view host)
+{
+    const std::size_t last = host.find_last_not_of("0123456789");
+    const std::string_view digits = last == std::string_view::npos ? "" : host.substr(last + 1);
+    return digits.empty() || digits.size() > k_most_digits
+               ? Numbered{host, ""}
+               : Numbered{host.substr(0, last + 1), digits};
+}
+
+/// Consecutive hosts with the same name before their numbers.
+struct Run {
+    Numbered first;
+    std::uint64_t last = 0;
+
+    std::string digits(std::uint64_t number) const
+    {
+        return fmt::format("{:0{}}", number, first.digits.size());
+    }
+    bool shares_bracket_with(const Numbered& host) const
+    {
+        return !first.digits.empty() && !host.digits.empty() && host.head == first.head;
+    }
+    bool continues_with(const Numbered& host) const
+    {
+        return shares_bracket_with(host) && host.digits == digits(last + 1);
+    }
+    std::string text() const
+    {
+        const std::string end = digits(last);
+        return end == first.digits ? end : fmt::format("{}-{}", first.digits, end);
+    }
+};
+
 } // namespace
 
 Result<std::vector<std::string>> expand_hosts(std::string_view text)
@@ -113,6 +153,33 @@ Result<std::vector<std::string>> expand_hosts(std::string_view text)
         }
     }
     return hosts;
+}
+
+std::string host_list(const std::vector<std::string>& hosts)
+{
+    std::vector<Run> runs;
+    for (const std::string& host : hosts) {
+        const Numbered next = numbered(host);
+        if (!runs.empty() && runs.back().continues_with(next)) {
+            ++runs.back().last;
+        } else {
+            runs.push_back({next, whole_number(next.digits).value_or(0)});
+        }
+    }
+    std::string text;
+    for (std::size_t begin = 0, end = 0; begin < runs.size(); begin = end) {
+        std::vector<std::string> ranges;
+        for (end = begin; end == begin ||
+                          (end < runs.size() && runs[begin].shares_bracket_with(runs[end].first));
+             ++end) {
+            ranges.push_back(runs[end].first.digits.empty() ? "" : runs[end].text());
+        }
+        const std::string all = fmt::format("{}", fmt::join(ranges, ","));
+        const bool is_list = all.find_first_of(",-") != std::string::npos;
+        text += fmt::format("{}{}{}{}{}", begin > 0 ? "," : "", runs[begin].first.head,
+                            is_list ? "[" : "", all, is_list ? "]" : "");
+    }
+    return text;
 }
 
 } // namespace gpuq

@@ -18,4 +18,8 @@ constexpr std::size_t k_most_hosts = 65536;
 /// including a duplicate host.
 Result<std::vector<std::string>> expand_hosts(std::string_view text);
 
+/// The hosts as a list in the same notation and order: consecutive numbers of the same width become
+/// a range, and ranges after the same name share its bracket.
+std::string host_list(const std::vector<std::string>& hosts);
+
 } // namespace gpuq

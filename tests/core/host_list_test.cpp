@@ -51,5 +51,23 @@ TEST(HostList, ManyRangesDoNotAddUpBeyondTheLimit)
     EXPECT_THAT(refusal(text), HasSubstr("more than"));
 }
 
+TEST(HostList, WritesHostsAsAList)
+{
+    EXPECT_EQ(host_list({}), "");
+    EXPECT_EQ(host_list({"gpu01"}), "gpu01");
+    EXPECT_EQ(host_list({"gpu01", "gpu02", "gpu04"}), "gpu[01-02,04]");
+    EXPECT_EQ(host_list({"n9", "n10", "n011"}), "n[9-10,011]");
+    EXPECT_EQ(host_list({"lab", "gpu1", "gpu2", "visu1", "7"}), "lab,gpu[1-2],visu1,7");
+}
+
+TEST(HostList, AListItselfWroteIsReadBack)
+{
+    for (const char* text :
+         {"gpu[08-10,12],x", "a,b-1", "n[98-102]", "n[2,1,3-4]", "a1-ib,a2-ib"}) {
+        const auto hosts = *expand_hosts(text);
+        EXPECT_EQ(*expand_hosts(host_list(hosts)), hosts) << text;
+    }
+}
+
 } // namespace
 } // namespace gpuq
