@@ -299,6 +299,16 @@ std::string shared_overview(const std::string& directory, const std::string& clu
     return fmt::format("{}/{}.overview", directory, file_name_of(cluster));
 }
 
+std::string tuning(std::uint64_t problem)
+{
+    return fmt::format("{}/{:016x}", tunings(), problem);
+}
+
+std::string tunings()
+{
+    return "cache/tuning";
+}
+
 std::string job_indexes()
 {
     return "index/jobs";

@@ -5,6 +5,7 @@
 #include "core/key.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -64,6 +65,7 @@
 ///     index/jobs/CLUSTER/JOBID           contains the run's key (submitter)
 ///     cache/queues/CLUSTER               Slurm's queues, valid for one minute (client)
 ///     cache/overview/CLUSTER             GPUs and own jobs as last reported by Slurm (client)
+///     cache/tuning/ID                    results of simulations by `gpuq policy tune` (client)
 ///     secret                             secret for names on nodes, io/node_names.h; written
 ///                                        once (supervisor)
 ///     index/notebooks                    a byte of it is locked for a directory while a notebook
@@ -135,6 +137,9 @@ std::string queues(const std::string& cluster);
 std::string overview(const std::string& cluster);
 /// The same of all users, in the site's directory (man gpuq-site(1)).
 std::string shared_overview(const std::string& directory, const std::string& cluster);
+/// Results of a search of `gpuq policy tune`, and the directory of all of them.
+std::string tuning(std::uint64_t problem);
+std::string tunings();
 /// The parent of the per-cluster index directories, and the entry of a job in one of them
 /// (`directory` as listed, already encoded).
 std::string job_indexes();

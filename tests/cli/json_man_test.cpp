@@ -17,6 +17,7 @@
 #include "cli/render/sweep_table.h"
 #include "cli/render/targets_text.h"
 #include "cli/render/top_picture.h"
+#include "cli/render/tuning_text.h"
 #include "cli/render/usage_text.h"
 #include "cli/render/why_text.h"
 
@@ -195,6 +196,18 @@ TEST(JsonMan, TellsWhatPolicyHas)
     simulated.measures.users.emplace_back();
     EXPECT_EQ(documented_in("gpuq policy simulate"),
               members_of(simulation_document({simulated}, "t", {})));
+    tune::Problem problem;
+    problem.goals = {{"q", 95, std::chrono::minutes{5}}};
+    problem.searched = {{{}}, {{}}, 0};
+    problem.unseen = problem.searched;
+    problem.numbers.all = {{"queues.q.time", 1, 1, {"1h", "2h"}, 0}};
+    TuningReport tuned;
+    tuned.problem = &problem;
+    tuned.tuning.choices = {{"", {{"queues.q.time", 1, "1h", "2h"}}, {{}}, {{}}, {1}, {0}}};
+    tuned.demands.emplace_back();
+    tuned.impossible.emplace_back();
+    tuned.impossible[0].goal = problem.goals[0];
+    EXPECT_EQ(documented_in("gpuq policy tune"), members_of(tuning_document(tuned)));
     TestReport report;
     const policy::Case test;
     report.cases.results.push_back({&test, true, ""});

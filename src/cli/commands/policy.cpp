@@ -8,6 +8,7 @@
 #include "cli/policy_ops/in_force.h"
 #include "cli/policy_ops/probe.h"
 #include "cli/policy_ops/simulate.h"
+#include "cli/policy_ops/tune.h"
 #include "cli/queries/site_context.h"
 #include "cli/render/policy_text.h"
 #include "cli/render/reservation_text.h"
@@ -54,15 +55,24 @@ constexpr std::array k_options = {
     Option{'A', "account", "NAME", "explain: with this account"},
     Option{0, "at", "TIME", "explain: as the calendar has it at 21:00, 2026-12-07T21:00, in 2h"},
     Option{0, "trace", "FILE",
-           "simulate, plan: these jobs: CSV, SWF or sacct -P output; may be compressed"},
+           "simulate, tune, plan: these jobs: CSV, SWF or sacct -P output; may be compressed"},
     Option{0, "from-accounting", "SPAN",
-           "simulate, plan: the jobs of the last SPAN, as 14d, from Slurm's accounting"},
-    Option{'o', "output", "FILE", "import: write a new file; default: standard output"},
+           "simulate, tune, plan: the jobs of the last SPAN, as 14d, from Slurm's accounting"},
+    Option{'o', "output", "FILE", "import, tune: write the policy to this new file"},
     Option{0, "against", "FILE", "simulate: compare with this policy; default: a plain queue"},
-    Option{0, "declared", "HOW", "simulate, plan: users state time limits honestly, or rarely"},
+    Option{0, "declared", "HOW",
+           "simulate, tune, plan: users state time limits honestly, or rarely"},
     Option{0, "checkpointed", "PERCENT",
-           "simulate, plan: share of longer runs that resume after preemption"},
+           "simulate, tune, plan: share of longer runs that resume after preemption"},
     Option{0, "html", "FILE", "simulate: also write a page with the figures and their charts"},
+    Option{0, "target", "GOAL", "tune: 'QUEUE: p95<=5m'; may be repeated; default: the policy's"},
+    Option{0, "keep", "BOUND", "tune: the mean wait of others: 'QUEUE: +20%'; may be repeated"},
+    Option{0, "vary", "NUMBER", "tune: only these numbers, as queues.long; may be repeated"},
+    Option{0, "fix", "NUMBER", "tune: not these numbers; may be repeated"},
+    Option{0, "simulations", "N", "tune: at most N simulations; default: 400"},
+    Option{0, "for", "TIME", "tune: at most so long"},
+    Option{0, "seed", "N", "tune: another search; default: 1"},
+    Option{0, "choice", "N", "tune: show, and write, this choice; default: 1"},
 };
 
 Result<SlurmRelease> release_in(const std::string& text)
@@ -340,6 +350,10 @@ constexpr std::array k_parts = {
     Part{"rollback", policy_rollback, " "},
     Part{"simulate", policy_simulate,
          " policy trace from-accounting against declared checkpointed html "},
+    Part{"tune", policy_tune,
+         " policy trace from-accounting declared checkpointed output target keep vary fix "
+         "simulations "
+         "for seed choice "},
     Part{"probe", policy_probe, " "}};
 
 bool takes(const Part& part, std::string_view option)
@@ -390,8 +404,8 @@ Result<int> policy_verb(Invocation& invocation)
 
 const Verb k_policy_verb{
     "policy",
-    "gpuq policy import|check|explain|test|plan|apply|advance|drift|rollback|simulate|probe "
-    "[options] "
+    "gpuq policy "
+    "import|check|explain|test|plan|apply|advance|drift|rollback|simulate|tune|probe [options] "
     "[FILE]",
     "rules of the GPU queues: check a file, try it, put it in force", policy_verb, k_options};
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <vector>
 
 namespace gpuq::cli {
@@ -88,6 +89,16 @@ Result<std::optional<std::string>> named_policy(const Invocation& invocation)
         return fail(Error::Kind::usage, "one policy file at a time");
     }
     return arguments.size() == 2 ? std::optional(arguments[1]) : option;
+}
+
+Result<OutputFile> new_policy_file(const std::string& path)
+{
+    std::error_code ignored;
+    if (std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {
+        return fail(Error::Kind::usage,
+                    fmt::format("{} exists; --output names another file", path));
+    }
+    return OutputFile::at(path);
 }
 
 std::string local_time(Time now)

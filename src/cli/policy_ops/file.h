@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/base/output_file.h"
 #include "cli/base/verb.h"
 #include "policy/read.h"
 
@@ -33,5 +34,8 @@ std::string local_time(Time now);
 
 /// The file given to a subcommand of `gpuq policy`, as its operand or with --policy.
 Result<std::optional<std::string>> named_policy(const Invocation& invocation);
+
+/// The file for --output; `usage` if it exists: none is ever replaced.
+Result<OutputFile> new_policy_file(const std::string& path);
 
 } // namespace gpuq::cli

@@ -244,18 +244,6 @@ std::string value_of_setting(const govern::Scene& scene, const std::string& name
     return found != nullptr ? found->fields.at("value") : "";
 }
 
-/// Creates the file, and never replaces one.
-Result<void> write_policy(const std::string& path, const std::string& text)
-{
-    std::error_code ignored;
-    if (std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {
-        return fail(Error::Kind::usage,
-                    fmt::format("{} exists; --output names another file", path));
-    }
-    TRY_ASSIGN(const OutputFile file, OutputFile::at(path));
-    return file.write(text);
-}
-
 /// The text must be one that plan and apply can read.
 Result<void> check_text(const std::string& text)
 {
@@ -357,7 +345,8 @@ Result<int> policy_import(Invocation& invocation)
     TRY(check_text(text));
     const auto path = invocation.options.value("output");
     if (path && *path != "-") {
-        TRY(write_policy(*path, text));
+        TRY_ASSIGN(const OutputFile file, new_policy_file(*path));
+        TRY(file.write(text));
     }
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(import_document(imported))));
