@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queues/expected_start.h"
 
-#include "core/host_list.h"
-#include "core/pending_reason.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
 #include "runs/queues/amount.h"
+#include "runs/queues/eligibility.h"
 #include "runs/queues/free_gpus.h"
-#include "runs/queues/queues.h"
 
 #include <fmt/format.h>
 
@@ -32,12 +30,6 @@ struct Holder {
 int up(int number, int parts)
 {
     return (number + parts - 1) / parts;
-}
-
-std::set<std::string> hosts_of(const std::string& list)
-{
-    const auto hosts = expand_hosts(list);
-    return hosts ? std::set<std::string>(hosts->begin(), hosts->end()) : std::set<std::string>();
 }
 
 /// Simulates the cluster's nodes over time.
@@ -82,7 +74,7 @@ public:
         const auto [group, is_new] = m_groups.try_emplace(
             {job.partition, job.size.only_nodes, job.size.excluded_nodes}, Nodes());
         if (is_new) {
-            group->second = find_nodes(job);
+            group->second = usable_nodes(job, m_inventory);
         }
         return group->second;
     }
@@ -129,7 +121,7 @@ public:
         for (const auto& [node, amount] : held) {
             m_free[node].take(amount);
         }
-        const auto limit = limit_of(job);
+        const auto limit = limit_of(job, m_inventory);
         hold({job.id, true, held}, limit ? std::optional<Time>(m_now + *limit) : std::nullopt);
     }
 
@@ -165,77 +157,6 @@ public:
     }
 
 private:
-    Nodes find_nodes(const Job& job) const
-    {
-        const auto only = hosts_of(job.size.only_nodes);
-        const auto excluded = hosts_of(job.size.excluded_nodes);
-        Nodes list;
-        for (std::size_t i = 0; i < m_inventory.nodes.size(); ++i) {
-            const Node& node = m_inventory.nodes[i];
-            if (node.up && !node.reserved && leads_to(job.partition, node) &&
-                (only.empty() || only.contains(node.name)) && !excluded.contains(node.name)) {
-                list.push_back(i);
-            }
-        }
-        return list;
-    }
-
-    /// The job's own limit, else the longest default of its queues.
-    std::optional<std::chrono::minutes> limit_of(const Job& job) const
-    {
-        std::optional<std::chrono::minutes> longest = job.walltime;
-        if (job.walltime) {
-            return longest;
-        }
-        for (const Partition& queue : m_inventory.partitions) {
-            if (names_queue(job.partition, queue.name)) {
-                const auto most = queue.default_time ? queue.default_time : queue.max_time;
-                if (!most) {
-                    return std::nullopt;
-                }
-                longest = std::max(longest.value_or(*most), *most);
-            }
-        }
-        return longest;
-    }
-
-    /// With `--gpus=8`, a job may use up to eight nodes.
-    static int most_nodes(const Job& job)
-    {
-        int gpus = 0;
-        for (const RequestedGpus& asked : job.size.gpus) {
-            gpus += asked.count;
-        }
-        return job.size.spreads ? std::max(job.size.nodes, gpus) : job.size.nodes;
-    }
-
-    bool leads_to(const std::string& partitions, const Node& node) const
-    {
-        return std::any_of(node.partitions.begin(), node.partitions.end(),
-                           [&](const std::string& queue) {
-                               return names_queue(partitions, queue) || inner_of(partitions, queue);
-                           });
-    }
-
-    /// True if one of `partitions` is a policy's inner partition of `queue`, and not itself a
-    /// queue.
-    bool inner_of(const std::string& partitions, const std::string& queue) const
-    {
-        std::size_t begin = 0;
-        while (begin < partitions.size()) {
-            const std::size_t end = std::min(partitions.find(',', begin), partitions.size());
-            const std::string name = partitions.substr(begin, end - begin);
-            const bool known =
-                std::any_of(m_inventory.partitions.begin(), m_inventory.partitions.end(),
-                            [&](const Partition& partition) { return partition.name == name; });
-            if (!known && queue_of(queue, name) == queue) {
-                return true;
-            }
-            begin = end + 1;
-        }
-        return false;
-    }
-
     std::optional<Amount> share_on(std::size_t node, const Job& job, int nodes,
                                    const Amount& free) const
     {
@@ -371,36 +292,6 @@ StartEstimate not_known(std::string why)
     StartEstimate estimate;
     estimate.unknown = std::move(why);
     return estimate;
-}
-
-/// Whether it waits for its queue to open, at a time that Slurm does not know.
-bool waits_for_queue(const Job& job)
-{
-    return job.reason.starts_with("Partition") &&
-           kind_of_reason(job.reason) == PendingReason::Kind::closed;
-}
-
-/// The reason why no estimate is possible, or an empty text.
-std::string obstacle(const Job& job, const AllJobs& all)
-{
-    const auto kind = kind_of_reason(job.reason);
-    if (kind == PendingReason::Kind::own_limit || kind == PendingReason::Kind::group_limit) {
-        return "it is held by a job limit, not by the nodes";
-    }
-    if (waits_for_queue(job)) {
-        return "its queue is closed";
-    }
-    if (!all.complete) {
-        return "the jobs of other users are hidden here";
-    }
-    if (!job.priority) {
-        return "its priority is not shown";
-    }
-    if (!job.size.other.empty()) {
-        return fmt::format("it asks for {}, which gpuq does not compare with the nodes",
-                           job.size.other);
-    }
-    return "";
 }
 
 /// Advances the simulation until every wanted job has started.
