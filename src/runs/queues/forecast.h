@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "ports/job.h"
+#include "ports/nodes.h"
+#include "runs/queues/run_times.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+/// When a pending job will probably start: jobs rarely use all of their time limits. Pure.
+namespace gpuq {
+
+/// The job starts by `p50` with a probability of one half, by `p90` with one of nine tenths.
+struct StartForecast {
+    std::optional<Time> p50;
+    std::optional<Time>
+        p90;             ///< unset although `p50` is set: jobs without a time limit are in the way
+    std::string unknown; ///< why there is no forecast; empty if there is one
+    bool operator==(const StartForecast&) const = default;
+};
+
+using StartForecasts = std::map<JobId, StartForecast>;
+
+/// Forecasts the starts of the pending jobs in `wanted` that could start (could_start), from
+/// simulations of the queue with run times drawn from `times`: of running jobs, given how long they
+/// have run. The same input yields the same forecasts. Not covered: jobs that are submitted later
+/// and go first, changes of priorities, reservations that have not begun. Unknown under the same
+/// conditions as expected_starts(), and if Slurm does not show all tasks of an array.
+StartForecasts forecast_starts(const std::set<JobId>& wanted, const AllJobs& all,
+                               const Inventory& inventory, const RunTimes& times, Time now);
+
+/// A job that is not submitted, as the last of all pending ones.
+Job as_last(Job imagined);
+
+/// The forecast for a job that is not submitted (as_last). Only its partition, size and time limit
+/// count.
+StartForecast forecast_start(const Job& imagined, const AllJobs& all, const Inventory& inventory,
+                             const RunTimes& times, Time now);
+
+} // namespace gpuq

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Compares forecasts of starts with the starts in a simulation, for tests/bench/forecast.
+// usage: forecast_replay TRACE BEHAVIOUR EVIDENCE     or: forecast_replay --speed JOBS
+// The jobs of the trace run on 14 nodes with 4 GPUs and 2 with 2, in one queue of two days, first
+// come, first served with backfill; longer jobs continue as chains. BEHAVIOUR, how users state
+// limits: `honest` (rounded up to ten minutes), `popular` (one to ten times the run time, rounded
+// up to a popular value), `queue` (two days), or `mixed` (a third of each). Every three hours, all
+// waiting jobs are forecast. EVIDENCE: `observed` (gpuq has observed the queue since the trace
+// began) or `first` (it sees the queue for the first time). Output: figures, a name and a value in
+// each line.
+#include "runs/queues/forecast.h"
+#include "sim/simulate.h"
+#include "sim/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <iterator>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+using gpuq::AllJobs;
+using gpuq::Inventory;
+using gpuq::JobId;
+using gpuq::JobState;
+using gpuq::sim::Seconds;
+using namespace std::chrono_literals;
+
+constexpr gpuq::Time k_zero{1'795'000'000s};
+constexpr Seconds k_longest = 48h;
+constexpr Seconds k_step = 3h;
+constexpr Seconds k_kept = 5min; // MinJobAge
+
+struct Size {
+    std::string name;
+    int gpus;
+};
+
+std::vector<Size> nodes()
+{
+    std::vector<Size> list;
+    for (int i = 1; i <= 14; ++i) {
+        list.push_back({fmt::format("gpu{:02}", i), 4});
+    }
+    list.push_back({"visu1", 2});
+    list.push_back({"visu2", 2});
+    return list;
+}
+
+gpuq::sim::Machine machine()
+{
+    gpuq::sim::Machine made;
+    gpuq::sim::Partition main;
+    main.name = "main";
+    main.max_time = k_longest;
+    for (const Size& size : nodes()) {
+        gpuq::sim::Node node;
+        node.name = size.name;
+        node.gpus = node.cpus = size.gpus;
+        node.weight = size.gpus == 4 ? 100 : 10;
+        main.nodes.push_back(static_cast<int>(made.nodes.size()));
+        made.nodes.push_back(node);
+    }
+    made.partitions.push_back(main);
+    return made;
+}
+
+Inventory inventory()
+{
+    Inventory made;
+    gpuq::Partition main;
+    main.name = "main";
+    main.max_time = std::chrono::duration_cast<std::chrono::minutes>(k_longest);
+    made.partitions.push_back(main);
+    for (const bool light : {true, false}) { // lowest weight first, as in Slurm's choice
+        for (const Size& size : nodes()) {
+            if ((size.gpus == 2) == light) {
+                gpuq::Node node;
+                node.name = size.name;
+                node.gpus = {{"", size.gpus, 0}};
+                node.cpus = size.gpus;
+                node.partitions = {"main"};
+                made.nodes.push_back(node);
+            }
+        }
+    }
+    return made;
+}
+
+Seconds stated(Seconds duration, std::string behaviour, std::mt19937_64& random)
+{
+    if (behaviour == "mixed") {
+        behaviour = std::array{"honest", "popular", "queue"}[random() % 3];
+    }
+    if (behaviour == "queue") {
+        return k_longest;
+    }
+    const double factor =
+        behaviour == "popular" ? 1 + std::exponential_distribution<double>(0.5)(random) : 1;
+    const auto least = std::chrono::ceil<std::chrono::seconds>(std::max<Seconds>(duration, 1s) *
+                                                               std::min(factor, 10.0));
+    if (behaviour == "honest") {
+        return std::min<Seconds>((least + 599s) / 600s * 600s, k_longest);
+    }
+    for (const Seconds limit :
+         std::initializer_list<Seconds>{10min, 30min, 1h, 2h, 4h, 8h, 12h, 24h}) {
+        if (least <= limit) {
+            return limit;
+        }
+    }
+    return k_longest;
+}
+
+std::vector<gpuq::sim::Job> jobs_of(const gpuq::sim::Trace& trace, const std::string& behaviour)
+{
+    std::mt19937_64 random(1);
+    std::vector<gpuq::sim::Job> jobs;
+    for (const gpuq::sim::TraceJob& one : trace.jobs) {
+        gpuq::sim::Job job;
+        job.id = jobs.size() + 1;
+        job.submit = one.submit;
+        job.duration = one.duration;
+        job.gpus = one.gpus;
+        job.cpus_per_gpu = 1;
+        job.limit = stated(one.duration, behaviour, random);
+        job.partitions = {0};
+        job.chain = gpuq::sim::Chain{k_longest, 0s, {0}, 0s, 0s};
+        jobs.push_back(job);
+    }
+    return jobs;
+}
+
+/// A job that ran, as Slurm shows it before, during and after its run.
+struct Ran {
+    Seconds eligible, start, end;
+    gpuq::Job job; ///< running
+};
+
+std::vector<Ran> runs_of(const std::vector<gpuq::sim::Job>& jobs, const gpuq::sim::Course& course)
+{
+    const auto names = nodes();
+    std::vector<Ran> list;
+    for (const gpuq::sim::Piece& piece : course.pieces) {
+        const Seconds limit = piece.link == 1 ? jobs[piece.job].limit : k_longest;
+        Ran ran{piece.eligible, piece.start, piece.end, {}};
+        ran.job.partition = "main";
+        ran.job.walltime = std::chrono::ceil<std::chrono::minutes>(limit);
+        ran.job.gpus = jobs[piece.job].gpus;
+        ran.job.size.nodes = static_cast<int>(piece.nodes.size());
+        ran.job.size.cpus = ran.job.gpus;
+        ran.job.size.gpus = {{"", ran.job.gpus}};
+        for (std::size_t i = 0; i < piece.nodes.size(); ++i) {
+            const std::string& name = names[static_cast<std::size_t>(piece.nodes[i])].name;
+            ran.job.nodes += (i == 0 ? "" : ",") + name;
+            ran.job.held.push_back({name, "", piece.gpus[i]});
+        }
+        list.push_back(ran);
+    }
+    std::stable_sort(list.begin(), list.end(), [](const Ran& one, const Ran& other) {
+        return one.eligible < other.eligible;
+    });
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        list[i].job.id = JobId{static_cast<std::uint32_t>(i + 1)};
+    }
+    return list;
+}
+
+/// The jobs that Slurm shows at `now`: those that ended after `since` as well.
+AllJobs shown(const std::vector<Ran>& runs, Seconds since, Seconds now)
+{
+    AllJobs all;
+    for (const Ran& ran : runs) {
+        if (ran.eligible > now) {
+            break;
+        }
+        if (ran.end <= since) {
+            continue;
+        }
+        gpuq::Job job = ran.job;
+        job.submitted_at = k_zero + ran.eligible;
+        if (ran.start > now) {
+            job.state = JobState::pending;
+            job.reason = "Priority";
+            job.priority = 1;
+            job.nodes.clear();
+            job.held.clear();
+        } else {
+            job.state = ran.end > now ? JobState::running : JobState::completed;
+            job.started_at = k_zero + ran.start;
+            job.ends_at = ran.end > now ? *job.started_at + *job.walltime : k_zero + ran.end;
+        }
+        all.jobs.push_back(std::move(job));
+    }
+    return all;
+}
+
+struct Tally {
+    std::size_t forecasts = 0, by_p50 = 0, by_p90 = 0, moments = 0;
+    double moments_p50 = 0, moments_p90 = 0; ///< sums of the shares
+    std::vector<double> widths;              ///< p90 over p50
+    std::chrono::duration<double, std::milli> slowest{0};
+};
+
+void compare(Tally& tally, const gpuq::StartForecasts& forecasts, const std::vector<Ran>& runs,
+             gpuq::Time now)
+{
+    double p50 = 0;
+    double p90 = 0;
+    for (const auto& [id, forecast] : forecasts) {
+        const gpuq::Time start = k_zero + runs[id.value - 1].start;
+        p50 += start <= forecast.p50.value() ? 1 : 0;
+        p90 += start <= forecast.p90.value() ? 1 : 0;
+        tally.widths.push_back(std::chrono::duration<double>(*forecast.p90 - now) /
+                               std::max<std::chrono::duration<double>>(*forecast.p50 - now, 60s));
+    }
+    const auto count = static_cast<double>(forecasts.size());
+    tally.forecasts += forecasts.size();
+    tally.by_p50 += static_cast<std::size_t>(p50);
+    tally.by_p90 += static_cast<std::size_t>(p90);
+    tally.moments += 1;
+    tally.moments_p50 += p50 / count;
+    tally.moments_p90 += p90 / count;
+}
+
+std::set<JobId> pending_in(const AllJobs& all)
+{
+    std::set<JobId> ids;
+    for (const gpuq::Job& job : all.jobs) {
+        if (job.state == JobState::pending) {
+            ids.insert(job.id);
+        }
+    }
+    return ids;
+}
+
+int replay(const std::string& file, const std::string& behaviour, bool observed)
+{
+    const auto trace = gpuq::sim::read_trace(file);
+    if (!trace) {
+        std::fprintf(stderr, "forecast_replay: %s\n", trace.error().text.c_str());
+        return 1;
+    }
+    const auto jobs = jobs_of(*trace, behaviour);
+    const auto course = gpuq::sim::simulate(machine(), jobs);
+    if (!course) {
+        std::fprintf(stderr, "forecast_replay: %s\n", course.error().text.c_str());
+        return 1;
+    }
+    const std::vector<Ran> runs = runs_of(jobs, *course);
+    const Inventory nodes = inventory();
+    Tally tally;
+    gpuq::RunTimes times;
+    for (Seconds now = k_step; now < runs.back().eligible; now += k_step) {
+        times = observed ? times : gpuq::RunTimes();
+        for (Seconds at = observed ? now - k_step + k_kept : now; at <= now; at += k_kept) {
+            gpuq::observe(times, shown(runs, at - k_kept, at).jobs, k_zero + at);
+        }
+        const AllJobs all = shown(runs, now, now);
+        const std::set<JobId> wanted = pending_in(all);
+        if (now < 7 * 24h || wanted.empty()) {
+            continue;
+        }
+        const auto begin = std::chrono::steady_clock::now();
+        const auto found = gpuq::forecast_starts(wanted, all, nodes, times, k_zero + now);
+        tally.slowest = std::max<std::chrono::duration<double, std::milli>>(
+            tally.slowest, std::chrono::steady_clock::now() - begin);
+        compare(tally, found, runs, k_zero + now);
+    }
+    std::sort(tally.widths.begin(), tally.widths.end());
+    const auto all = static_cast<double>(tally.forecasts);
+    const auto moments = static_cast<double>(tally.moments);
+    fmt::print("forecasts {}\nby_p50 {:.1f}\nby_p90 {:.1f}\n", tally.forecasts,
+               100.0 * static_cast<double>(tally.by_p50) / all,
+               100.0 * static_cast<double>(tally.by_p90) / all);
+    fmt::print("moments {}\nmoments_by_p50 {:.1f}\nmoments_by_p90 {:.1f}\n", tally.moments,
+               100 * tally.moments_p50 / moments, 100 * tally.moments_p90 / moments);
+    fmt::print("p90_over_p50 {:.2f}\nslowest_ms {:.1f}\n", tally.widths[tally.widths.size() / 2],
+               tally.slowest.count());
+    return 0;
+}
+
+/// Jobs of many sizes and limits, pending on 100 full nodes.
+int speed(int count)
+{
+    std::mt19937_64 random(1);
+    Inventory nodes;
+    nodes.partitions.emplace_back().name = "main";
+    AllJobs all;
+    const std::array limits{10min, 30min, 60min, 120min, 240min, 720min, 1440min, 2880min};
+    for (int i = 0; i < 100; ++i) {
+        gpuq::Node node;
+        node.name = fmt::format("n{:02}", i);
+        node.gpus = {{"a100", 8, 8}};
+        node.cpus = 64;
+        node.memory_mib = 512 << 10;
+        node.partitions = {"main"};
+        nodes.nodes.push_back(node);
+    }
+    const auto add = [&](int gpus) -> gpuq::Job& {
+        gpuq::Job job;
+        job.id = JobId{static_cast<std::uint32_t>(all.jobs.size() + 1)};
+        job.partition = "main";
+        job.walltime = limits[random() % limits.size()];
+        job.size.cpus = 8 * gpus;
+        job.size.memory_mib = static_cast<std::uint64_t>(gpus) << 15;
+        job.size.gpus = {{"", gpus}};
+        all.jobs.push_back(job);
+        return all.jobs.back();
+    };
+    for (int i = 0; i < 400; ++i) {
+        gpuq::Job& job = add(2);
+        job.state = JobState::running;
+        job.nodes = fmt::format("n{:02}", i / 4);
+        job.held = {{job.nodes, "a100", 2}};
+        job.started_at = k_zero - std::chrono::minutes(random() % 10);
+        job.ends_at = *job.started_at + *job.walltime;
+    }
+    for (int i = 0; i < count; ++i) {
+        const int gpus = std::array{1, 1, 1, 1, 1, 1, 2, 2, 4, 8}[random() % 10];
+        gpuq::Job& job = add(gpus);
+        job.state = JobState::pending;
+        job.reason = "Priority";
+        job.priority = static_cast<std::uint32_t>(1 + random() % 10000);
+    }
+    const auto last = std::min_element(
+        all.jobs.begin() + 400, all.jobs.end(),
+        [](const gpuq::Job& one, const gpuq::Job& other) { return one.priority < other.priority; });
+    const auto begin = std::chrono::steady_clock::now();
+    const auto found = gpuq::forecast_starts({last->id}, all, nodes, {}, k_zero);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    fmt::print("milliseconds {:.0f}\np50_hours {:.1f}\np90_hours {:.1f}\n", took.count(),
+               std::chrono::duration<double>(*found.begin()->second.p50 - k_zero) / 1h,
+               std::chrono::duration<double>(*found.begin()->second.p90 - k_zero) / 1h);
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    if (arguments.size() == 2 && arguments[0] == "--speed") {
+        return speed(std::stoi(arguments[1]));
+    }
+    if (arguments.size() != 3) {
+        std::fprintf(stderr, "usage: forecast_replay TRACE BEHAVIOUR observed|first\n");
+        return 2;
+    }
+    return replay(arguments[0], arguments[1], arguments[2] == "observed");
+}
