@@ -68,7 +68,7 @@ Result<std::string> new_overview(Cluster& cluster, Clock& clock,
     }
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock.steady() - begin);
     return shared_overview_text(name, inventory, all, std::move(checked.reserved), checked.at, now,
-                                took);
+                                took, last ? last->overview.run_times : RunTimes{});
 }
 
 } // namespace

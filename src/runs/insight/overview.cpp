@@ -66,6 +66,7 @@ void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
         if (known != before.end() && job.state == JobState::pending) {
             overview.jobs.back().ahead = known->ahead;
             overview.jobs.back().estimate = known->estimate;
+            overview.jobs.back().forecast = known->forecast;
         }
     }
     overview.jobs_at = now;
@@ -117,6 +118,7 @@ void query_first(Overview& overview, Cluster& cluster, Time now)
     first.uid = overview.uid;
     first.asked_at = overview.asked_at;
     first.allowance_used = overview.allowance_used;
+    first.run_times = overview.run_times;
     query_nodes(first, cluster, now);
     if (!first.silent.empty()) {
         overview.silent = first.silent;
@@ -134,8 +136,8 @@ void query_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t
         overview.silent = all.error().text;
         return;
     }
-    Overview before =
-        std::exchange(overview, make_overview(overview.cluster, *inventory, *all, uid, now));
+    Overview before = std::exchange(
+        overview, make_overview(overview.cluster, *inventory, *all, uid, now, overview.run_times));
     overview.asked_at = before.asked_at;
     overview.allowance_used = before.allowance_used;
     const auto reservations = cluster.reservations();
@@ -218,9 +220,11 @@ OwnJobs own_jobs_now(Store& store, Cluster& cluster, Clock& clock,
 }
 
 Overview make_overview(std::string cluster, const Inventory& inventory, const AllJobs& all,
-                       std::uint32_t uid, Time now)
+                       std::uint32_t uid, Time now, const RunTimes& run_times)
 {
     Overview overview;
+    overview.run_times = run_times;
+    observe(overview.run_times, all.jobs, now);
     overview.cluster = std::move(cluster);
     overview.uid = uid;
     overview.at = overview.whole_at = overview.jobs_at = now;
@@ -242,13 +246,18 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
         overview.waiting = waiting_line(all.jobs);
     }
     std::set<JobId> wanted;
+    std::set<JobId> pending;
     for (const Job& job : mine) {
         if (wants_estimate(job)) {
             wanted.insert(job.id);
         }
+        if (could_start(job)) {
+            pending.insert(job.id);
+        }
     }
     overview.holdings = holdings_of(all.jobs);
     StartEstimates estimates = expected_starts(wanted, all, inventory, now);
+    StartForecasts forecasts = forecast_starts(pending, all, inventory, overview.run_times, now);
     for (const Job& job : mine) {
         overview.jobs.push_back(kept_job(job));
         if (job.state == JobState::pending) {
@@ -256,6 +265,9 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
         }
         if (const auto found = estimates.find(job.id); found != estimates.end()) {
             overview.jobs.back().estimate = std::move(found->second);
+        }
+        if (const auto found = forecasts.find(job.id); found != forecasts.end()) {
+            overview.jobs.back().forecast = std::move(found->second);
         }
     }
     return overview;
@@ -303,6 +315,14 @@ const Overview& KeptOverview::read(Store& store, const std::string& cluster)
         m_text = std::move(text);
     }
     return *m_overview;
+}
+
+RunTimes learn_run_times(Store& store, const std::string& cluster, const AllJobs& all, Time now)
+{
+    Overview overview = kept_overview(store, cluster);
+    observe(overview.run_times, all.jobs, now);
+    (void)store.write(layout::overview(cluster), to_json(overview));
+    return overview.run_times;
 }
 
 std::string asks_as(Store& store, const std::string& cluster)

@@ -7,8 +7,10 @@
 #include "ports/nodes.h"
 #include "ports/store.h"
 #include "runs/queues/expected_start.h"
+#include "runs/queues/forecast.h"
 #include "runs/queues/free_gpus.h"
 #include "runs/queues/reservations.h"
+#include "runs/queues/run_times.h"
 #include "runs/status.h"
 
 #include <chrono>
@@ -29,6 +31,7 @@ struct OwnJob {
     Job job; ///< without data needed only for placement (JobSize beyond nodes and GPUs)
     std::optional<int> ahead;              ///< number of jobs before it; set only by a full query
     std::optional<StartEstimate> estimate; ///< for a pending job; set only by a full query
+    std::optional<StartForecast> forecast; ///< likewise
     bool operator==(const OwnJob&) const = default;
 };
 
@@ -74,11 +77,12 @@ struct Overview {
     std::vector<ReservedGpus> reserved; ///< now or later; queried with all jobs
     std::optional<std::uint32_t> uid;   ///< the user; unset: no answer yet
     std::chrono::milliseconds took{0};  ///< duration of the last full query
+    RunTimes run_times;                 ///< observed by all full queries so far
 };
 
-/// Builds an overview from a full query. Pure. `uid`: the user.
+/// Builds an overview from a full query. Pure. `uid`: the user. `run_times`: those observed before.
 Overview make_overview(std::string cluster, const Inventory& inventory, const AllJobs& all,
-                       std::uint32_t uid, Time now);
+                       std::uint32_t uid, Time now, const RunTimes& run_times = {});
 
 /// The parts of the overview that should be queried again:
 /// - queues, nodes and the user's own jobs every 30 s; together, so that the user's share and the
@@ -110,6 +114,10 @@ private:
     std::string m_text;
     std::optional<Overview> m_overview; ///< of m_text; unset: nothing read yet
 };
+
+/// The run times observed so far, including those in `all`, which the caller has just queried; also
+/// caches them.
+RunTimes learn_run_times(Store& store, const std::string& cluster, const AllJobs& all, Time now);
 
 /// How urgently a caller needs new data.
 struct Wish {

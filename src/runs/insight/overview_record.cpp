@@ -139,6 +139,54 @@ StartEstimate estimate_in(const json& value)
     return estimate;
 }
 
+json of(const std::optional<StartForecast>& forecast)
+{
+    return forecast ? json::array({of(forecast->p50), of(forecast->p90), forecast->unknown})
+                    : json();
+}
+
+std::optional<StartForecast> forecast_in(const json& value)
+{
+    if (value.is_null()) {
+        return std::nullopt;
+    }
+    return StartForecast{time_in(value.at(0)), time_in(value.at(1)),
+                         value.at(2).get<std::string>()};
+}
+
+json of(const RunTimes& times)
+{
+    json list = json::array();
+    for (const RunTimes::Table& table : times.tables) {
+        for (const RunTimes::Interval& interval : table) {
+            list.push_back(interval.ended);
+            list.push_back(interval.exposure);
+        }
+    }
+    return {{"until", of(times.until)}, {"kept", times.kept.count()}, {"tables", std::move(list)}};
+}
+
+/// Nothing observed if the intervals are those of another version.
+RunTimes run_times_in(const json& value)
+{
+    RunTimes times;
+    const json& list = value.at("tables");
+    const std::size_t each = times.tables[0].size();
+    if (list.size() != 2 * times.tables.size() * each) {
+        return {};
+    }
+    for (std::size_t i = 0; i < list.size() / 2; ++i) {
+        RunTimes::Interval& interval = times.tables[i / each][i % each];
+        interval = {list[2 * i].get<double>(), list[2 * i + 1].get<double>()};
+        if (!(interval.ended >= 0 && interval.exposure >= 0)) {
+            return {};
+        }
+    }
+    times.until = time_in(value.at("until"));
+    times.kept = std::chrono::seconds(value.at("kept").get<std::int64_t>());
+    return times;
+}
+
 JobState state_in(const json& value)
 {
     const int state = value.get<int>();
@@ -182,7 +230,8 @@ json of(const OwnJob& own)
             {"out", job.files.output},
             {"err", job.files.error},
             {"ahead", of(own.ahead)},
-            {"estimate", own.estimate ? of(*own.estimate) : json()}};
+            {"estimate", own.estimate ? of(*own.estimate) : json()},
+            {"forecast", of(own.forecast)}};
 }
 
 OwnJob job_in(const json& value)
@@ -222,6 +271,7 @@ OwnJob job_in(const json& value)
     if (const json& estimate = value.at("estimate"); !estimate.is_null()) {
         own.estimate = estimate_in(estimate);
     }
+    own.forecast = forecast_in(value.value("forecast", json())); // not written before
     return own;
 }
 
@@ -414,7 +464,8 @@ json document(const Overview& overview)
             {"holdings", of(overview.holdings)},
             {"reserved", list_of(overview.reserved)},
             {"uid", of(overview.uid)},
-            {"took_ms", overview.took.count()}};
+            {"took_ms", overview.took.count()},
+            {"run_times", of(overview.run_times)}};
 }
 
 std::optional<Overview> overview_in(const json& value)
@@ -451,6 +502,9 @@ std::optional<Overview> overview_in(const json& value)
         overview.uid = uid.get<std::uint32_t>();
     }
     overview.took = std::chrono::milliseconds(value.at("took_ms").get<std::int64_t>());
+    if (const auto times = value.find("run_times"); times != value.end()) { // not written before
+        overview.run_times = run_times_in(*times);
+    }
     return overview;
 }
 

@@ -48,19 +48,33 @@ std::set<JobId> without_estimate(const std::vector<Job>& jobs)
     return ids;
 }
 
+std::set<JobId> pending_of(const std::vector<Job>& jobs)
+{
+    std::set<JobId> ids;
+    for (const Job& job : jobs) {
+        if (could_start(job)) {
+            ids.insert(job.id);
+        }
+    }
+    return ids;
+}
+
 } // namespace
 
 std::string shared_overview_text(const std::string& cluster, const Inventory& inventory,
                                  const AllJobs& all, std::vector<ReservedGpus> reserved,
-                                 Time checked_at, Time now, std::chrono::milliseconds took)
+                                 Time checked_at, Time now, std::chrono::milliseconds took,
+                                 const RunTimes& run_times)
 {
-    Overview common = make_overview(cluster, inventory, all, k_no_user, now);
+    Overview common = make_overview(cluster, inventory, all, k_no_user, now, run_times);
     common.uid.reset();
     common.reserved = std::move(reserved);
     common.took = took;
     const std::map<JobId, int> ahead = jobs_ahead(all);
     const StartEstimates estimates =
         expected_starts(without_estimate(all.jobs), all, inventory, now);
+    const StartForecasts forecasts =
+        forecast_starts(pending_of(all.jobs), all, inventory, common.run_times, now);
     std::map<std::uint32_t, Overview> users;
     for (const Job& job : all.jobs) {
         OwnJob own = kept_job(job);
@@ -69,6 +83,9 @@ std::string shared_overview_text(const std::string& cluster, const Inventory& in
         }
         if (const auto found = estimates.find(job.id); found != estimates.end()) {
             own.estimate = found->second;
+        }
+        if (const auto found = forecasts.find(job.id); found != forecasts.end()) {
+            own.forecast = found->second;
         }
         users[job.uid].jobs.push_back(std::move(own));
     }

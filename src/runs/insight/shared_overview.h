@@ -30,10 +30,12 @@ struct SharedOverview {
     Time checked_at;
 };
 
-/// The file, from full queries made at `now`, which took `took`.
+/// The file, from full queries made at `now`, which took `took`. `run_times`: those observed
+/// before.
 std::string shared_overview_text(const std::string& cluster, const Inventory& inventory,
                                  const AllJobs& all, std::vector<ReservedGpus> reserved,
-                                 Time checked_at, Time now, std::chrono::milliseconds took);
+                                 Time checked_at, Time now, std::chrono::milliseconds took,
+                                 const RunTimes& run_times = {});
 
 /// The overview of a user as of the time of the file. Nothing if the text is invalid, incomplete,
 /// of another version or of another cluster.

@@ -114,6 +114,46 @@ TEST(Overview, HasOwnJobsAndTheirPlaces)
     EXPECT_EQ(made.jobs[1].ahead, 1);
 }
 
+TEST(Overview, HasAForecastForEachPendingJobOfTheUser)
+{
+    AllJobs all;
+    all.jobs = {running(1, k_me, "n0", 4, k_now + 1h), running(2, k_other, "n1", 4, k_now + 10h),
+                pending(3, k_other, 9), pending(4, k_me, 5)};
+    for (Job& job : all.jobs) {
+        job.size.gpus = {{"", 4}};
+        job.walltime = 1h;
+        job.nodes = job.held.empty() ? "" : job.held[0].node;
+    }
+    all.jobs[3].started_at = k_now + 2h; // also with a plan of Slurm
+    const Overview made = make_overview("centre", inventory(), all, k_me, k_now);
+    EXPECT_FALSE(made.jobs[0].forecast);
+    ASSERT_TRUE(made.jobs[1].forecast && made.jobs[1].forecast->p90);
+    EXPECT_GT(*made.jobs[1].forecast->p90, k_now);
+    EXPECT_LE(*made.jobs[1].forecast->p50, *made.jobs[1].forecast->p90);
+    EXPECT_EQ(overview_from_json(to_json(made))->jobs, made.jobs);
+}
+
+TEST(Overview, RemembersHowMuchOfTheirLimitsJobsUsed)
+{
+    AllJobs all;
+    all.jobs = {running(1, k_other, "n0", 4, k_now - 10s)};
+    all.jobs[0].state = JobState::completed;
+    all.jobs[0].started_at = k_now - 10min;
+    all.jobs[0].walltime = 1h;
+    Job old = all.jobs[0];
+    old.ends_at = k_now - 5min; // the oldest that Slurm keeps
+    all.jobs.push_back(old);
+    const Overview first = make_overview("centre", inventory(), all, k_me, k_now);
+    EXPECT_EQ(first.run_times.ended(), 1);
+    const auto read = overview_from_json(to_json(first));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->run_times, first.run_times);
+    all.jobs[0].ends_at = k_now + 20s;
+    const Overview second =
+        make_overview("centre", inventory(), all, k_me, k_now + 30s, read->run_times);
+    EXPECT_NEAR(second.run_times.ended(), 2, 1e-4);
+}
+
 TEST(Overview, HasNoPlaceInALineThatItCanNotSee)
 {
     AllJobs all;
