@@ -103,6 +103,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     free.waiting.emplace();
     free.own_waiting.resize(1);
     free.reserved.emplace();
+    free.request.emplace();
     EXPECT_EQ(documented_in("gpuq free"), members_of(free_document(free, Time())));
 
     const std::vector<ReservedGpus> reserved(1);
@@ -117,7 +118,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     top.runs.push_back(some_status());
     EXPECT_EQ(documented_in("gpuq top"), members_of(top_document(top, Time()), {"run"}));
 
-    const Why why{some_status(), {}, {Advice{}}, {}, {"silent"}, {}};
+    const Why why{some_status(), {}, {Advice{}}, {}, {"silent"}, {}, {}};
     EXPECT_EQ(documented_in("gpuq why"), members_of(why_document(why, Time()), {"run"}));
 
     WholeRun whole{some_status(), {Event{}}, {}, {}, {}, {}};

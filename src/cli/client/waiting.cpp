@@ -4,6 +4,7 @@
 #include "cli/base/message.h"
 #include "cli/base/notices.h"
 #include "cli/queries/shared_overview_file.h"
+#include "cli/render/forecast_text.h"
 #include "core/layout.h"
 #include "core/pending_reason.h"
 #include "ports/cluster.h"
@@ -117,22 +118,22 @@ private:
             return JobState::cancelled;
         }
         if (job->state == JobState::pending) {
-            show(waiting_text(*job, wants_estimate(*job) ? estimate() : std::nullopt));
+            show(waiting_text(*job, wants_estimate(*job)));
         }
         return job->state;
     }
 
-    /// From the cached response that all processes of a user share. Refreshes it if it has no
-    /// recent estimate for this job, at most once a minute and not in the first seconds of the
-    /// wait.
-    std::optional<StartEstimate> estimate()
+    /// The estimates of the start from the cached response that all processes of a user share. With
+    /// `refresh`, refreshes it if it has no recent estimate for this job, at most once a minute and
+    /// not in the first seconds of the wait.
+    OwnJob estimates(bool refresh)
     {
         const auto name = m_cluster->name();
         if (!name) {
-            return std::nullopt;
+            return {};
         }
         auto kept = kept_overview(*m_store, *name);
-        if (Steady::now() >= m_next_estimate && !is_known(kept)) {
+        if (refresh && Steady::now() >= m_next_estimate && !is_known(kept)) {
             m_next_estimate = Steady::now() + std::max<std::chrono::milliseconds>(
                                                   k_estimate_period, k_rest * kept.took);
             refresh_overview(*m_store, *m_cluster, m_services.host(), m_services.clock(),
@@ -142,7 +143,11 @@ private:
             kept = kept_overview(*m_store, *name);
         }
         const OwnJob* job = own_job(kept);
-        return job == nullptr ? std::nullopt : job->estimate;
+        OwnJob own = job == nullptr ? OwnJob{} : *job;
+        if (!is_recent(kept)) {
+            own.forecast.reset();
+        }
+        return own;
     }
 
     const OwnJob* own_job(const Overview& overview) const
@@ -155,11 +160,16 @@ private:
     bool is_known(const Overview& overview) const
     {
         const OwnJob* job = own_job(overview);
-        return job != nullptr && job->estimate && overview.whole_at &&
+        return job != nullptr && job->estimate && is_recent(overview);
+    }
+
+    bool is_recent(const Overview& overview) const
+    {
+        return overview.whole_at &&
                m_services.clock().now() - *overview.whole_at < k_estimate_is_good;
     }
 
-    std::string waiting_text(const Job& job, const std::optional<StartEstimate>& estimate) const
+    std::string waiting_text(const Job& job, bool is_unplanned)
     {
         if (m_options.link > LinkNumber{1} && job.reason == "Dependency") {
             return "waiting: the previous link is being cleaned up";
@@ -170,11 +180,15 @@ private:
             return text + fmt::format("; see gpuq why {}", m_job.value);
         }
         const Time now = m_services.clock().now();
+        const OwnJob own = could_start(job) ? estimates(is_unplanned) : OwnJob{};
+        const std::optional<StartEstimate>& estimate = own.estimate;
+        const std::string forecast = own.forecast ? forecast_text(*own.forecast, now) : "";
+        text += forecast.empty() ? "" : "; " + forecast;
         if (job.started_at && *job.started_at > now) {
             const auto wait = std::chrono::ceil<std::chrono::seconds>(*job.started_at - now);
             text += fmt::format("; expected start {} (in {})", clock_text(*job.started_at, now),
                                 describe(wait));
-        } else if (estimate && estimate->at && *estimate->at > now) {
+        } else if (is_unplanned && estimate && estimate->at && *estimate->at > now) {
             text += fmt::format("; by {} at the latest (time limit of job {})",
                                 clock_text(*estimate->at, now),
                                 estimate->after.value_or(JobId{}).value);

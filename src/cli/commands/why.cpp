@@ -11,6 +11,7 @@
 #include "core/strings.h"
 #include "ports/cluster.h"
 #include "runs/find.h"
+#include "runs/insight/overview.h"
 #include "runs/queues/free_gpus.h"
 
 #include <fmt/format.h>
@@ -52,6 +53,19 @@ void add_policy(Services& services, Why& why)
     }
 }
 
+/// With the run times that all of gpuq's processes have observed.
+std::optional<StartForecast> forecast_of(Services& services, Cluster& cluster, JobId id,
+                                         const AllJobs& all, const Inventory& inventory, Time now)
+{
+    const auto store = services.store();
+    const auto name = cluster.name();
+    if (!store || !name) {
+        return std::nullopt;
+    }
+    const RunTimes times = learn_run_times(**store, *name, all, now);
+    return forecast_starts({id}, all, inventory, times, now).at(id);
+}
+
 /// Queries the jobs, then queues, nodes and reservations: four queries, only for a waiting run.
 Result<void> query_slurm(Services& services, Why& why)
 {
@@ -70,6 +84,9 @@ Result<void> query_slurm(Services& services, Why& why)
         if (const auto found = estimates.find(id); found != estimates.end()) {
             why.run.estimate = std::move(found->second);
         }
+    }
+    if (mine != all.jobs.end() && could_start(*mine)) {
+        why.forecast = forecast_of(services, *cluster, id, all, inventory, now);
     }
     why.advice = remedies(why.run.run->request, id, why.run.reason, inventory);
     TRY_ASSIGN(const auto reservations, cluster->reservations());
@@ -96,7 +113,7 @@ Result<int> why(Invocation& invocation)
     const RunStatuses statuses = key == nullptr
                                      ? RunStatuses{{std::get<RunStatus>(target)}, {}, {}}
                                      : query_status(status_sources(services, *store), {*key});
-    Why why{statuses.runs.front(), {}, {}, {}, {}, {}};
+    Why why{statuses.runs.front(), {}, {}, {}, {}, {}, {}};
     if (!statuses.slurm_silent.empty()) {
         why.warnings.push_back(statuses.slurm_silent);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/free_table.h"
 
+#include "cli/render/forecast_text.h"
 #include "cli/render/reservation_text.h"
 #include "core/number.h"
 #include "core/walltime.h"
@@ -188,14 +189,34 @@ Json json_of(const NextFree& next)
 Json json_of(const OwnWait& own)
 {
     const auto start = own.planned ? own.planned : own.estimate.at;
+    return Json::object({{"job", own.job},
+                         {"name", own.name},
+                         {"expected_start", start},
+                         {"expected_start_basis", own.planned ? Json("backfill")
+                                                  : start     ? Json("limits")
+                                                              : Json()},
+                         {"expected_start_after", own.planned ? Json() : Json(own.estimate.after)},
+                         {"start_p50", own.forecast.p50},
+                         {"start_p90", own.forecast.p90}});
+}
+
+Json json_of(const RequestForecast& request)
+{
+    int gpus = 0;
+    for (const RequestedGpus& asked : request.job.size.gpus) {
+        gpus += asked.count;
+    }
+    const StartForecast& forecast = request.forecast;
     return Json::object(
-        {{"job", own.job},
-         {"name", own.name},
-         {"expected_start", start},
-         {"expected_start_basis", own.planned ? Json("backfill")
-                                  : start     ? Json("limits")
-                                              : Json()},
-         {"expected_start_after", own.planned ? Json() : Json(own.estimate.after)}});
+        {{"queue", request.job.partition},
+         {"nodes", request.job.size.nodes},
+         {"gpus", gpus},
+         {"time_limit", request.job.walltime},
+         {"ahead", forecast.unknown.empty() ? Json(request.ahead) : Json()},
+         {"start_p50", forecast.p50},
+         {"start_p90", forecast.p90},
+         {"start_unknown", forecast.unknown.empty() ? Json() : Json(forecast.unknown)},
+         {"jobs_observed", static_cast<std::int64_t>(request.observed)}});
 }
 
 template <typename Row>
@@ -309,9 +330,23 @@ std::vector<std::string> own_lines(const FreeGpus& found, Time now)
                 ? fmt::format("starts by {} at the latest, when {}",
                               clock_text(*own.estimate.at, now), basis_text(own.estimate))
                 : fmt::format("start not known: {}", own.estimate.unknown);
-        lines.push_back(fmt::format("your job {} ({}): {}", own.job.value, own.name, when));
+        const std::string forecast = forecast_text(own.forecast, now);
+        lines.push_back(fmt::format("your job {} ({}): {}{}{}", own.job.value, own.name, when,
+                                    forecast.empty() ? "" : "; ", forecast));
     }
     return lines;
+}
+
+std::vector<std::string> request_lines(const RequestForecast& request, Time now)
+{
+    const StartForecast& forecast = request.forecast;
+    if (!forecast.unknown.empty()) {
+        return {fmt::format("{}: start not known: {}", request.summary, forecast.unknown)};
+    }
+    const auto ahead = static_cast<std::uint64_t>(request.ahead);
+    return {fmt::format("{}: {}", request.summary, forecast_in_full(forecast, now)),
+            fmt::format("as the last in line, behind {}; {}", counted(ahead, "waiting job"),
+                        observed_text(request.observed))};
 }
 
 Json::Members free_document(const FreeGpus& found, Time now)
@@ -325,6 +360,7 @@ Json::Members free_document(const FreeGpus& found, Time now)
             {"waiting", found.waiting ? Json::object({{"jobs", found.waiting->jobs},
                                                       {"gpus", found.waiting->gpus}})
                                       : Json()},
+            {"for", found.request ? json_of(*found.request) : Json()},
             {"reservations", found.reserved ? reservations_json(*found.reserved, now) : Json()}};
 }
 

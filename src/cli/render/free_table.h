@@ -4,6 +4,7 @@
 #include "report/json.h"
 #include "report/table.h"
 #include "runs/queues/expected_start.h"
+#include "runs/queues/forecast.h"
 #include "runs/queues/free_gpus.h"
 #include "runs/queues/reservations.h"
 
@@ -20,6 +21,16 @@ struct OwnWait {
     std::string name;
     std::optional<Time> planned; ///< by Slurm
     StartEstimate estimate;      ///< if Slurm has no plan for it
+    StartForecast forecast;
+};
+
+/// When a run would start that was submitted now (--for).
+struct RequestForecast {
+    std::string summary; ///< `2 GPUs for 2 h in queue gpu`
+    Job job;             ///< as it would be submitted
+    StartForecast forecast;
+    int ahead = 0;       ///< jobs that wait for the same nodes
+    double observed = 0; ///< number of jobs whose ends the forecast is based on
 };
 
 /// The result of `gpuq free`.
@@ -31,6 +42,7 @@ struct FreeGpus {
     std::optional<WaitingLine> waiting;                ///< with --next, if no jobs are hidden
     std::vector<OwnWait> own_waiting;                  ///< with --next, eligible jobs only
     std::optional<std::vector<ReservedGpus>> reserved; ///< now or later; unset: unknown
+    std::optional<RequestForecast> request;            ///< with --for
 };
 
 /// Whether a GPU is free now: `yes: 6 k80 in queue calibration (up to 2 h), at most 4 on one node`.
@@ -44,6 +56,9 @@ report::Table next_table(const FreeGpus& found, Time now);
 
 /// A line for each eligible waiting job of the user's own: when it starts, and the basis for that.
 std::vector<std::string> own_lines(const FreeGpus& found, Time now);
+
+/// With --for: when the run would start, and the basis for that.
+std::vector<std::string> request_lines(const RequestForecast& request, Time now);
 
 /// The free shares: `2 of 4 shards`; empty if the GPUs are not shared.
 std::string shares_text(const GpuPool& pool);

@@ -2,6 +2,7 @@
 #include "cli/render/top_picture.h"
 
 #include "cli/render/credentials_text.h"
+#include "cli/render/forecast_text.h"
 #include "cli/render/free_table.h"
 #include "cli/render/reservation_text.h"
 #include "cli/render/run_table.h"
@@ -69,6 +70,9 @@ std::string waiting_text(const RunStatus& status, const Overview& overview, Time
                     : fmt::format("; {} before it",
                                   counted(static_cast<std::uint64_t>(*job->ahead), "job"));
     }
+    const std::string forecast =
+        job != nullptr && job->forecast ? forecast_text(*job->forecast, now) : "";
+    text += forecast.empty() ? "" : "; " + forecast;
     if (status.expected_start) {
         return text + fmt::format("; Slurm expects it to start {}",
                                   clock_text(*status.expected_start, now));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/why_text.h"
 
+#include "cli/render/forecast_text.h"
 #include "cli/render/reservation_text.h"
 #include "cli/render/run_table.h"
 #include "core/pending_reason.h"
@@ -73,6 +74,21 @@ std::string start_line(const RunStatus& run, Time now)
                                             : "as requested");
 }
 
+/// Omitted where the line of the expected start has the same reason.
+void add_forecast(Lines& lines, const Why& why, Time now)
+{
+    if (!why.forecast) {
+        return;
+    }
+    const StartForecast& forecast = *why.forecast;
+    const auto& estimate = why.run.estimate;
+    if (forecast.unknown.empty()) {
+        lines.push_back("forecast: it " + forecast_in_full(forecast, now));
+    } else if (!estimate || estimate->unknown != forecast.unknown) {
+        lines.push_back("forecast: not known: " + forecast.unknown);
+    }
+}
+
 void add_advice(Lines& lines, const std::vector<Advice>& advice)
 {
     if (advice.empty()) {
@@ -93,6 +109,7 @@ Lines waiting_lines(const Why& why, Time now)
     Lines lines = {fmt::format("{} {} waits: {}", noun(why.run), run_title(why.run),
                                reason_text(why.run.reason, gpus_asked(why.run))),
                    position_line(why), start_line(why.run, now)};
+    add_forecast(lines, why, now);
     for (const ReservedGpus& one : why.reserved) {
         lines.push_back("reservation: " + reservation_line(one, now));
     }
@@ -187,6 +204,10 @@ Json::Members why_document(const Why& why, Time now)
             {"expected_start_unknown", waits && why.run.estimate && !start_of(why.run)
                                            ? Json(why.run.estimate->unknown)
                                            : Json()},
+            {"start_p50", why.forecast ? Json(why.forecast->p50) : Json()},
+            {"start_p90", why.forecast ? Json(why.forecast->p90) : Json()},
+            {"start_unknown",
+             why.forecast && !why.forecast->unknown.empty() ? Json(why.forecast->unknown) : Json()},
             {"advice", Json::array(std::move(advice))},
             {"policy", Json::array(std::move(policy))},
             {"reservations", reservations_json(why.reserved, now)},

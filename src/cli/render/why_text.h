@@ -3,6 +3,7 @@
 
 #include "report/json.h"
 #include "runs/insight/remedies.h"
+#include "runs/queues/forecast.h"
 #include "runs/queues/reservations.h"
 #include "runs/status.h"
 
@@ -18,8 +19,9 @@ struct Why {
     RunStatus run;
     std::optional<int> ahead; ///< for a waiting run: jobs of its queue ahead of it
     std::vector<Advice> advice;
-    std::vector<std::string> policy;         ///< the policy's decision on such a run, line by line
-    std::vector<std::string> warnings;       ///< data that could not be obtained, and why
+    std::vector<std::string> policy;   ///< the policy's decision on such a run, line by line
+    std::vector<std::string> warnings; ///< data that could not be obtained, and why
+    std::optional<StartForecast> forecast = {}; ///< for a waiting run, if all jobs are known
     std::vector<ReservedGpus> reserved = {}; ///< nodes of its queues, while it waits or would run
 };
 

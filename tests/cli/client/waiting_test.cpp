@@ -3,6 +3,7 @@
 
 #include "cli/client/scripted_client.h"
 #include "ports/job.h"
+#include "runs/insight/overview_record.h"
 #include "runs/records/record.h"
 
 #include <gmock/gmock.h>
@@ -158,6 +159,26 @@ TEST_F(WaitingTest, ShowsThePlannedStart)
     (void)wait(SIGHUP);
     EXPECT_THAT(m_err, HasSubstr("; expected start "));
     EXPECT_THAT(m_err, HasSubstr(" (in 1 h 30 min)\n"));
+}
+
+/// From the overview that another process keeps; a planned start is no reason for a query.
+TEST_F(WaitingTest, ShowsTheForecastWithoutFurtherRequests)
+{
+    const Time now = m_services.time.now();
+    job().started_at = now + 90min;
+    job().priority = 1;
+    Overview kept;
+    kept.cluster = "lab";
+    kept.whole_at = now - 1min;
+    kept.jobs.push_back({job(), {}, {}, StartForecast{now + 20min, now + 60min, ""}});
+    ASSERT_TRUE(m_services.memory.write(layout::overview("lab"), to_json(kept)));
+    (void)wait(SIGHUP);
+    EXPECT_THAT(m_err, ::testing::ContainsRegex("; 50 % by .*, 90 % by .*; expected start "));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("own_jobs"));
+    kept.whole_at = now - 1h;
+    ASSERT_TRUE(m_services.memory.write(layout::overview("lab"), to_json(kept)));
+    (void)wait(SIGHUP);
+    EXPECT_THAT(m_err, ::testing::Not(HasSubstr("50 %"))) << "too old";
 }
 
 TEST_F(WaitingTest, SuggestsWhyForARequestThatIsTooLarge)

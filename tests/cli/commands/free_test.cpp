@@ -78,9 +78,11 @@ TEST_F(Free, SaysByWhenOnesOwnJobsStart)
     waits.priority = 1;
     waits.size.gpus = {{"k80", 4}};
     m_services.slurm.jobs.push_back(waits);
-    EXPECT_THAT(free({"--next"}).out,
-                testing::HasSubstr("your job 9 (train): starts by 08:25 at the latest, when job 7 "
-                                   "reaches its time limit\n"));
+    EXPECT_THAT(
+        free({"--next"}).out,
+        testing::ContainsRegex("your job 9 \\(train\\): starts by 08:25 at the latest, when "
+                               "job 7 reaches its time limit; 50 % by 08:.*, 90 % by "
+                               "08:.*\n"));
 }
 
 TEST_F(Free, CountsReservedGpusForThoseWhoMayUseThem)
@@ -202,6 +204,101 @@ BY     IN      GPUS  MODEL  QUEUES      NODE  JOB
     EXPECT_THAT(free().out, HasSubstr("no: 8 in use; gpuq free --next shows the next ones\n"));
 }
 
+class FreeFor : public Free {
+protected:
+    FreeFor()
+    {
+        for (Node& node : m_services.slurm.machines) {
+            node.gpus[0].in_use = 4;
+        }
+        for (std::uint32_t id : {7U, 8U}) {
+            Job& job = run_on(id == 7 ? "n0" : "n1", id, 4);
+            job.started_at = m_services.time.now() - 10min;
+            job.ends_at = m_services.time.now() + 24h;
+            job.held = {{job.nodes, "k80", 4}};
+            job.partition = "long";
+        }
+    }
+
+    void wait_behind(int jobs)
+    {
+        for (int i = 0; i < jobs; ++i) {
+            Job waits;
+            waits.id = JobId{static_cast<std::uint32_t>(10 + i)};
+            waits.state = JobState::pending;
+            waits.uid = ::getuid() + 1;
+            waits.partition = "short";
+            waits.walltime = 2h;
+            waits.reason = "Resources";
+            waits.priority = 5;
+            waits.gpus = 4;
+            waits.size.gpus = {{"", 4}};
+            m_services.slurm.jobs.push_back(waits);
+        }
+    }
+};
+
+TEST_F(FreeFor, ForecastsARunBeforeItIsSubmittedWithoutFurtherRequests)
+{
+    wait_behind(3);
+    const std::string out = free({"--for", "-g", "2", "-t", "2h"}).out;
+    EXPECT_THAT(out, testing::ContainsRegex(
+                         "^2 GPUs for 2 h in queue short: starts by .* \\(in .*\\) with a "
+                         "probability of 50 %, by .* \\(in .*\\) with 90 %\n"
+                         "as the last in line, behind 3 waiting jobs; few jobs have been seen to "
+                         "end here: their run times are assumed\n$"));
+    EXPECT_THAT(m_services.slurm.requests, ElementsAre("inventory", "reservations", "all_jobs"));
+}
+
+TEST_F(FreeFor, StartsAtOnceWhereThereIsRoom)
+{
+    m_services.slurm.jobs.clear();
+    EXPECT_THAT(
+        free({"--for", "-t", "1h"}).out,
+        testing::StartsWith("1 GPU for 1 h in queue short (default: 1 GPU): starts at once\n"));
+}
+
+TEST_F(FreeFor, ReportsWhyItIsUnknown)
+{
+    m_services.slurm.hides_others = true;
+    EXPECT_THAT(free({"--for", "-t", "1h"}).out,
+                HasSubstr(": start not known: the jobs of other users are hidden here\n"));
+    m_services.slurm.hides_others = false;
+    EXPECT_THAT(
+        free({"--for", "-t", "1h", "-g", "16"}).out,
+        HasSubstr(": start not known: the nodes that are up in its queue lack the resources "
+                  "it asks for\n"));
+}
+
+TEST_F(FreeFor, HasItsJson)
+{
+    wait_behind(1);
+    Globals globals;
+    globals.json = true;
+    const std::string out = free({"--for", "-g", "2", "-t", "90"}, globals).out;
+    EXPECT_THAT(out, testing::ContainsRegex(R"("for": \{
+    "queue": "short",
+    "nodes": 1,
+    "gpus": 2,
+    "time_limit": 5400,
+    "ahead": 1,
+    "start_p50": "20.*Z",
+    "start_p90": "20.*Z",
+    "start_unknown": null,
+    "jobs_observed": 0
+  \},)"));
+}
+
+TEST_F(FreeFor, RefusesOptionsThatDoNotFit)
+{
+    EXPECT_THAT(free({"-g", "2"}).err, HasSubstr("free: --gpus describes a run: add --for"));
+    EXPECT_THAT(free({"--for", "--next"}).err,
+                HasSubstr("free: --for and --next exclude each other"));
+    EXPECT_THAT(free({"--for", "-t", "2:30"}).err, HasSubstr("2:30"));
+    EXPECT_THAT(free({"--for", "-t", "100h"}).err, HasSubstr("2 days"));
+    EXPECT_EQ(free({"--for", "-p", "none"}).status, 2);
+}
+
 TEST_F(Free, KeepsTheUnknownUnknown)
 {
     m_services.slurm.machines.clear();
@@ -300,6 +397,7 @@ TEST_F(Free, WritesItsDocument)
     "jobs": 0,
     "gpus": 0
   },
+  "for": null,
   "reservations": []
 }
 )");

@@ -77,6 +77,7 @@ TEST_F(WhyVerb, TellsReasonPositionStartAndWhatHelps)
 run 8 (train) waits: others are before you (Priority)
 position: 2 in queue gpu; 1 job is ahead
 expected start: 08:25 (in 25 min), by Slurm's backfill plan, or sooner
+forecast: not known: the nodes that are up in its queue lack the resources it asks for
 suggestions:
   gpuq run -p long ...  3 k80 free in it now
   gpuq run -t TIME ...  a shorter run may fit in before the jobs ahead of it
@@ -115,9 +116,15 @@ TEST_F(WhyVerb, TellsByWhenItStartsWhereSlurmHasNoPlan)
         why({"8"}).out,
         HasSubstr("expected start: by 08:10 (in 10 min) at the latest, when job 1 reaches its "
                   "time limit; later only if other jobs are put before it\n"));
+    EXPECT_THAT(why({"8"}).out,
+                testing::ContainsRegex("forecast: it starts by 08:0.* with a probability of 50 %, "
+                                       "by 08:.* with 90 %\n"));
     Globals globals;
     globals.json = true;
-    EXPECT_THAT(why({"8"}, globals).out, HasSubstr(R"("expected_start_basis": "limits")"));
+    const std::string document = why({"8"}, globals).out;
+    EXPECT_THAT(document, HasSubstr(R"("expected_start_basis": "limits")"));
+    EXPECT_THAT(document, HasSubstr(R"("start_p50": "2027-01-15T08:0)"));
+    EXPECT_THAT(document, HasSubstr(R"("start_unknown": null)"));
     m_services.slurm.find(JobId{1})->ends_at.reset();
     m_services.slurm.find(JobId{2})->ends_at.reset();
     EXPECT_THAT(why({"8"}).out, HasSubstr("no plan for it yet, and job 1 has no time limit\n"));

@@ -112,6 +112,27 @@ TEST(TopPicture, CountsTheTimeOfEarlierLinksWhileAChainWaits)
     EXPECT_EQ(top_picture(found, now).runs[0].time, "1 h / 4 h");
 }
 
+TEST(TopPicture, HasTheForecastOfAWaitingRun)
+{
+    const Time now{1'795'000'000s};
+    TopFound found;
+    found.runs.push_back(RunStatus{*RunKey::parse("20261123T072953.601Z-9ace793821375167")});
+    found.runs[0].state = RunState::waiting;
+    found.runs[0].reason = "Resources";
+    found.runs[0].job.emplace().job = JobId{7};
+    OwnJob own;
+    own.job.id = JobId{7};
+    own.ahead = 2;
+    own.forecast = StartForecast{now + 20min, now + 60min, ""};
+    found.overview.jobs = {own};
+    const std::string facts = top_picture(found, now).runs.at(0).facts.at(0);
+    EXPECT_THAT(facts, testing::ContainsRegex("; 2 jobs before it; 50 % by .*, 90 % by .*; when"));
+    found.overview.jobs[0].forecast->unknown = "hidden";
+    found.overview.jobs[0].forecast->p50.reset();
+    EXPECT_THAT(top_picture(found, now).runs.at(0).facts.at(0),
+                testing::Not(testing::HasSubstr("50 %")));
+}
+
 TEST(TopPicture, TellsARunThatWasReleasedFromOneThatWasStopped)
 {
     const Time now{1'795'000'000s};
