@@ -60,9 +60,9 @@
 ///     snapshots/latest/ID                the newest snapshot of a directory (client)
 ///     snapshots/unused.json              those of them that the next `gpuq clean` may remove
 ///     budgets/NAME/limit                 GPU time of a budget; written once (client)
-///     budgets/NAME/members/KEY           GPU time that a run or sweep can use, or has used (client)
-///     index/sweeps/KEY                   exists until the sweep is known to have ended (client)
-///     index/jobs/CLUSTER/JOBID           contains the run's key (submitter)
+///     budgets/NAME/members/KEY           GPU time that a run or sweep can use, or has used
+///     (client) index/sweeps/KEY                   exists until the sweep is known to have ended
+///     (client) index/jobs/CLUSTER/JOBID           contains the run's key (submitter)
 ///     cache/queues/CLUSTER               Slurm's queues, valid for one minute (client)
 ///     cache/overview/CLUSTER             GPUs and own jobs as last reported by Slurm (client)
 ///     cache/tuning/ID                    results of simulations by `gpuq policy tune` (client)

@@ -15,8 +15,8 @@ namespace gpuq::cli {
 /// the same problem continues. Only the newest few journals are kept.
 class TuningJournal {
 public:
-    /// `store` must outlive the object. Reads the known results; a file that is damaged or too large
-    /// counts as far as it can be read.
+    /// `store` must outlive the object. Reads the known results; a file that is damaged or too
+    /// large counts as far as it can be read.
     TuningJournal(Store& store, std::uint64_t problem, Time now);
 
     const tune::Known& known() const { return m_known; }
