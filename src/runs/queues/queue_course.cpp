@@ -29,7 +29,7 @@ constexpr std::size_t k_exact_passes = 50;  ///< after these, only the first blo
 /// Ends that are so close together are one event: in seconds, and relative to the time that has
 /// passed.
 constexpr double k_cycle = 10;
-constexpr double k_precision = 0.01;
+constexpr double k_precision = 0.001;
 constexpr std::size_t k_most_tested = 200; ///< shapes in one pass
 constexpr std::size_t k_most_pending = 50'000;
 
