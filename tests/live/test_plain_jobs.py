@@ -257,7 +257,7 @@ def test_a_waiting_client_tells_by_when_it_starts(cluster, person):
         sbatch(cluster, "--gres=gpu:4", "-t", "10")
     wait_for(lambda: [job[1] for job in cluster.squeue()] == ["RUNNING"] * 2, 30, "a full cluster")
     with terminal(person, "run", "-t", "5m", "--", "true") as screen:
-        screen.wait_for("at the latest (time limit of job", 60)
+        screen.wait_for("at the latest", 60)
         screen.type("\x03")
         assert screen.status() == 130
 

@@ -182,13 +182,19 @@ private:
         const Time now = m_services.clock().now();
         const OwnJob own = could_start(job) ? estimates(is_unplanned) : OwnJob{};
         const std::optional<StartEstimate>& estimate = own.estimate;
-        const std::string forecast = own.forecast ? forecast_text(*own.forecast, now) : "";
+        const bool has_limit = is_unplanned && estimate && estimate->at && *estimate->at > now;
+        StartForecast shown = own.forecast.value_or(StartForecast{});
+        if (has_limit && !job.started_at) { // both times and the limit do not fit into a line
+            shown.p90.reset();
+            shown.p50 = shown.p50 && *shown.p50 > now ? shown.p50 : std::nullopt;
+        }
+        const std::string forecast = forecast_text(shown, now);
         text += forecast.empty() ? "" : "; " + forecast;
         if (job.started_at && *job.started_at > now) {
             const auto wait = std::chrono::ceil<std::chrono::seconds>(*job.started_at - now);
             text += fmt::format("; expected start {} (in {})", clock_text(*job.started_at, now),
                                 describe(wait));
-        } else if (is_unplanned && estimate && estimate->at && *estimate->at > now) {
+        } else if (has_limit) {
             text += fmt::format("; by {} at the latest (time limit of job {})",
                                 clock_text(*estimate->at, now),
                                 estimate->after.value_or(JobId{}).value);

@@ -181,6 +181,24 @@ TEST_F(WaitingTest, ShowsTheForecastWithoutFurtherRequests)
     EXPECT_THAT(m_err, ::testing::Not(HasSubstr("50 %"))) << "too old";
 }
 
+TEST_F(WaitingTest, ShowsTheLatestStartBesideTheForecastOfOneHalf)
+{
+    const Time now = m_services.time.now();
+    job().priority = 1;
+    job().reason = "Resources";
+    StartEstimate estimate;
+    estimate.at = now + 90min;
+    estimate.after = JobId{3};
+    Overview kept;
+    kept.cluster = "lab";
+    kept.whole_at = now - 1min;
+    kept.jobs.push_back({job(), {}, estimate, StartForecast{now + 20min, now + 60min, ""}});
+    ASSERT_TRUE(m_services.memory.write(layout::overview("lab"), to_json(kept)));
+    (void)wait(SIGHUP);
+    EXPECT_THAT(m_err, ::testing::ContainsRegex("no GPU is free; 50 % by [0-9:]*; by [0-9:]* at "
+                                                "the latest .time limit of job 3"));
+}
+
 TEST_F(WaitingTest, SuggestsWhyForARequestThatIsTooLarge)
 {
     job().reason = "PartitionTimeLimit";
