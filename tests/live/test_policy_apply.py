@@ -12,7 +12,7 @@ import time
 import pytest
 
 from clusters import GPUQ, run, running_cluster, short_folder, wait_for
-from faults import leave_to_soak, of_soak
+from faults import SOAK, leave_to_soak, of_soak
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="slurmctld's state is root's here")
 
@@ -330,7 +330,10 @@ def test_an_apply_that_is_killed_goes_on_or_goes_back(operator):
     whole = time.monotonic() - started
     operator.apply(POLICY)
     moments = random.Random(8)
-    for turn, part in enumerate(of_soak([moments.uniform(0.02, 0.98) for _ in range(200)], (0.3, 0.45, 0.7))):
+    parts = of_soak([moments.uniform(0.02, 0.98) for _ in range(200)], (0.45, 0.6, 0.3, 0.7, 0.5, 0.4, 0.55, 0.35))
+    for turn, part in enumerate(parts):
+        if begun >= 2 and not SOAK:
+            break  # On a busy machine, fewer are cut off in the middle.
         operator.write(CHANGED)
         child = subprocess.Popen([GPUQ, "policy", "apply", str(operator.file)],
                                  env=operator.cluster.env, stdout=subprocess.DEVNULL,
