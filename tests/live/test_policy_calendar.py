@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from clusters import GPUQ, run, running_cluster, short_folder, wait_for
+from clusters import GPUQ, is_running, run, running_cluster, short_folder, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="slurmctld's state is root's here")
 
@@ -132,7 +132,9 @@ def test_longer_jobs_at_night(site):
 
 
 def test_nothing_is_asked_of_slurm_while_nothing_is_due(site):
-    site.cluster.signal("slurmctld")
+    # A killed one would come back with jobs that have ended since it saved its state.
+    slurmctld = site.cluster.signal("slurmctld", signal.SIGTERM)
+    wait_for(lambda: not is_running(slurmctld), 30, "the end of slurmctld")
     try:
         begun = time.monotonic()
         # The environment of a systemd service.
