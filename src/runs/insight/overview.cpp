@@ -57,6 +57,15 @@ PoolUse use_of(GpuPool pool, const std::vector<Job>& mine, const Inventory& inve
     return use;
 }
 
+WaitingLine waiting_line_of(const std::vector<OwnJob>& own)
+{
+    std::vector<Job> jobs;
+    std::transform(own.begin(), own.end(), std::back_inserter(jobs),
+                   [](const OwnJob& one) { return one.job; });
+    return waiting_line(jobs);
+}
+
+/// The user's own jobs in the line are as new as `jobs_at`, those of others as `whole_at`.
 void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
 {
     replace_own_holdings(overview, jobs);
@@ -70,6 +79,12 @@ void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
             overview.jobs.back().estimate = known->estimate;
             overview.jobs.back().forecast = known->forecast;
         }
+    }
+    if (overview.waiting) {
+        const WaitingLine old = waiting_line_of(before);
+        const WaitingLine own = waiting_line_of(overview.jobs);
+        overview.waiting->jobs = std::max(0, overview.waiting->jobs + own.jobs - old.jobs);
+        overview.waiting->gpus = std::max(0, overview.waiting->gpus + own.gpus - old.gpus);
     }
     overview.jobs_at = now;
 }

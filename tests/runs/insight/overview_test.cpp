@@ -282,6 +282,23 @@ TEST_F(Refreshed, BeginsWithWhatAFirstScreenNeeds)
     EXPECT_TRUE(kept().whole_at);
 }
 
+/// As seen in a trial: `4 in use; 2 jobs wait for 6 GPUs`, one of which had the four.
+TEST_F(Refreshed, CountsTheUsersJobsInTheLineAsTheyAreNow)
+{
+    cluster.jobs = {pending(3, k_other, 9), pending(4, k_me, 5)};
+    cluster.jobs[0].gpus = 2;
+    cluster.jobs[1].gpus = 4;
+    refresh_whole();
+    const Overview before = kept();
+    ASSERT_EQ(before.waiting, (WaitingLine{2, 6}));
+    cluster.jobs.erase(cluster.jobs.begin()); // it is not the user's
+    cluster.jobs[0].state = JobState::running;
+    clock.advance(15s);
+    refresh();
+    EXPECT_EQ(kept().whole_at, before.whole_at);
+    EXPECT_EQ(kept().waiting, (WaitingLine{1, 2}));
+}
+
 TEST_F(Refreshed, OfAnotherDayKeepsOnlyWhatIsNotAnswered)
 {
     refresh_whole();
