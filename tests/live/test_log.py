@@ -22,6 +22,7 @@ def test_nothing_is_logged_unless_requested(person):
 
 
 def test_each_request_to_slurm_with_its_duration(person):
+    person.cluster.wait_until_idle()  # The outputs are compared.
     quiet = person.gpuq("-v", "free")
     loud = person.gpuq("free", "-vv")
     assert "slurm: " not in quiet.stderr
