@@ -323,6 +323,7 @@ def test_a_queue_that_is_removed_takes_no_other_from_its_users(operator):
     assert operator.drift() == set()
 
 
+@pytest.mark.timeout(of_soak(2 * 3600, 600))
 def test_an_apply_that_is_killed_goes_on_or_goes_back(operator):
     begun = 0
     started = time.monotonic()
@@ -375,6 +376,7 @@ def ends_as_one_of(operator, child, *texts):
         assert in_force[:1] == [texts[0]], said
 
 
+@pytest.mark.timeout(of_soak(3600, 600))
 @pytest.mark.parametrize("daemon", ["slurmctld", "slurmdbd"])
 def test_an_apply_survives_the_death_of_a_daemon(operator, daemon):
     leave_to_soak(unless=daemon == "slurmctld")
