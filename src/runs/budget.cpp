@@ -11,12 +11,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <span>
 #include <vector>
 
-// A file for each member, `most SECONDS` while it is active and `used SECONDS` once its use is
-// known. A new member is written before the sum is formed: of two at the same time at least one
-// sees the other.
+// A file for each member: `most SECONDS`, and a line `used SECONDS` once its use is known, which
+// holds until it is active again (`gpuq resume`, `gpuq sweep retry`). A new member is written
+// before the sum is formed: of two at the same time at least one sees the other.
 namespace gpuq {
 namespace {
 
@@ -34,9 +35,14 @@ bool is_name(std::string_view name)
            name.find_first_not_of(k_letters) == std::string_view::npos;
 }
 
+/// Of the line that begins with the word.
 std::optional<seconds> seconds_after(std::string_view text, std::string_view word)
 {
-    if (!text.starts_with(word)) {
+    while (!text.empty() && !text.starts_with(word)) {
+        const std::size_t end = text.find('\n');
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+    if (text.empty()) {
         return std::nullopt;
     }
     text.remove_prefix(word.size());
@@ -107,6 +113,11 @@ std::optional<std::vector<RunKey>> runs_of(Store& store, const RunKey& member)
     return runs;
 }
 
+bool is_active(Store& store, const RunKey& member)
+{
+    return store.size(layout::active(member)) || store.size(layout::active_sweep(member));
+}
+
 /// A member whose use is not recorded yet.
 struct OpenMember {
     std::string path;
@@ -145,7 +156,11 @@ std::string hours_text(seconds time)
     return fmt::format("{:.3g}", std::chrono::duration<double, std::ratio<3600>>(time).count());
 }
 
-Result<BudgetUse> use_of(const StatusSources& sources, const Budget& budget)
+namespace {
+
+/// `charged`: a member that is about to start, so its past does not count.
+Result<BudgetUse> use_with(const StatusSources& sources, const Budget& budget,
+                           const std::optional<RunKey>& charged)
 {
     BudgetUse use;
     TRY_ASSIGN(use.limit, limit_of(sources.store, budget));
@@ -162,12 +177,17 @@ Result<BudgetUse> use_of(const StatusSources& sources, const Budget& budget)
         }
         const std::string path = layout::budget_member(budget.name, *key);
         const auto text = sources.store.read(path);
-        if (const auto used = text ? seconds_after(*text, k_used) : std::nullopt) {
-            use.used += *used;
-            continue;
-        }
         // An unreadable file must not make room for others.
         const auto most = text ? seconds_after(*text, k_most) : std::nullopt;
+        if (charged && *key == *charged) {
+            use.reserved += most.value_or(use.limit);
+            continue;
+        }
+        const auto known = text ? seconds_after(*text, k_used) : std::nullopt;
+        if (known && !is_active(sources.store, *key)) {
+            use.used += *known;
+            continue;
+        }
         const auto found = runs_of(sources.store, *key);
         const std::vector<RunKey> runs = found.value_or(std::vector<RunKey>{});
         open.push_back({path, most.value_or(use.limit), found.has_value(), runs.size()});
@@ -184,9 +204,18 @@ Result<BudgetUse> use_of(const StatusSources& sources, const Budget& budget)
         }
         use.used += *used;
         // If this fails, the next query determines it again.
-        (void)sources.store.write(member.path, fmt::format("{}{}\n", k_used, used->count()));
+        (void)sources.store.write(
+            member.path,
+            fmt::format("{}{}\n{}{}\n", k_most, member.most.count(), k_used, used->count()));
     }
     return use;
+}
+
+} // namespace
+
+Result<BudgetUse> use_of(const StatusSources& sources, const Budget& budget)
+{
+    return use_with(sources, budget, std::nullopt);
 }
 
 Result<void> charge(const StatusSources& sources, const Budget& budget, const RunKey& key,
@@ -197,7 +226,7 @@ Result<void> charge(const StatusSources& sources, const Budget& budget, const Ru
     TRY(keep_limit(store, budget));
     const auto before = store.read(path);
     TRY(store.write(path, fmt::format("{}{}\n", k_most, most.count())));
-    const auto use = use_of(sources, budget);
+    const auto use = use_with(sources, budget, key);
     if (use && use->left() >= seconds{0}) {
         return {};
     }
@@ -207,7 +236,8 @@ Result<void> charge(const StatusSources& sources, const Budget& budget, const Ru
     }
     return fail(Error::Kind::denied,
                 fmt::format("budget {}: of {} GPU-hours, {} are used and {} reserved by active "
-                            "runs, and this could use {}; gpuq usage --budget",
+                            "runs, and this could use {}: give it less time or fewer GPUs, or "
+                            "wait until others end",
                             budget.name, hours_text(use->limit), hours_text(use->used),
                             hours_text(use->reserved - most), hours_text(most)));
 }

@@ -149,6 +149,34 @@ TEST_F(BudgetTest, CountsASweepByItsWorkers)
     EXPECT_EQ(use().used, 1h + 4s);
 }
 
+TEST_F(BudgetTest, ReservesTheTimeOfASweepThatIsRetried)
+{
+    const RunKey sweep = RunKey::make(m_clock.now(), {1, 2, 3, 4, 5, 6, 7, 8});
+    put(layout::sweep_json(sweep), "{}");
+    EXPECT_TRUE(charge(m_sources, m_budget, sweep, 6h));
+    RunOnDisk worker = run();
+    put(layout::sweep_run(sweep, worker.key()), "");
+    end(worker, 15min);
+    EXPECT_EQ(use().used, 30min + 2s);
+    EXPECT_TRUE(charge(m_sources, m_budget, sweep, 6h)); // its old workers have ended
+    put(layout::active_sweep(sweep), "");
+    EXPECT_EQ(use().reserved, 6h);
+    EXPECT_EQ(use().used, 0h);
+}
+
+TEST_F(BudgetTest, ForgetsTheUseOfARunThatIsActiveAgain)
+{
+    RunOnDisk one = run();
+    EXPECT_TRUE(charge_for(one));
+    end(one, 30min);
+    EXPECT_EQ(use().used, 1h + 2s);
+    put(layout::active(one.key()), ""); // gpuq resume
+    m_store.files.erase(layout::journal(one.key(), LinkNumber{1}));
+    m_cluster.silent = true;
+    EXPECT_EQ(use().reserved, 4h);
+    EXPECT_EQ(use().used, 0h);
+}
+
 TEST_F(BudgetTest, AsksSlurmOnceForAllMembers)
 {
     for (std::uint32_t i = 1; i <= 2; ++i) {

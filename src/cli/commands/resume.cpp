@@ -5,6 +5,7 @@
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/in_force.h"
+#include "cli/queries/budget.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/queries/tickets.h"
@@ -70,6 +71,7 @@ public:
                              !m_store.size(layout::journal(run.key, newest));
         next.link = LinkNumber{newest.value + (is_free ? 0 : 1)};
         next.resumed = true;
+        TRY(charge_budget(m_invocation.services, m_store, run.key, most_gpu_time(run.request)));
         TRY(forget_end(walltime || !is_chain, now));
         (void)m_store.remove(held_json(run.key));
         refresh_tickets(m_invocation.services,
