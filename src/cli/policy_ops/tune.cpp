@@ -23,6 +23,10 @@
 
 #include <unistd.h>
 
+// The simulations run in threads, one per processor (tune/parallel.h). This thread shows the
+// progress, reads signals and, after each batch of simulations, appends the results to the journal:
+// a search that is killed loses one batch. Nothing but the journal and --output is written.
+
 namespace gpuq::cli {
 namespace {
 
