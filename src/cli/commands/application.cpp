@@ -105,6 +105,19 @@ std::optional<std::string> host_of_settings(Services& services)
     return settings ? settings->host : std::nullopt;
 }
 
+/// A rule in sudoers that lets users execute gpuq as an operator's account must not let them log in
+/// elsewhere with that account's keys and tickets. In a shell started by sudo it is the shell.
+Result<void> check_sudo(Services& services)
+{
+    const std::string command = services.variable("SUDO_COMMAND").value_or("");
+    const std::string program = command.substr(0, command.find(' '));
+    return program.substr(program.rfind('/') + 1) != "gpuq"
+               ? Result<void>()
+               : fail(Error::Kind::denied,
+                      "--host: not if sudo executes gpuq: it would log in with "
+                      "the keys of the other account");
+}
+
 Result<int> run(const Arguments& arguments, Services& services)
 {
     const auto global = global_options();
@@ -130,9 +143,11 @@ Result<int> run(const Arguments& arguments, Services& services)
                               ? std::nullopt
                               : host_call(arguments, host_of_settings(services), every_verb());
         call && !(listens_here(call->verb) && !call->carries)) {
+        TRY(check_sudo(services));
         start_log(services, call->verbose);
         return run_on_host(*call, services);
     } else if (call) {
+        TRY(check_sudo(services));
         rest.insert(rest.begin(), "--host=" + call->place);
     }
     Globals globals;

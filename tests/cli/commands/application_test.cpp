@@ -46,7 +46,9 @@ public:
     Result<Settings> settings() override { return Settings{}; }
     std::optional<std::string> variable(const std::string& name) override
     {
-        return name == "GPUQ_READONLY" ? read_only : std::nullopt;
+        return name == "GPUQ_READONLY"  ? read_only
+               : name == "SUDO_COMMAND" ? sudo_command
+                                        : std::nullopt;
     }
     void forget_variable(const std::string&) override {}
     std::vector<std::string> environment() override { return {}; }
@@ -63,6 +65,7 @@ public:
 
     std::string chosen;
     std::optional<std::string> read_only;
+    std::optional<std::string> sudo_command;
 };
 
 struct Outcome {
@@ -207,6 +210,18 @@ TEST(Application, OnlyReadsIfGpuqReadonlyIsSet)
     EXPECT_TRUE(check_read_only(k_policy_verb, {"plan", "x.yaml"}));
     services.read_only = "0";
     EXPECT_EQ(use({"completion", "bash"}, services).status, 0);
+}
+
+TEST(Application, LogsInNowhereWithTheKeysOfAnAccountThatSudoGives)
+{
+    ClosedServices services;
+    services.sudo_command = "/usr/bin/gpuq stop --host login 7";
+    for (const auto& command : {std::vector<std::string>{"--host", "login", "stop", "7"},
+                                {"stop", "--host=login", "7"}}) {
+        const Outcome outcome = use(command, services);
+        EXPECT_EQ(outcome.status, 121) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr("--host: not if sudo executes gpuq"));
+    }
 }
 
 TEST(Application, RefusesOptionsThatAVerbDoesNotHave)
