@@ -119,7 +119,7 @@ Json numbers_json(const std::vector<T>& values, T add = 0)
 {
     Json::Elements elements;
     for (const T value : values) {
-        elements.push_back(value + add);
+        elements.emplace_back(value + add); // g++ 12 warns about a moved temporary
     }
     return Json::array(std::move(elements));
 }
