@@ -6,6 +6,7 @@
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
+#include "cli/queries/sweep_query.h"
 #include "cli/render/why_text.h"
 #include "core/pending_reason.h"
 #include "core/strings.h"
@@ -17,6 +18,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace gpuq::cli {
 namespace {
@@ -101,6 +103,30 @@ Result<void> query_slurm(Services& services, Why& why)
     return {};
 }
 
+Result<RunStatuses> worker_of(Services& services, Store& store, sweeps::Sweep sweep)
+{
+    TRY_ASSIGN(const SweepStatus status, query_sweep(services, store, std::move(sweep)));
+    const RunStatus* const worker = next_worker(status);
+    if (worker == nullptr) {
+        return fail(Error::Kind::missing,
+                    fmt::format("sweep {} ({}) has no worker that could wait; gpuq show {}",
+                                status.sweep.name, word(status.state), status.sweep.name));
+    }
+    return RunStatuses{{*worker}, status.slurm_silent, {}};
+}
+
+Result<RunStatuses> statuses_of(Services& services, Store& store, const std::string& argument)
+{
+    TRY_ASSIGN(auto sweep, find_sweep_target(store, argument));
+    if (sweep) {
+        return worker_of(services, store, std::move(sweep->sweep));
+    }
+    TRY_ASSIGN(const Target target, find_target(services, store, argument));
+    const auto* const key = std::get_if<RunKey>(&target);
+    return key == nullptr ? RunStatuses{{std::get<RunStatus>(target)}, {}, {}}
+                          : query_status(status_sources(services, store), {*key});
+}
+
 Result<int> why(Invocation& invocation)
 {
     if (invocation.arguments.size() != 1) {
@@ -108,11 +134,8 @@ Result<int> why(Invocation& invocation)
     }
     Services& services = invocation.services;
     TRY_ASSIGN(Store* const store, services.store());
-    TRY_ASSIGN(const Target target, find_target(services, *store, invocation.arguments.front()));
-    const auto* const key = std::get_if<RunKey>(&target);
-    const RunStatuses statuses = key == nullptr
-                                     ? RunStatuses{{std::get<RunStatus>(target)}, {}, {}}
-                                     : query_status(status_sources(services, *store), {*key});
+    TRY_ASSIGN(const RunStatuses statuses,
+               statuses_of(services, *store, invocation.arguments.front()));
     Why why{statuses.runs.front(), {}, {}, {}, {}, {}, {}};
     if (!statuses.slurm_silent.empty()) {
         why.warnings.push_back(statuses.slurm_silent);

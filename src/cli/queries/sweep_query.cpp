@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace gpuq::cli {
 namespace {
@@ -125,6 +126,17 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
         (void)store.remove(layout::active_sweep(key));
     }
     return status;
+}
+
+const RunStatus* next_worker(const SweepStatus& status)
+{
+    const auto rank = [](const RunStatus& worker) {
+        return std::pair(worker.state != RunState::waiting, worker.key);
+    };
+    const auto first = std::min_element(
+        status.workers.begin(), status.workers.end(),
+        [&](const RunStatus& one, const RunStatus& other) { return rank(one) < rank(other); });
+    return first == status.workers.end() ? nullptr : &*first;
 }
 
 Result<std::vector<SweepStatus>> listed_sweeps(Services& services, Store& store, bool want_all)

@@ -36,6 +36,9 @@ SweepStatus::State state_of(const SweepStatus& status, const std::vector<RunStat
 /// heartbeats are fresh.
 Result<SweepStatus> query_sweep(Services& services, Store& store, sweeps::Sweep sweep);
 
+/// The worker that is the next to start; if none waits, one that works; null: there is none.
+const RunStatus* next_worker(const SweepStatus& status);
+
 /// The sweeps to list, newest first: active ones and those begun within a day; with `want_all`
 /// every one. Those that can't be read are omitted.
 Result<std::vector<SweepStatus>> listed_sweeps(Services& services, Store& store, bool want_all);

@@ -8,6 +8,7 @@
 #include "cli/queries/code_snapshot.h"
 #include "cli/start/sweep_start.h"
 #include "core/layout.h"
+#include "core/pending_reason.h"
 #include "core/quote.h"
 #include "ports/clock.h"
 #include "report/ending_text.h"
@@ -160,6 +161,12 @@ Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
     }
     TRY(print_line(fmt::format("sweep {} ({}): {}", status.sweep.name, word(status.state),
                                sweep_summary(status))));
+    if (const RunStatus* worker = next_worker(status);
+        worker != nullptr && worker->state == RunState::waiting) {
+        TRY(print_line(fmt::format("waiting for a worker: {}; gpuq why {}",
+                                   pending_reason_text(worker->reason, gpus_asked(*worker)),
+                                   shell_quoted(status.sweep.name))));
+    }
     if (!status.proposal_failure.empty()) {
         TRY(print_line(fmt::format("no more proposals: {}", status.proposal_failure)));
     }

@@ -192,37 +192,8 @@ std::vector<Advice> after_another(const Request& request)
     return list;
 }
 
-} // namespace
-
-std::string most_of_a_node(const std::vector<Node>& nodes, const std::string& queue)
-{
-    std::map<std::string, int> gpus;
-    int cpus = 0;
-    std::uint64_t memory = 0;
-    for (const Node& node : nodes) {
-        if (!has_one_of(node.partitions, queue)) {
-            continue;
-        }
-        cpus = std::max(cpus, node.cpus);
-        memory = std::max(memory, node.memory_mib);
-        for (const NodeGpus& each : node.gpus) {
-            int& most = gpus[each.model.empty() ? "GPUs" : each.model];
-            most = std::max(most, each.total);
-        }
-    }
-    if (cpus == 0) {
-        return "";
-    }
-    std::string text;
-    for (const auto& [model, count] : gpus) {
-        text += fmt::format("{}{} {}", text.empty() ? "" : " or ", count, model);
-    }
-    return fmt::format("a node of queue {} has {}, {} cores and {} at most", queue,
-                       text.empty() ? "no GPU" : text, cpus, memory_text(memory));
-}
-
-std::vector<Advice> remedies(const Request& request, JobId job, std::string_view reason,
-                             const Inventory& inventory)
+std::vector<Advice> remedies_for(const Request& request, JobId job, std::string_view reason,
+                                 const Inventory& inventory)
 {
     std::vector<Advice> list;
     switch (kind_of_reason(reason)) {
@@ -257,6 +228,48 @@ std::vector<Advice> remedies(const Request& request, JobId job, std::string_view
     case Kind::soon:
     case Kind::unknown:
         break;
+    }
+    return list;
+}
+
+} // namespace
+
+std::string most_of_a_node(const std::vector<Node>& nodes, const std::string& queue)
+{
+    std::map<std::string, int> gpus;
+    int cpus = 0;
+    std::uint64_t memory = 0;
+    for (const Node& node : nodes) {
+        if (!has_one_of(node.partitions, queue)) {
+            continue;
+        }
+        cpus = std::max(cpus, node.cpus);
+        memory = std::max(memory, node.memory_mib);
+        for (const NodeGpus& each : node.gpus) {
+            int& most = gpus[each.model.empty() ? "GPUs" : each.model];
+            most = std::max(most, each.total);
+        }
+    }
+    if (cpus == 0) {
+        return "";
+    }
+    std::string text;
+    for (const auto& [model, count] : gpus) {
+        text += fmt::format("{}{} {}", text.empty() ? "" : " or ", count, model);
+    }
+    return fmt::format("a node of queue {} has {}, {} cores and {} at most", queue,
+                       text.empty() ? "no GPU" : text, cpus, memory_text(memory));
+}
+
+std::vector<Advice> remedies(const Request& request, JobId job, std::string_view reason,
+                             const Inventory& inventory)
+{
+    constexpr std::string_view k_run = "gpuq run ";
+    std::vector<Advice> list = remedies_for(request, job, reason, inventory);
+    for (Advice& advice : list) {
+        if (request.sweep && advice.command.starts_with(k_run)) {
+            advice.command.replace(0, k_run.size(), "gpuq sweep ");
+        }
     }
     return list;
 }

@@ -19,7 +19,8 @@ struct Advice {
 };
 
 /// Actions that could let a waiting run start sooner, most promising first. `reason` is Slurm's
-/// reason. There is no guarantee: other jobs may be faster. Pure.
+/// reason. There is no guarantee: other jobs may be faster. For the worker of a sweep, they are
+/// options of `gpuq sweep`. Pure.
 std::vector<Advice> remedies(const Request& request, JobId job, std::string_view reason,
                              const Inventory& inventory);
 

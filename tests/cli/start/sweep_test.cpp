@@ -214,6 +214,7 @@ TEST_F(SweepTest, IsShownWithTheBestTriesFirst)
     EXPECT_EQ(done.out,
               "sweep cal (waiting): 2 of 4 tries done, 1 failed, 1 left; best loss 0.25 (try 2: "
               "lr=1 n=4)\n"
+              "waiting for a worker: just queued; gpuq why cal\n"
               "code: snapshot of 1 file\n"
               "TRY  STATE    lr  n  BEST  LAST  STEP  TIME  EXIT\n"
               "  2  done     1   4  0.25     -     -   5 s     0\n"
@@ -310,6 +311,28 @@ TEST_F(SweepTest, IsStoppedWithItsWaitingWorkers)
     EXPECT_EQ(use(k_stop_verb, {"--checkpoint", "cal"}).status, 2);
     const Use one = use(k_stop_verb, {"cal/2"});
     EXPECT_TRUE(m_services.memory.size(layout::try_stop(key(), 2)));
+}
+
+TEST_F(SweepTest, IsExplainedByTheWorkerThatStartsNext)
+{
+    begin();
+    ASSERT_THAT(m_services.slurm.jobs, SizeIs(3));
+    m_services.slurm.jobs[0].state = JobState::running;
+    m_services.slurm.jobs[1].reason = m_services.slurm.jobs[2].reason = "Priority";
+    for (const char* name : {"cal", "cal/3"}) {
+        const Use done = use(k_why_verb, {name});
+        EXPECT_EQ(done.status, 0) << done.err;
+        EXPECT_THAT(done.out, HasSubstr("(cal-w2) waits: others are before you"));
+        EXPECT_THAT(done.out, HasSubstr("  gpuq sweep -t TIME ...  "));
+    }
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out,
+                HasSubstr("\nwaiting for a worker: others are before you; gpuq why cal\n"));
+    ASSERT_EQ(use(k_stop_verb, {"cal"}).status, 0);
+    EXPECT_THAT(use(k_why_verb, {"cal"}).out, HasSubstr("(cal-w1) does not wait: it is running"));
+    m_services.slurm.jobs[0].state = JobState::cancelled;
+    const Use stopped = use(k_why_verb, {"cal"});
+    EXPECT_EQ(stopped.status, 2);
+    EXPECT_THAT(stopped.err, HasSubstr("sweep cal (stopped) has no worker that could wait"));
 }
 
 TEST_F(SweepTest, RepeatsFailedTriesWithNewWorkers)
