@@ -2,6 +2,7 @@
 #include "io/subprocess.h"
 
 #include "core/split_arguments.h"
+#include "io/signals_blocked.h"
 
 #include <fmt/format.h>
 
@@ -190,23 +191,6 @@ Prepared prepared_for(const Subprocess& plan, int report)
             report,
             ::getpid()};
 }
-
-/// While this exists, no signal handler of this process can run in a new child.
-class SignalsBlocked {
-public:
-    SignalsBlocked()
-    {
-        sigset_t all;
-        sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &m_before);
-    }
-    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &m_before, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-    sigset_t m_before{};
-};
 
 /// One captured stream of a child.
 struct Stream {

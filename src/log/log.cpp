@@ -10,12 +10,12 @@
 #include "log/log.h"
 
 #include "core/redact.h"
+#include "io/signals_blocked.h"
 #include "log/file_sink.h"
 #include "term/sanitise.h"
 
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <memory>
 #include <mutex>
 #include <spdlog/async_logger.h>
@@ -85,13 +85,8 @@ State*& state()
 /// A thread that receives no signal: handlers of this process expect those of their own.
 std::shared_ptr<spdlog::details::thread_pool> make_pool()
 {
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    auto pool = std::make_shared<spdlog::details::thread_pool>(k_waiting_records, 1U);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return pool;
+    const SignalsBlocked blocked;
+    return std::make_shared<spdlog::details::thread_pool>(k_waiting_records, 1U);
 }
 
 std::shared_ptr<spdlog::logger> make_logger(State& now)

@@ -4,6 +4,7 @@
 #include "core/job_variables.h"
 #include "core/split_arguments.h"
 #include "io/descriptor.h"
+#include "io/signals_blocked.h"
 #include "log/log.h"
 #include "ports/step_process.h"
 #include "slurm/cluster.h"
@@ -156,24 +157,6 @@ std::string read_all(int fd)
     }
 }
 
-/// Blocks all signals for as long as it exists: this process's handlers must not run in the new
-/// one.
-class SignalsHeld {
-public:
-    SignalsHeld()
-    {
-        sigset_t all;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &m_before);
-    }
-    ~SignalsHeld() { ::pthread_sigmask(SIG_SETMASK, &m_before, nullptr); }
-    SignalsHeld(const SignalsHeld&) = delete;
-    SignalsHeld& operator=(const SignalsHeld&) = delete;
-
-private:
-    sigset_t m_before{};
-};
-
 /// The new process, from the fork to the execution of srun.
 class Starter {
 public:
@@ -257,7 +240,7 @@ private:
 template <typename Work>
 pid_t begin_in_a_grandchild(const Work& work)
 {
-    const SignalsHeld held;
+    const SignalsBlocked blocked;
     const pid_t child = ::fork();
     if (child == 0) {
         if (const pid_t grandchild = ::fork(); grandchild != 0) {
