@@ -31,8 +31,6 @@ constexpr auto k_anew_again = 5s;
 constexpr auto k_changed_again = 15s;
 /// A slow query means a busy controller: it is left alone for twenty times as long.
 constexpr int k_rest = 20;
-/// Pending jobs with which starts are forecast: more take seconds, and hours until they start.
-constexpr auto k_most_in_forecasts = 1000;
 /// The querying process may have been stopped, or another user's process may hold the name: after
 /// this time, another process queries.
 constexpr auto k_missed = 6 * k_nodes_again;
@@ -274,9 +272,6 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
     }
     overview.holdings = holdings_of(all.jobs);
     StartEstimates estimates = expected_starts(wanted, all, inventory, now);
-    if (std::count_if(all.jobs.begin(), all.jobs.end(), could_start) > k_most_in_forecasts) {
-        pending.clear();
-    }
     StartForecasts forecasts = forecast_starts(pending, all, inventory, overview.run_times, now);
     for (const Job& job : mine) {
         overview.jobs.push_back(kept_job(job));

@@ -81,7 +81,6 @@ struct Overview {
 };
 
 /// Builds an overview from a full query. Pure. `uid`: the user. `run_times`: those observed before.
-/// Without forecasts if more than 1000 jobs wait; `gpuq why` makes them in any case.
 Overview make_overview(std::string cluster, const Inventory& inventory, const AllJobs& all,
                        std::uint32_t uid, Time now, const RunTimes& run_times = {});
 

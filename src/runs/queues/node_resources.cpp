@@ -47,6 +47,20 @@ NodeResources::NodeResources(const Inventory& inventory)
         m_whole.nodes.push_back(whole);
     }
     m_free = m_whole;
+    for (std::size_t i = 0; i < m_free.nodes.size(); ++i) {
+        const auto count = static_cast<std::size_t>(m_free.nodes[i].gpus) + 1;
+        m_with_free.resize(std::max(m_with_free.size(), count),
+                           NodeSet((m_free.nodes.size() + 63) / 64));
+        for (std::size_t level = 0; level < count; ++level) {
+            m_with_free[level][i / 64] |= std::uint64_t{1} << i % 64;
+        }
+    }
+}
+
+const NodeResources::NodeSet* NodeResources::with_free_gpus(std::int32_t count) const
+{
+    const auto level = static_cast<std::size_t>(std::max(count, 0));
+    return level < m_with_free.size() ? &m_with_free[level] : nullptr;
 }
 
 std::int32_t NodeResources::model_index(const std::string& model)
@@ -103,12 +117,6 @@ std::vector<NodeResources::Part> NodeResources::held_by(const Job& job)
         }
     }
     return parts;
-}
-
-bool NodeResources::could_fit(Node node, const Need& need) const
-{
-    std::vector<Part> parts;
-    return fits(m_whole, node, need, parts);
 }
 
 void NodeResources::copy_node(const NodeResources& from, Node node)
@@ -191,8 +199,9 @@ void NodeResources::change(const Part& part, int sign)
         // Slurm fills a GPU with shares before it divides another one.
         add(free.shares, sign * (part.shares + part.gpus * free.per_gpu), whole.shares);
         for (std::size_t model = 0; model < m_models.size(); ++model) {
-            if (m_whole.gpus[row + model] > 0) {
-                set_gpus(part.node, static_cast<std::int32_t>(model), free.shares / free.per_gpu);
+            if (const std::int32_t all = m_whole.gpus[row + model]; all > 0) {
+                set_gpus(part.node, static_cast<std::int32_t>(model),
+                         std::min(free.shares / free.per_gpu, all));
             }
         }
         return;
@@ -208,9 +217,18 @@ void NodeResources::change(const Part& part, int sign)
 void NodeResources::set_gpus(Node node, std::int32_t model, std::int32_t count)
 {
     std::int32_t& value = m_free.gpus[node * m_models.size() + static_cast<std::size_t>(model)];
+    std::int32_t& all = m_free.nodes[node].gpus;
+    const std::int32_t before = all;
     m_free.all_gpus += count - value;
-    m_free.nodes[node].gpus += count - value;
+    all += count - value;
     value = count;
+    const std::uint64_t bit = std::uint64_t{1} << node % 64;
+    for (std::int32_t level = all + 1; level <= before; ++level) {
+        m_with_free[static_cast<std::size_t>(level)][node / 64] &= ~bit;
+    }
+    for (std::int32_t level = before + 1; level <= all; ++level) {
+        m_with_free[static_cast<std::size_t>(level)][node / 64] |= bit;
+    }
 }
 
 } // namespace gpuq

@@ -4,6 +4,7 @@
 #include "ports/job.h"
 #include "ports/nodes.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -45,13 +46,21 @@ public:
     /// The parts of a job that holds resources.
     std::vector<Part> held_by(const Job& job);
 
+    /// A set of nodes, 64 of them in each word.
+    using NodeSet = std::vector<std::uint64_t>;
+    /// The nodes with at least so many free GPUs of all models; null: none.
+    const NodeSet* with_free_gpus(std::int32_t count) const;
+
     /// Appends the parts that the need takes of a node; false if the node does not have enough.
     bool fit(Node node, const Need& need, std::vector<Part>& parts) const
     {
         return m_free.nodes[node].gpus >= need.all_gpus && fits(m_free, node, need, parts);
     }
     /// The same if no job held anything.
-    bool could_fit(Node node, const Need& need) const;
+    bool could_fit(Node node, const Need& need, std::vector<Part>& parts) const
+    {
+        return fits(m_whole, node, need, parts);
+    }
 
     void take(const Part& part) { change(part, -1); }
     void give(const Part& part) { change(part, 1); }
@@ -89,6 +98,23 @@ private:
     std::map<std::string, Node> m_names;
     State m_whole;
     State m_free;
+    std::vector<NodeSet> m_with_free; ///< by number of free GPUs
 };
+
+/// Calls `visit` for the nodes that are in both sets, in order, until it returns true.
+template <typename Visit>
+bool any_of_both(const NodeResources::NodeSet& one, const NodeResources::NodeSet& other,
+                 const Visit& visit)
+{
+    for (std::size_t word = 0; word < one.size(); ++word) {
+        for (std::uint64_t bits = one[word] & other[word]; bits != 0; bits &= bits - 1) {
+            const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
+            if (visit(static_cast<NodeResources::Node>(word * 64 + bit))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
 
 } // namespace gpuq

@@ -3,17 +3,22 @@
 
 #include "runs/queues/eligibility.h"
 #include "runs/queues/free_gpus.h"
+#include "runs/queues/holders.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <deque>
 #include <tuple>
 #include <utility>
 
 // A run advances from one end of a job to the next, and then tests the line. Pending jobs with the
-// same request and limit form a shape: if the first one does not fit, neither do the others. Most
-// passes end at once, because no GPU is left; bookings are only computed if a job behind a blocked
-// one could start.
+// same request and limit form a shape: if the first one does not fit, neither do the others, nor
+// other shapes with the same request in that pass. Most passes end at once, because no GPU is left;
+// bookings are only computed if a job behind a blocked one could start. Only nodes with enough free
+// GPUs are tested, and when a node has room by the time limits is computed again only after its
+// jobs have changed: so a start costs the same in a long queue as in a short one.
 
 namespace gpuq {
 namespace {
@@ -48,18 +53,16 @@ bool ends_later(const End& one, const End& other)
     return std::tie(one.at, one.holder) > std::tie(other.at, other.holder);
 }
 
-/// A job that holds resources.
-struct Holder {
-    std::uint32_t first = 0; ///< of its parts
-    std::uint32_t count = 0;
-    double limit_end = 0;
-};
-
 /// A shape in line, by the index of its next job.
 struct Place {
     std::uint32_t job = 0;
     std::uint32_t shape = 0;
 };
+
+bool is_before(const Place& one, const Place& other)
+{
+    return one.job < other.job;
+}
 
 /// The bookings of a node in one pass.
 struct Booking {
@@ -75,10 +78,10 @@ public:
         : m_course(course)
         , m_durations(durations)
         , m_nodes(course.m_nodes)
-        , m_scratch(course.m_nodes)
-        , m_on_node(course.m_nodes.size())
+        , m_holders(course.m_nodes)
         , m_bookings(course.m_nodes.size())
         , m_next(course.m_shapes.size())
+        , m_failed(course.m_requests.size())
         , m_starts(course.m_pending.size(), k_never)
     {
         for (const Pending& pending : course.m_pending) {
@@ -87,8 +90,7 @@ public:
         for (std::uint32_t i = 0; i < course.m_shapes.size(); ++i) {
             m_line.push_back({course.m_shapes[i].jobs.front(), i});
         }
-        std::sort(m_line.begin(), m_line.end(),
-                  [](const Place& one, const Place& other) { return one.job < other.job; });
+        std::sort(m_line.begin(), m_line.end(), is_before);
     }
 
     std::vector<double> pass_time(const std::vector<double>& remaining)
@@ -113,15 +115,7 @@ public:
 private:
     void hold(const std::vector<Part>& parts, double end, double limit_end)
     {
-        const auto holder = static_cast<std::uint32_t>(m_holders.size());
-        m_holders.push_back({static_cast<std::uint32_t>(m_parts.size()),
-                             static_cast<std::uint32_t>(parts.size()), limit_end});
-        m_parts.insert(m_parts.end(), parts.begin(), parts.end());
-        for (const Part& part : parts) {
-            if (m_on_node[part.node].empty() || m_on_node[part.node].back() != holder) {
-                m_on_node[part.node].push_back(holder);
-            }
-        }
+        const std::uint32_t holder = m_holders.add(parts, limit_end);
         if (end < k_never) {
             m_ends.push_back({end, holder});
             std::push_heap(m_ends.begin(), m_ends.end(), ends_later);
@@ -131,17 +125,12 @@ private:
     void release()
     {
         std::pop_heap(m_ends.begin(), m_ends.end(), ends_later);
-        const std::uint32_t number = m_ends.back().holder;
+        m_holders.release(m_ends.back().holder, m_nodes);
         m_ends.pop_back();
-        const Holder& holder = m_holders[number];
-        for (std::uint32_t i = 0; i < holder.count; ++i) {
-            const Part& part = m_parts[holder.first + i];
-            m_nodes.give(part);
-            std::erase(m_on_node[part.node], number);
-        }
     }
 
     const Shape& shape(const Place& place) const { return m_course.m_shapes[place.shape]; }
+    const Request& request(const Shape& its) const { return m_course.m_requests[its.request]; }
 
     void start_those_that_fit()
     {
@@ -153,7 +142,7 @@ private:
             if (m_nodes.free_gpus() == 0 && m_course.m_all_need_gpus) {
                 return;
             }
-            if (fits(next, /*booked=*/false) && (m_blocked.empty() || fits_beside_bookings(next))) {
+            if (fits_now(next) && (m_blocked.empty() || fits_beside_bookings(next))) {
                 start(at);
                 continue;
             }
@@ -163,6 +152,17 @@ private:
             }
             ++at;
         }
+    }
+
+    /// Within a pass, free resources only become fewer.
+    bool fits_now(const Shape& next)
+    {
+        if (m_failed[next.request] == m_passes) {
+            return false;
+        }
+        const bool found = fits(next, /*booked=*/false);
+        m_failed[next.request] = found ? 0 : m_passes;
+        return found;
     }
 
     bool fits_beside_bookings(const Shape& next)
@@ -188,18 +188,20 @@ private:
     /// Sets m_placed to the parts with which the next job of a shape would start.
     bool fits(const Shape& next, bool booked)
     {
-        std::size_t count = next.least;
-        for (const NodeResources::Need& need : next.needs) {
+        std::size_t count = request(next).least;
+        for (const NodeResources::Need& need : request(next).needs) {
+            const NodeSet* const free = m_nodes.with_free_gpus(need.all_gpus);
             m_placed.clear();
             std::size_t found = 0;
-            for (const Node node : *next.nodes) {
+            const auto is_last = [&](Node node) {
                 if (booked && m_time + next.limit > m_bookings[node].from) {
-                    continue;
+                    return false;
                 }
                 found += m_nodes.fit(node, need, m_placed) ? 1 : 0;
-                if (found == count) {
-                    return true;
-                }
+                return found == count;
+            };
+            if (free != nullptr && any_of_both(*request(next).nodes, *free, is_last)) {
+                return true;
             }
             ++count;
         }
@@ -217,31 +219,32 @@ private:
         m_left -= m_course.m_pending[place.job].is_wanted ? 1 : 0;
         hold(m_placed, m_time + m_durations[place.job], m_time + its.limit);
         const std::size_t next = ++m_next[place.shape];
+        const auto begin = m_line.begin() + static_cast<std::ptrdiff_t>(at);
         if (next == its.jobs.size()) {
-            m_line.erase(m_line.begin() + static_cast<std::ptrdiff_t>(at));
+            m_line.erase(begin);
             return;
         }
         place.job = its.jobs[next];
-        const auto begin = m_line.begin() + static_cast<std::ptrdiff_t>(at);
-        const auto end = std::find_if(begin + 1, m_line.end(),
-                                      [&](const Place& other) { return other.job > begin->job; });
-        std::rotate(begin, begin + 1, end);
+        std::rotate(begin, begin + 1, std::upper_bound(begin + 1, m_line.end(), place, is_before));
     }
 
     /// Books the nodes on which the job could start soonest.
     void book(const Shape& blocked)
     {
+        const Request& its = request(blocked);
+        const auto rooms = m_holders.rooms_for(blocked.request, its.needs.front());
         m_soonest.clear();
-        for (const Node node : *blocked.nodes) {
-            const double at = available(node, blocked);
+        any_of_both(*its.nodes, *its.nodes, [&](Node node) {
+            const double at = available(node, blocked, rooms.from(node, m_nodes));
             if (at < k_never) {
                 m_soonest.emplace_back(at, node);
             }
-        }
-        if (m_soonest.size() < blocked.least) {
+            return false;
+        });
+        if (m_soonest.size() < its.least) {
             return;
         }
-        const auto last = m_soonest.begin() + static_cast<std::ptrdiff_t>(blocked.least) - 1;
+        const auto last = m_soonest.begin() + static_cast<std::ptrdiff_t>(its.least) - 1;
         std::nth_element(m_soonest.begin(), last, m_soonest.end());
         if (last->first > m_time + k_window) {
             return;
@@ -253,33 +256,10 @@ private:
         }
     }
 
-    /// When a node has room for the shape, by the time limits of the jobs on it.
-    double available(Node node, const Shape& blocked)
+    /// When a node that has room from `room` on is not booked either.
+    double available(Node node, const Shape& blocked, double room) const
     {
-        const NodeResources::Need& need = blocked.needs.front();
-        if (!m_nodes.could_fit(node, need)) {
-            return k_never;
-        }
-        m_scratch.copy_node(m_nodes, node);
-        m_holders_here = m_on_node[node];
-        std::sort(m_holders_here.begin(), m_holders_here.end(),
-                  [&](std::uint32_t one, std::uint32_t other) {
-                      return m_holders[one].limit_end < m_holders[other].limit_end;
-                  });
-        double at = m_time;
-        m_unused.clear();
-        for (auto next = m_holders_here.begin(); !m_scratch.fit(node, need, m_unused); ++next) {
-            if (next == m_holders_here.end()) {
-                return k_never;
-            }
-            const Holder& holder = m_holders[*next];
-            for (std::uint32_t i = 0; i < holder.count; ++i) {
-                if (m_parts[holder.first + i].node == node) {
-                    m_scratch.give(m_parts[holder.first + i]);
-                }
-            }
-            at = std::max(at, holder.limit_end);
-        }
+        const double at = std::max(m_time, room);
         const Booking& booking = m_bookings[node];
         return at + blocked.limit > booking.from ? std::max(at, booking.until) : at;
     }
@@ -287,24 +267,21 @@ private:
     const QueueCourse& m_course;
     const std::vector<double>& m_durations;
     NodeResources m_nodes;
-    NodeResources m_scratch;
+    Holders m_holders;
     double m_time = 0;
     std::size_t m_passes = 0;
-    std::size_t m_left = 0; ///< wanted jobs that have not started
-    std::vector<Part> m_parts;
-    std::vector<Holder> m_holders;
-    std::vector<End> m_ends; ///< a heap
-    std::vector<std::vector<std::uint32_t>> m_on_node;
-    std::vector<Place> m_line;
+    std::size_t m_left = 0;              ///< wanted jobs that have not started
+    std::vector<End> m_ends;             ///< a heap
+    std::deque<Place> m_line;            ///< sorted; most leave near its head
     std::vector<const Shape*> m_blocked; ///< in this pass
     std::size_t m_booked = 0;            ///< number of these with a booking
     std::vector<Booking> m_bookings;     ///< by node
     std::vector<std::size_t> m_next;     ///< job of each shape
+    std::vector<std::size_t> m_failed;   ///< by request: the pass in which it did not fit
     std::vector<double> m_starts;
     // Kept for their memory.
-    std::vector<Part> m_placed, m_unused;
+    std::vector<Part> m_placed;
     std::vector<std::pair<double, Node>> m_soonest;
-    std::vector<std::uint32_t> m_holders_here;
 };
 
 QueueCourse::QueueCourse(const AllJobs& all, const Inventory& inventory, Time now)
@@ -323,8 +300,8 @@ QueueCourse::QueueCourse(const AllJobs& all, const Inventory& inventory, Time no
     for (const Job* const job : line) {
         line_up(*job, inventory);
     }
-    m_all_need_gpus = std::all_of(m_shapes.begin(), m_shapes.end(), [](const Shape& shape) {
-        return !shape.needs.front().gpus.empty();
+    m_all_need_gpus = std::all_of(m_requests.begin(), m_requests.end(), [](const Request& one) {
+        return !one.can_start || !one.needs.front().gpus.empty();
     });
 }
 
@@ -362,23 +339,26 @@ void QueueCourse::line_up(const Job& job, const Inventory& inventory)
 QueueCourse::Shape* QueueCourse::find_shape(const Job& job, const Inventory& inventory,
                                             double limit)
 {
-    const std::vector<Node>& nodes = nodes_for(job, inventory);
-    std::string request =
-        fmt::format("{} {} {} {} {} {} {} {}", fmt::ptr(&nodes), limit, job.size.nodes,
-                    most_nodes(job), job.size.cpus, job.size.memory_mib, job.size.whole_nodes,
-                    job.size.share ? job.size.share->parts : 0);
+    const NodeSet& nodes = nodes_for(job, inventory);
+    std::string text = fmt::format(
+        "{} {} {} {} {} {} {}", fmt::ptr(&nodes), job.size.nodes, most_nodes(job), job.size.cpus,
+        job.size.memory_mib, job.size.whole_nodes, job.size.share ? job.size.share->parts : 0);
     for (const RequestedGpus& gpus : job.size.gpus) {
-        request += fmt::format(" {} {}", gpus.count, gpus.model);
+        text += fmt::format(" {} {}", gpus.count, gpus.model);
     }
-    const auto [index, is_new] = m_shape_index.try_emplace(std::move(request));
+    const auto [known, is_new] = m_request_index.try_emplace(std::move(text), m_requests.size());
     if (is_new) {
-        Shape shape = shape_of(job, nodes, limit);
-        if (could_ever(shape)) {
-            index->second = m_shapes.size();
-            m_shapes.push_back(std::move(shape));
-        }
+        m_requests.push_back(request_of(job, nodes));
     }
-    return index->second ? &m_shapes[*index->second] : nullptr;
+    const std::size_t request = known->second;
+    if (!m_requests[request].can_start) {
+        return nullptr;
+    }
+    const auto [index, is_new_shape] = m_shape_index.try_emplace({request, limit}, m_shapes.size());
+    if (is_new_shape) {
+        m_shapes.push_back({request, limit, {}});
+    }
+    return &m_shapes[index->second];
 }
 
 void QueueCourse::add_tasks(const Job& job, double limit, Shape* shape)
@@ -403,41 +383,47 @@ void QueueCourse::add_tasks(const Job& job, double limit, Shape* shape)
     }
 }
 
-const std::vector<NodeResources::Node>& QueueCourse::nodes_for(const Job& job,
-                                                               const Inventory& inventory)
+const NodeResources::NodeSet& QueueCourse::nodes_for(const Job& job, const Inventory& inventory)
 {
     const auto [set, is_new] = m_node_sets.try_emplace(
-        {job.partition, job.size.only_nodes, job.size.excluded_nodes}, std::vector<Node>());
+        {job.partition, job.size.only_nodes, job.size.excluded_nodes}, NodeSet());
     if (is_new) {
+        set->second.resize((m_nodes.size() + 63) / 64);
         for (const std::size_t node : usable_nodes(job, inventory)) {
-            set->second.push_back(static_cast<Node>(node));
+            set->second[node / 64] |= std::uint64_t{1} << node % 64;
         }
     }
     return set->second;
 }
 
-QueueCourse::Shape QueueCourse::shape_of(const Job& job, const std::vector<Node>& nodes,
-                                         double limit)
+QueueCourse::Request QueueCourse::request_of(const Job& job, const NodeSet& nodes)
 {
-    Shape shape;
-    shape.nodes = &nodes;
-    shape.least = static_cast<std::size_t>(std::max(1, job.size.nodes));
-    shape.limit = limit;
-    const std::size_t most =
-        std::min(nodes.size(), static_cast<std::size_t>(std::max(1, most_nodes(job))));
-    for (std::size_t count = shape.least; count <= std::max(shape.least, most); ++count) {
-        shape.needs.push_back(m_nodes.need_of(job, static_cast<int>(count)));
+    Request request;
+    request.nodes = &nodes;
+    request.least = static_cast<std::size_t>(std::max(1, job.size.nodes));
+    std::size_t most = 0;
+    for (const std::uint64_t word : nodes) {
+        most += static_cast<std::size_t>(std::popcount(word));
     }
-    return shape;
+    most = std::min(most, static_cast<std::size_t>(std::max(1, most_nodes(job))));
+    for (std::size_t count = request.least; count <= std::max(request.least, most); ++count) {
+        request.needs.push_back(m_nodes.need_of(job, static_cast<int>(count)));
+    }
+    request.can_start = could_ever(request);
+    return request;
 }
 
-bool QueueCourse::could_ever(const Shape& shape) const
+bool QueueCourse::could_ever(const Request& request) const
 {
-    std::size_t count = shape.least;
-    for (const NodeResources::Need& need : shape.needs) {
-        const auto fitting = std::count_if(shape.nodes->begin(), shape.nodes->end(),
-                                           [&](Node one) { return m_nodes.could_fit(one, need); });
-        if (static_cast<std::size_t>(fitting) >= count++) {
+    std::size_t count = request.least;
+    std::vector<Part> parts;
+    for (const NodeResources::Need& need : request.needs) {
+        std::size_t fitting = 0;
+        any_of_both(*request.nodes, *request.nodes, [&](Node node) {
+            fitting += m_nodes.could_fit(node, need, parts) ? 1 : 0;
+            return false;
+        });
+        if (fitting >= count++) {
             return true;
         }
     }

@@ -13,10 +13,11 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 /// The course of a cluster's queues from a given moment, for given run times. Made for repetition
-/// with other run times: 10,000 pending jobs take 0.1 s. Pure.
+/// with other run times: 10,000 pending jobs take 0.01 s. Pure.
 namespace gpuq {
 
 /// Schedules like Slurm: in the order of priorities, with backfill by the time limits. A blocked
@@ -64,11 +65,17 @@ public:
 
 private:
     using Node = NodeResources::Node;
+    using NodeSet = NodeResources::NodeSet;
+    /// A request of pending jobs, whatever their time limits.
+    struct Request {
+        const NodeSet* nodes = nullptr;         ///< that they may use
+        std::vector<NodeResources::Need> needs; ///< for `least` nodes, then for more
+        std::size_t least = 1;
+        bool can_start = true; ///< on nodes that are up, if no job held anything
+    };
     /// Pending jobs with the same request and time limit.
     struct Shape {
-        const std::vector<Node>* nodes = nullptr; ///< that they may use
-        std::vector<NodeResources::Need> needs;   ///< for `least` nodes, then for more
-        std::size_t least = 1;
+        std::size_t request = 0; ///< index
         double limit = k_never;
         std::vector<std::uint32_t> jobs; ///< indexes into pending(), in order
     };
@@ -78,17 +85,18 @@ private:
     void line_up(const Job& job, const Inventory& inventory);
     Shape* find_shape(const Job& job, const Inventory& inventory, double limit);
     void add_tasks(const Job& job, double limit, Shape* shape);
-    const std::vector<Node>& nodes_for(const Job& job, const Inventory& inventory);
-    Shape shape_of(const Job& job, const std::vector<Node>& nodes, double limit);
-    bool could_ever(const Shape& shape) const;
+    const NodeSet& nodes_for(const Job& job, const Inventory& inventory);
+    Request request_of(const Job& job, const NodeSet& nodes);
+    bool could_ever(const Request& request) const;
 
     NodeResources m_nodes;
     std::vector<Running> m_running;
     std::vector<std::vector<NodeResources::Part>> m_held; ///< by the running jobs
     std::vector<Pending> m_pending;
-    std::map<std::tuple<std::string, std::string, std::string>, std::vector<Node>> m_node_sets;
-    /// By a text that identifies the request; nullopt: no nodes could ever run it.
-    std::map<std::string, std::optional<std::size_t>> m_shape_index;
+    std::map<std::tuple<std::string, std::string, std::string>, NodeSet> m_node_sets;
+    std::map<std::string, std::size_t> m_request_index; ///< by a text that identifies it
+    std::vector<Request> m_requests;
+    std::map<std::pair<std::size_t, double>, std::size_t> m_shape_index; ///< by request and limit
     std::vector<Shape> m_shapes;
     bool m_all_need_gpus = true;
     std::optional<std::size_t> m_incomplete;

@@ -133,17 +133,14 @@ TEST(Overview, HasAForecastForEachPendingJobOfTheUser)
     EXPECT_EQ(overview_from_json(to_json(made))->jobs, made.jobs);
 }
 
-TEST(Overview, HasNoForecastsBehindALongQueue)
+TEST(Overview, HasAForecastBehindALongQueue)
 {
     AllJobs all;
     all.jobs = {pending(1, k_me, 5)};
-    for (std::uint32_t i = 2; i <= 1000; ++i) {
+    for (std::uint32_t i = 2; i <= 2000; ++i) {
         all.jobs.push_back(pending(i, k_other, 9));
     }
-    const auto made = [&] { return make_overview("centre", inventory(), all, k_me, k_now); };
-    EXPECT_TRUE(made().jobs[0].forecast);
-    all.jobs.push_back(pending(1001, k_other, 9));
-    EXPECT_FALSE(made().jobs[0].forecast);
+    EXPECT_TRUE(make_overview("centre", inventory(), all, k_me, k_now).jobs[0].forecast);
 }
 
 TEST(Overview, RemembersHowMuchOfTheirLimitsJobsUsed)
