@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Compares forecasts of starts with the starts in a simulation, for tests/bench/forecast.
-// usage: forecast_replay TRACE BEHAVIOUR EVIDENCE     or: forecast_replay --speed JOBS
+// usage: forecast_replay TRACE BEHAVIOUR EVIDENCE [FIRST LAST]
+//    or: forecast_replay --speed JOBS [different]
 // The jobs of the trace run on 14 nodes with 4 GPUs and 2 with 2, in one queue of two days, first
 // come, first served with backfill; longer jobs continue as chains. BEHAVIOUR, how users state
 // limits: `honest` (rounded up to ten minutes), `popular` (one to ten times the run time, rounded
 // up to a popular value), `queue` (two days), or `mixed` (a third of each). Every three hours, all
 // waiting jobs are forecast. EVIDENCE: `observed` (gpuq has observed the queue since the trace
-// began) or `first` (it sees the queue for the first time). Output: figures, a name and a value in
-// each line.
+// began) or `first` (it sees the queue for the first time). The forecasts made in the weeks FIRST
+// to LAST are counted, by default those from the second one on. Output: figures, a name and a value
+// in each line.
 #include "runs/queues/forecast.h"
 #include "sim/simulate.h"
 #include "sim/trace.h"
@@ -18,6 +20,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <iterator>
 #include <map>
 #include <random>
@@ -202,11 +205,17 @@ AllJobs shown(const std::vector<Ran>& runs, Seconds since, Seconds now)
     return all;
 }
 
+/// CPU time: other processes do not count.
+double milliseconds_since(std::clock_t begin)
+{
+    return 1000.0 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
 struct Tally {
     std::size_t forecasts = 0, by_p50 = 0, by_p90 = 0, moments = 0;
     double moments_p50 = 0, moments_p90 = 0; ///< sums of the shares
     std::vector<double> widths;              ///< p90 over p50
-    std::chrono::duration<double, std::milli> slowest{0};
+    double slowest = 0;                      ///< milliseconds of CPU time
 };
 
 void compare(Tally& tally, const gpuq::StartForecasts& forecasts, const std::vector<Ran>& runs,
@@ -241,7 +250,13 @@ std::set<JobId> pending_in(const AllJobs& all)
     return ids;
 }
 
-int replay(const std::string& file, const std::string& behaviour, bool observed)
+struct Weeks {
+    int first = 2;
+    int last = 1000;
+    bool has(Seconds at) const { return at >= (first - 1) * 7 * 24h && at < last * 7 * 24h; }
+};
+
+int replay(const std::string& file, const std::string& behaviour, bool observed, Weeks weeks)
 {
     const auto trace = gpuq::sim::read_trace(file);
     if (!trace) {
@@ -265,14 +280,17 @@ int replay(const std::string& file, const std::string& behaviour, bool observed)
         }
         const AllJobs all = shown(runs, now, now);
         const std::set<JobId> wanted = pending_in(all);
-        if (now < 7 * 24h || wanted.empty()) {
+        if (wanted.empty()) {
             continue;
         }
-        const auto begin = std::chrono::steady_clock::now();
+        const std::clock_t begin = std::clock();
         const auto found = gpuq::forecast_starts(wanted, all, nodes, times, k_zero + now);
-        tally.slowest = std::max<std::chrono::duration<double, std::milli>>(
-            tally.slowest, std::chrono::steady_clock::now() - begin);
-        compare(tally, found, runs, k_zero + now);
+        const double took = milliseconds_since(begin);
+        gpuq::note_forecasts(times.calibration, found, k_zero + now);
+        if (weeks.has(now)) {
+            tally.slowest = std::max(tally.slowest, took);
+            compare(tally, found, runs, k_zero + now);
+        }
     }
     std::sort(tally.widths.begin(), tally.widths.end());
     const auto all = static_cast<double>(tally.forecasts);
@@ -283,12 +301,13 @@ int replay(const std::string& file, const std::string& behaviour, bool observed)
     fmt::print("moments {}\nmoments_by_p50 {:.1f}\nmoments_by_p90 {:.1f}\n", tally.moments,
                100 * tally.moments_p50 / moments, 100 * tally.moments_p90 / moments);
     fmt::print("p90_over_p50 {:.2f}\nslowest_ms {:.1f}\n", tally.widths[tally.widths.size() / 2],
-               tally.slowest.count());
+               tally.slowest);
     return 0;
 }
 
-/// Jobs of many sizes and limits, pending on 100 full nodes.
-int speed(int count)
+/// Jobs of many sizes and limits, pending on 100 full nodes. `all_differ`: hardly two of them have
+/// the same request.
+int speed(int count, bool all_differ)
 {
     std::mt19937_64 random(1);
     Inventory nodes;
@@ -312,6 +331,10 @@ int speed(int count)
         job.size.cpus = 8 * gpus;
         job.size.memory_mib = static_cast<std::uint64_t>(gpus) << 15;
         job.size.gpus = {{"", gpus}};
+        if (all_differ) {
+            job.walltime = std::chrono::minutes(1 + random() % 2880);
+            job.size.memory_mib -= random() % 4096;
+        }
         all.jobs.push_back(job);
         return all.jobs.back();
     };
@@ -333,10 +356,10 @@ int speed(int count)
     const auto last = std::min_element(
         all.jobs.begin() + 400, all.jobs.end(),
         [](const gpuq::Job& one, const gpuq::Job& other) { return one.priority < other.priority; });
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     const auto found = gpuq::forecast_starts({last->id}, all, nodes, {}, k_zero);
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-    fmt::print("milliseconds {:.0f}\np50_hours {:.1f}\np90_hours {:.1f}\n", took.count(),
+    const double took = milliseconds_since(begin);
+    fmt::print("milliseconds {:.0f}\np50_hours {:.1f}\np90_hours {:.1f}\n", took,
                std::chrono::duration<double>(*found.begin()->second.p50 - k_zero) / 1h,
                std::chrono::duration<double>(*found.begin()->second.p90 - k_zero) / 1h);
     return 0;
@@ -347,12 +370,15 @@ int speed(int count)
 int main(int argc, char** argv)
 {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
-    if (arguments.size() == 2 && arguments[0] == "--speed") {
-        return speed(std::stoi(arguments[1]));
+    if (arguments.size() >= 2 && arguments[0] == "--speed") {
+        return speed(std::stoi(arguments[1]), arguments.size() > 2);
     }
-    if (arguments.size() != 3) {
-        std::fprintf(stderr, "usage: forecast_replay TRACE BEHAVIOUR observed|first\n");
+    if (arguments.size() != 3 && arguments.size() != 5) {
+        std::fprintf(stderr,
+                     "usage: forecast_replay TRACE BEHAVIOUR observed|first [FIRST LAST]\n");
         return 2;
     }
-    return replay(arguments[0], arguments[1], arguments[2] == "observed");
+    const Weeks weeks =
+        arguments.size() == 3 ? Weeks() : Weeks{std::stoi(arguments[3]), std::stoi(arguments[4])};
+    return replay(arguments[0], arguments[1], arguments[2] == "observed", weeks);
 }

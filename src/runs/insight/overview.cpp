@@ -273,6 +273,7 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
     overview.holdings = holdings_of(all.jobs);
     StartEstimates estimates = expected_starts(wanted, all, inventory, now);
     StartForecasts forecasts = forecast_starts(pending, all, inventory, overview.run_times, now);
+    note_forecasts(overview.run_times.calibration, forecasts, now);
     for (const Job& job : mine) {
         overview.jobs.push_back(kept_job(job));
         if (job.state == JobState::pending) {

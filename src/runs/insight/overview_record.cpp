@@ -154,6 +154,44 @@ std::optional<StartForecast> forecast_in(const json& value)
                          value.at(2).get<std::string>()};
 }
 
+json of(const Calibration& calibration)
+{
+    json checks = json::array();
+    for (const Calibration::Check& check : calibration.checks) {
+        checks.push_back(
+            {check.job.value, of(check.p50), of(check.p90), of(check.started), check.has_p50});
+    }
+    return {{"p50", calibration.p50},
+            {"p90", calibration.p90},
+            {"noted", of(calibration.noted_at)},
+            {"checks", std::move(checks)}};
+}
+
+/// That of no observation if it is invalid.
+Calibration calibration_in(const json& value)
+{
+    Calibration calibration;
+    if (value.is_null()) {
+        return calibration;
+    }
+    calibration.p50 = value.at("p50").get<double>();
+    calibration.p90 = value.at("p90").get<double>();
+    if (!(calibration.p50 > 0 && calibration.p50 < 1 && calibration.p90 > 0 &&
+          calibration.p90 < 1)) {
+        return {};
+    }
+    calibration.noted_at = time_in(value.at("noted"));
+    for (const json& one : value.at("checks")) {
+        const auto p50 = time_in(one.at(1));
+        const auto p90 = time_in(one.at(2));
+        if (p50 && p90) {
+            calibration.checks.push_back({JobId{one.at(0).get<std::uint32_t>()}, *p50, *p90,
+                                          time_in(one.at(3)), one.at(4).get<bool>()});
+        }
+    }
+    return calibration;
+}
+
 json of(const RunTimes& times)
 {
     json list = json::array();
@@ -163,7 +201,10 @@ json of(const RunTimes& times)
             list.push_back(interval.exposure);
         }
     }
-    return {{"until", of(times.until)}, {"kept", times.kept.count()}, {"tables", std::move(list)}};
+    return {{"until", of(times.until)},
+            {"kept", times.kept.count()},
+            {"tables", std::move(list)},
+            {"calibration", of(times.calibration)}};
 }
 
 /// Nothing observed if the intervals are those of another version.
@@ -184,6 +225,7 @@ RunTimes run_times_in(const json& value)
     }
     times.until = time_in(value.at("until"));
     times.kept = std::chrono::seconds(value.at("kept").get<std::int64_t>());
+    times.calibration = calibration_in(value.value("calibration", json())); // not written before
     return times;
 }
 

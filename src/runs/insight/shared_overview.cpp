@@ -75,6 +75,7 @@ std::string shared_overview_text(const std::string& cluster, const Inventory& in
         expected_starts(without_estimate(all.jobs), all, inventory, now);
     const StartForecasts forecasts =
         forecast_starts(pending_of(all.jobs), all, inventory, common.run_times, now);
+    note_forecasts(common.run_times.calibration, forecasts, now);
     std::map<std::uint32_t, Overview> users;
     for (const Job& job : all.jobs) {
         OwnJob own = kept_job(job);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queues/forecast.h"
 
-#include "core/percentile.h"
 #include "runs/queues/eligibility.h"
 #include "runs/queues/free_gpus.h"
 #include "runs/queues/queue_course.h"
@@ -84,11 +83,26 @@ std::optional<Time> time_of(double start, Time now)
     return now + std::chrono::seconds(std::llround(std::ceil(start)));
 }
 
-StartForecast summary(std::vector<double> starts, Time now)
+/// The time by which so large a part of the simulations has started the job, between two of them in
+/// proportion.
+double start_by(double part, const std::vector<double>& ascending)
+{
+    const double rank = std::clamp(part * static_cast<double>(ascending.size()) - 0.5, 0.0,
+                                   static_cast<double>(ascending.size() - 1));
+    const auto below = static_cast<std::size_t>(rank);
+    const double rest = rank - static_cast<double>(below);
+    if (rest == 0 || ascending[below] == ascending[below + 1]) { // both may be infinite
+        return ascending[below];
+    }
+    return ascending[below] + rest * (ascending[below + 1] - ascending[below]);
+}
+
+StartForecast summary(std::vector<double> starts, const Calibration& calibration, Time now)
 {
     std::sort(starts.begin(), starts.end());
-    StartForecast forecast{time_of(percentile(starts, 50), now),
-                           time_of(percentile(starts, 90), now), ""};
+    const double p90 = std::max(calibration.p50, calibration.p90);
+    StartForecast forecast{time_of(start_by(calibration.p50, starts), now),
+                           time_of(start_by(p90, starts), now), ""};
     if (!forecast.p50) {
         forecast.unknown = "jobs without a time limit are in its way";
     }
@@ -151,7 +165,7 @@ StartForecasts forecast_starts(const std::set<JobId>& wanted, const AllJobs& all
     }
     if (!indexes.empty()) {
         for (auto& [id, starts] : simulate(course, indexes, times)) {
-            found.emplace(id, summary(std::move(starts), now));
+            found.emplace(id, summary(std::move(starts), times.calibration, now));
         }
     }
     return found;

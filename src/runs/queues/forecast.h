@@ -4,25 +4,12 @@
 #include "ports/job.h"
 #include "ports/nodes.h"
 #include "runs/queues/run_times.h"
+#include "runs/queues/start_forecast.h"
 
-#include <map>
-#include <optional>
 #include <set>
-#include <string>
 
 /// When a pending job will probably start: jobs rarely use all of their time limits. Pure.
 namespace gpuq {
-
-/// The job starts by `p50` with a probability of one half, by `p90` with one of nine tenths.
-struct StartForecast {
-    std::optional<Time> p50;
-    std::optional<Time>
-        p90;             ///< unset although `p50` is set: jobs without a time limit are in the way
-    std::string unknown; ///< why there is no forecast; empty if there is one
-    bool operator==(const StartForecast&) const = default;
-};
-
-using StartForecasts = std::map<JobId, StartForecast>;
 
 /// Forecasts the starts of the pending jobs in `wanted` that could start (could_start), from
 /// simulations of the queue with run times drawn from `times`: of running jobs, given how long they

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ports/job.h"
+#include "runs/queues/calibration.h"
 
 #include <array>
 #include <chrono>
@@ -38,6 +39,7 @@ struct RunTimes {
     std::optional<Time> until; ///< the end of the observation; unset: nothing observed
     /// How long Slurm keeps ended jobs at least, as far as that was seen.
     std::chrono::seconds kept{0};
+    Calibration calibration; ///< of the forecasts made from them
 
     /// The number of jobs that ended before their limits.
     double ended() const;
@@ -46,7 +48,7 @@ struct RunTimes {
 
 /// Adds the observations since `until`, but at most those of the last five minutes, for which Slurm
 /// keeps ended jobs by default (MinJobAge). Old observations lose half of their weight in two
-/// weeks.
+/// weeks. Also compares starts with their forecasts.
 void observe(RunTimes& times, const std::vector<Job>& jobs, Time now);
 
 /// One possible truth behind an observation. It differs more from others if less was observed. A

@@ -143,6 +143,26 @@ TEST(Overview, HasAForecastBehindALongQueue)
     EXPECT_TRUE(make_overview("centre", inventory(), all, k_me, k_now).jobs[0].forecast);
 }
 
+TEST(Overview, KeepsItsForecastsToCompareThemWithTheStarts)
+{
+    AllJobs all;
+    all.jobs = {running(1, k_other, "n0", 4, k_now + 1h), running(2, k_other, "n1", 4, k_now + 10h),
+                pending(3, k_me, 9)};
+    for (Job& job : all.jobs) {
+        job.size.gpus = {{"", 4}};
+        job.walltime = 1h;
+        job.nodes = job.held.empty() ? "" : job.held[0].node;
+    }
+    const Overview made = make_overview("centre", inventory(), all, k_me, k_now);
+    const Overview read = *overview_from_json(to_json(made));
+    ASSERT_EQ(read.run_times.calibration.checks.size(), 1U);
+    EXPECT_EQ(read.run_times, made.run_times);
+    const Time late = *made.jobs[0].forecast->p90 + 1min;
+    const Overview next = make_overview("centre", inventory(), all, k_me, late, read.run_times);
+    EXPECT_GT(next.run_times.calibration.p50, 0.5);
+    EXPECT_GT(next.run_times.calibration.p90, 0.9);
+}
+
 TEST(Overview, RemembersHowMuchOfTheirLimitsJobsUsed)
 {
     AllJobs all;

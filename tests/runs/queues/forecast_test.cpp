@@ -91,6 +91,22 @@ TEST(Forecast, IsBeforeTheTimeLimitsOfTheJobsBefore)
     EXPECT_LT(second.p90, k_now + 20h);
 }
 
+TEST(Forecast, FollowsHowFarEarlierForecastsWereRight)
+{
+    const Inventory one = machine({node("n0")});
+    const AllJobs all{{running(1, "n0", 4, 0min, 60min), pending(2, 9, 4, 60min)}, true};
+    RunTimes times;
+    const auto found = [&] { return forecast_starts({JobId{2}}, all, one, times, k_now); };
+    const StartForecast before = found().at(JobId{2});
+    times.calibration.p50 = 0.9;
+    times.calibration.p90 = 0.95;
+    const StartForecast after = found().at(JobId{2});
+    EXPECT_EQ(after.p50, before.p90);
+    EXPECT_GE(after.p90, before.p90);
+    times.calibration.p90 = 0.8;
+    EXPECT_EQ(found().at(JobId{2}).p90, after.p50) << "never before p50";
+}
+
 TEST(Forecast, OfAJobBehindOnesAboutToEndIsAlmostCertain)
 {
     const Inventory one = machine({node("n0")});
