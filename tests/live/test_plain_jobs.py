@@ -244,6 +244,9 @@ def test_why_tells_by_when_the_first_in_line_starts(cluster, person):
     assert "limits" in [one["run"]["expected_start_basis"] for one in top]
     # From the response that top has stored.
     assert listed(person, plain)["expected_start_basis"] == "limits"
+    rows = [one["run"] for one in top if one["run"]["state"] == "waiting"]
+    rows += [listed(person, plain), document(person, "show", plain)["run"], document(person, "show", "next")["run"]]
+    assert len(rows) == 5 and all(row["start_p50"] <= row["start_p90"] for row in rows)
     assert "; by " in person.gpuq("ls").stdout
     cluster.scontrol("update", f"jobid={first}", "timelimit=UNLIMITED")
     for job, minutes in ends.items():

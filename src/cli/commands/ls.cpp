@@ -5,6 +5,7 @@
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/find_credentials.h"
+#include "cli/queries/kept_forecasts.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/sweep_query.h"
 #include "cli/render/listed_runs.h"
@@ -61,7 +62,8 @@ Result<int> ls(Invocation& invocation)
     const auto short_of = shortages(find_credentials(services, *store, statuses.runs), now);
     statuses.runs = merged(std::move(statuses.runs), plain.jobs);
     if (invocation.globals.json) {
-        auto document = run_list(statuses, short_of, now, unknown);
+        auto document =
+            run_list(statuses, short_of, now, unknown, kept_forecasts(*store, statuses.runs));
         add_sweeps(document, sweeps, now);
         TRY(print_text(report::json_document(document)));
         return 0;

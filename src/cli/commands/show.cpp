@@ -7,6 +7,7 @@
 #include "cli/commands/show_comparison.h"
 #include "cli/queries/code_snapshot.h"
 #include "cli/queries/find_training.h"
+#include "cli/queries/kept_forecasts.h"
 #include "cli/queries/plain_target.h"
 #include "cli/render/plain_show.h"
 #include "cli/render/show_text.h"
@@ -18,6 +19,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
 
 namespace gpuq::cli {
 namespace {
@@ -31,6 +35,12 @@ std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
 {
     const auto size = store.size(path);
     return size ? std::optional(*size) : std::nullopt;
+}
+
+std::optional<StartForecast> kept_forecast(Store& store, const RunStatus& run)
+{
+    const RunForecasts found = kept_forecasts(store, {run});
+    return found.empty() ? std::nullopt : std::optional(found.begin()->second);
 }
 
 /// Queries the status first, which may record an end that only Slurm knew.
@@ -48,6 +58,7 @@ WholeRun find_out(Services& services, Store& store, const RunKey& key)
                                            services.clock().now());
     whole.gpu_time = gpu_time_so_far(store, whole.status, services.clock().now());
     whole.code = code_facts(store, layout::snapshot(key));
+    whole.forecast = kept_forecast(store, whole.status);
     whole.training = find_training(services, store, whole.status, Apart::yes);
     if (!statuses.slurm_silent.empty()) {
         whole.warnings.push_back(statuses.slurm_silent);
@@ -78,7 +89,7 @@ Result<int> show(Invocation& invocation)
     TRY_ASSIGN(const Target target,
                find_target(invocation.services, *store, invocation.arguments.front()));
     if (const auto* plain = std::get_if<RunStatus>(&target)) {
-        return show_plain(invocation, *plain);
+        return show_plain(invocation, *plain, kept_forecast(*store, *plain));
     }
     const RunKey& key = std::get<RunKey>(target);
     const WholeRun whole = find_out(invocation.services, *store, key);

@@ -103,10 +103,11 @@ std::vector<std::string> plain_lines(const RunStatus& job, Time now)
     return lines;
 }
 
-Json::Members plain_document(const RunStatus& job, Time now)
+Json::Members plain_document(const RunStatus& job, Time now,
+                             const std::optional<StartForecast>& forecast)
 {
     const Job& slurm = *job.plain;
-    return {{"run", run_json(job, now)},
+    return {{"run", run_json(job, now, forecast)},
             {"account", known(slurm.account)},
             {"qos", known(slurm.qos)},
             {"cpus", slurm.size.cpus > 0 ? Json(slurm.size.cpus) : Json()},
@@ -119,7 +120,8 @@ Json::Members plain_document(const RunStatus& job, Time now)
             {"comment", known(slurm.comment)}};
 }
 
-Result<int> show_plain(Invocation& invocation, const RunStatus& job)
+Result<int> show_plain(Invocation& invocation, const RunStatus& job,
+                       const std::optional<StartForecast>& forecast)
 {
     Services& services = invocation.services;
     const Time now = services.clock().now();
@@ -132,7 +134,7 @@ Result<int> show_plain(Invocation& invocation, const RunStatus& job)
         }
     }
     if (invocation.globals.json) {
-        TRY(print_text(report::json_document(plain_document(whole, now))));
+        TRY(print_text(report::json_document(plain_document(whole, now, forecast))));
         return 0;
     }
     for (const std::string& line : plain_lines(whole, now)) {

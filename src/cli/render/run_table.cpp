@@ -201,10 +201,19 @@ std::optional<Value> known(const Value& value)
     return value == Value() ? std::nullopt : std::optional(value);
 }
 
+/// Without times if they have passed: the forecast is old then.
+StartForecast current(const std::optional<StartForecast>& forecast, Time now)
+{
+    const auto last = !forecast ? std::nullopt : forecast->p90 ? forecast->p90 : forecast->p50;
+    return last && *last >= now ? *forecast : StartForecast{};
+}
+
 } // namespace
 
-Json run_json(const RunStatus& status, Time now)
+Json run_json(const RunStatus& status, Time now, const std::optional<StartForecast>& forecast)
 {
+    const StartForecast start =
+        status.state == RunState::waiting ? current(forecast, now) : StartForecast{};
     const Request* request = request_of(status);
     const Ending* ending = status.ending ? &*status.ending : nullptr;
     return Json::object({
@@ -228,6 +237,8 @@ Json run_json(const RunStatus& status, Time now)
         {"expected_start_basis", basis_of_start(status)},
         {"expected_start_after",
          start_of(status) && !status.expected_start ? Json(status.estimate->after) : Json()},
+        {"start_p50", start.p50},
+        {"start_p90", start.p90},
         {"started_at", status.started_at},
         {"suspended", status.suspended},
         {"ends_at", status.state == RunState::running ? Json(status.ends_at) : Json()},
@@ -282,11 +293,14 @@ report::Table run_table(const std::vector<RunStatus>& runs, Time now)
 
 report::Json::Members run_list(const RunStatuses& statuses,
                                const std::vector<std::string>& shortages, Time now,
-                               const std::string& plain_unknown)
+                               const std::string& plain_unknown, const RunForecasts& forecasts)
 {
     Json::Elements runs;
     for (const RunStatus& status : statuses.runs) {
-        runs.push_back(run_json(status, now));
+        const auto forecast = forecasts.find(status.key);
+        runs.push_back(
+            run_json(status, now,
+                     forecast == forecasts.end() ? std::nullopt : std::optional(forecast->second)));
     }
     Json::Elements warnings;
     if (!statuses.slurm_silent.empty()) {

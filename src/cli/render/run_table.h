@@ -4,7 +4,9 @@
 #include "report/json.h"
 #include "report/table.h"
 #include "runs/query_status.h"
+#include "runs/queues/start_forecast.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,14 +19,19 @@ namespace gpuq::cli {
 /// on request also cause, node, submitted, started, ends, cluster, key, kind.
 report::Table run_table(const std::vector<RunStatus>& runs, Time now);
 
-/// The object for a run in every JSON document.
-report::Json run_json(const RunStatus& status, Time now);
+/// The object for a run in every JSON document. `forecast`: of its start, if it waits.
+report::Json run_json(const RunStatus& status, Time now,
+                      const std::optional<StartForecast>& forecast = {});
+
+/// Forecasts of the starts of waiting runs, by their keys.
+using RunForecasts = std::map<RunKey, StartForecast>;
 
 /// For --json: `runs` and `warnings`, which also have the `shortages` of tickets. `plain_unknown`:
 /// why plain jobs are unknown or out of date; empty: they are current.
 report::Json::Members run_list(const RunStatuses& statuses,
                                const std::vector<std::string>& shortages, Time now,
-                               const std::string& plain_unknown = {});
+                               const std::string& plain_unknown = {},
+                               const RunForecasts& forecasts = {});
 
 /// `12 (train)`: the job id, or the short key before there is one, and the name. Not sanitised.
 std::string run_title(const RunStatus& status);

@@ -480,7 +480,7 @@ Json::Members show_document(const WholeRun& whole, Time now)
     for (const std::string& text : whole.warnings) {
         warnings.push_back(Json::object({{"code", "slurm_unreachable"}, {"text", text}}));
     }
-    return {{"run", run_json(whole.status, now)},
+    return {{"run", run_json(whole.status, now, whole.forecast)},
             {"request", whole.status.run ? request_json(*whole.status.run) : Json()},
             {"folder", whole.directory},
             {"code", code_json(whole.code)},

@@ -7,6 +7,7 @@
 #include "runs/credentials.h"
 #include "runs/idle.h"
 #include "runs/insight/samples.h"
+#include "runs/queues/start_forecast.h"
 #include "runs/records/journal.h"
 #include "runs/status.h"
 
@@ -31,7 +32,8 @@ struct WholeRun {
     GpuTime gpu_time = {};                ///< so far, over all links
     IdleRecords idle = {};                ///< the newest link's
     std::optional<CredentialRecords> credentials = {};
-    std::optional<CodeFacts> code = {}; ///< unset: no snapshot, or unreadable
+    std::optional<CodeFacts> code = {};         ///< unset: no snapshot, or unreadable
+    std::optional<StartForecast> forecast = {}; ///< while it waits
 };
 
 /// An event in words: `got SIGTERM`, `asked to stop by ada@login1`. Not sanitised.

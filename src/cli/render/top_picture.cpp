@@ -547,7 +547,8 @@ report::Json::Members top_document(const TopFound& found, Time now)
     Json::Elements runs;
     for (const RunStatus& status : found.runs) {
         const OwnJob* job = job_of(status, found.overview);
-        runs.push_back(Json::object({{"run", run_json(status, now)},
+        const auto forecast = job == nullptr ? std::nullopt : job->forecast;
+        runs.push_back(Json::object({{"run", run_json(status, now, forecast)},
                                      {"jobs_ahead", job == nullptr ? Json() : Json(job->ahead)}}));
     }
     return {{"cluster", found.overview.cluster},

@@ -194,7 +194,7 @@ Json::Members why_document(const Why& why, Time now)
     for (const std::string& text : why.warnings) {
         warnings.push_back(Json::object({{"code", "slurm_unreachable"}, {"text", text}}));
     }
-    return {{"run", run_json(why.run, now)},
+    return {{"run", run_json(why.run, now, why.forecast)},
             {"waits", why.run.state == RunState::unknown ? Json() : Json(waits)},
             {"reason_text",
              waits ? Json(pending_reason_text(why.run.reason, gpus_asked(why.run))) : Json()},

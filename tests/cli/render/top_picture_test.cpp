@@ -127,6 +127,10 @@ TEST(TopPicture, HasTheForecastOfAWaitingRun)
     found.overview.jobs = {own};
     const std::string facts = top_picture(found, now).runs.at(0).facts.at(0);
     EXPECT_THAT(facts, testing::ContainsRegex("; 2 jobs before it; 50 % by .*, 90 % by .*; when"));
+    const auto document = [&](Time at) { return report::json_document(top_document(found, at)); };
+    EXPECT_THAT(document(now), testing::HasSubstr(R"("start_p50": "2026-11-18T11:26:40)"));
+    EXPECT_THAT(document(now), testing::HasSubstr(R"("start_p90": "2026-11-18T12:06:40)"));
+    EXPECT_THAT(document(now + 61min), testing::HasSubstr(R"("start_p50": null)"));
     found.overview.jobs[0].forecast->unknown = "hidden";
     found.overview.jobs[0].forecast->p50.reset();
     EXPECT_THAT(top_picture(found, now).runs.at(0).facts.at(0),
