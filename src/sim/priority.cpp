@@ -4,8 +4,90 @@
 #include "sim/at.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <tuple>
 
 namespace gpuq::sim {
+namespace {
+
+/// The values that goes_before() compares, close together: a long queue is sorted often.
+struct Key {
+    std::uint64_t rank; ///< descending tier and priority
+    Seconds submit;
+    std::uint64_t id;
+    std::int32_t position;
+    std::uint32_t index;
+
+    bool operator<(const Key& other) const
+    {
+        if (rank != other.rank) {
+            return rank < other.rank;
+        }
+        return std::tie(submit, id, position) < std::tie(other.submit, other.id, other.position);
+    }
+};
+
+std::uint64_t rank_of(const Entry& entry)
+{
+    constexpr std::int64_t k_lowest = std::numeric_limits<std::int32_t>::max();
+    return static_cast<std::uint64_t>(k_lowest - entry.tier) << 32 |
+           static_cast<std::uint32_t>(~entry.priority);
+}
+
+/// Terms of priorities that many entries have in common, by an index of the entries.
+template <typename Compute>
+class Terms {
+public:
+    explicit Terms(Compute compute)
+        : m_compute(compute)
+    {
+    }
+
+    double of(std::size_t index)
+    {
+        if (index >= m_known.size()) {
+            m_known.resize(index + 1, std::numeric_limits<double>::quiet_NaN());
+        }
+        if (std::isnan(m_known[index])) {
+            m_known[index] = m_compute(index);
+        }
+        return m_known[index];
+    }
+
+private:
+    Compute m_compute;
+    std::vector<double> m_known; ///< NaN: not computed
+};
+
+/// Always added in this order, which decides how the sum is rounded.
+std::uint32_t total(double age, double size, double share, double partition, double qos)
+{
+    return static_cast<std::uint32_t>(
+        std::clamp(age + size + share + partition + qos, 1.0, 4294967295.0));
+}
+
+/// Sorts by goes_before(); false if the queue was sorted.
+bool sort_queue(std::deque<Entry>& queue)
+{
+    std::vector<Key> keys;
+    keys.reserve(queue.size());
+    for (const Entry& entry : queue) {
+        keys.push_back({rank_of(entry), entry.submit, entry.id, entry.position,
+                        static_cast<std::uint32_t>(keys.size())});
+    }
+    if (std::is_sorted(keys.begin(), keys.end())) {
+        return false;
+    }
+    std::sort(keys.begin(), keys.end());
+    const std::vector<Entry> before(queue.begin(), queue.end());
+    std::transform(keys.begin(), keys.end(), queue.begin(),
+                   [&](const Key& key) { return before[key.index]; });
+    return true;
+}
+
+} // namespace
 
 /// The size of a job, between 0 and 1.
 double World::size_factor(const Shape& shape, Considered considered) const
@@ -22,23 +104,34 @@ double World::size_factor(const Shape& shape, Considered considered) const
     return std::min(1.0, (nodes + cpus) / 2);
 }
 
-std::uint32_t World::priority_of(const Entry& entry, Considered considered)
+double World::age_term(Seconds submit) const
 {
     const Weights& weights = machine.settings.weights;
-    const double age = static_cast<double>((m_last_calc - entry.submit).count()) /
+    const double age = static_cast<double>((m_last_calc - submit).count()) /
                        static_cast<double>(weights.max_age.count());
-    const double size = considered == Considered::never
-                            ? size_factor(shapes[entry.shape], considered)
-                            : m_size_factors[entry.shape];
-    const int factor = machine.partitions[at(entry.partition)].job_factor;
-    const int qos = entry.qos >= 0 ? machine.qos[at(entry.qos)].priority : 0;
+    return weights.age * std::clamp(age, 0.0, 1.0);
+}
 
-    double priority = weights.age * std::clamp(age, 0.0, 1.0);
-    priority += weights.job_size * size;
-    priority += weights.fair_share * fair.factor(entry.share);
-    priority += weights.partition * (m_highest_factor > 0 ? factor / double(m_highest_factor) : 0);
-    priority += weights.qos * (m_highest_qos > 0 ? qos / double(m_highest_qos) : 0);
-    return static_cast<std::uint32_t>(std::clamp(priority, 1.0, 4294967295.0));
+double World::partition_term(int partition) const
+{
+    const int factor = machine.partitions[at(partition)].job_factor;
+    return machine.settings.weights.partition *
+           (m_highest_factor > 0 ? factor / double(m_highest_factor) : 0);
+}
+
+double World::qos_term(int index) const
+{
+    const int qos = index >= 0 ? machine.qos[at(index)].priority : 0;
+    return machine.settings.weights.qos * (m_highest_qos > 0 ? qos / double(m_highest_qos) : 0);
+}
+
+std::uint32_t World::first_priority(const Entry& entry)
+{
+    const Weights& weights = machine.settings.weights;
+    return total(age_term(entry.submit),
+                 weights.job_size * size_factor(shapes[entry.shape], Considered::never),
+                 weights.fair_share * fair.factor(entry.share), partition_term(entry.partition),
+                 qos_term(entry.qos));
 }
 
 /// Without fair tree, Slurm processes all jobs by age: a user's factor is computed at the first of
@@ -78,11 +171,7 @@ bool World::recalculate()
         charge_running();
     }
     m_last_calc = now;
-    if (!reprioritise() || std::is_sorted(queue.begin(), queue.end(), goes_before)) {
-        return false;
-    }
-    std::sort(queue.begin(), queue.end(), goes_before);
-    return true;
+    return reprioritise() && sort_queue(queue);
 }
 
 /// Considers only entries whose priority may have changed: in a long queue, most have reached the
@@ -93,12 +182,20 @@ bool World::reprioritise()
         return false;
     }
     m_some_age = false;
+    const Weights& weights = machine.settings.weights;
+    Terms size([&](std::size_t shape) { return weights.job_size * m_size_factors[shape]; });
+    Terms share(
+        [&](std::size_t user) { return weights.fair_share * fair.factor(static_cast<int>(user)); });
+    Terms partition([&](std::size_t index) { return partition_term(static_cast<int>(index)); });
+    Terms qos([&](std::size_t index) { return qos_term(static_cast<int>(index) - 1); });
     bool changed = false;
     for (Entry& entry : queue) {
         if (entry.aged && !fair.moved(entry.share)) {
             continue;
         }
-        const auto priority = priority_of(entry, Considered::before);
+        const auto priority =
+            total(age_term(entry.submit), size.of(entry.shape), share.of(at(entry.share)),
+                  partition.of(at(entry.partition)), qos.of(at(entry.qos + 1)));
         ++course.effort.priorities;
         changed = changed || priority != entry.priority;
         entry.priority = priority;

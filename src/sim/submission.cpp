@@ -149,7 +149,7 @@ void World::enqueue(std::uint32_t index)
                     .partition = partitions[i],
                     .share = link.share,
                     .qos = link.claim.qos.value_or(-1)};
-        entry.priority = priority_of(entry, Considered::never);
+        entry.priority = first_priority(entry);
         plan_matters[entry.shape] = plan_matters[entry.shape] || is_before_others(partitions, i);
         queue.insert(std::upper_bound(queue.begin(), queue.end(), entry, goes_before), entry);
         queued = true;

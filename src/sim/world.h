@@ -135,7 +135,11 @@ private:
     /// Whether the scheduler has tried to place a job.
     enum class Considered { never, before };
     bool reprioritise();
-    std::uint32_t priority_of(const Entry& entry, Considered considered);
+    /// The priority of an entry that the scheduler has not tried to place.
+    std::uint32_t first_priority(const Entry& entry);
+    double age_term(Seconds submit) const;
+    double partition_term(int partition) const;
+    double qos_term(int index) const;
     double size_factor(const Shape& shape, Considered considered) const;
     void charge_running();
     std::uint32_t shape_for(const Shape& shape);
