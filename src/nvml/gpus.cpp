@@ -237,16 +237,16 @@ private:
             return;
         }
         m_gpm_device = whole;
-        const bool complete = m_library.gpm_alloc && m_library.gpm_metrics && m_library.gpm_free &&
-                              (m_is_mig ? bool(m_library.gpm_mig_get) : bool(m_library.gpm_get));
-        if (!complete || m_library.gpm_support(whole, &support) != k_success ||
+        const bool complete = m_library.gpm.alloc && m_library.gpm.metrics && m_library.gpm.free &&
+                              (m_is_mig ? bool(m_library.gpm.mig_get) : bool(m_library.gpm.get));
+        if (!complete || m_library.gpm.support(whole, &support) != k_success ||
             support.supported == 0) {
             return;
         }
-        if (m_library.gpm_alloc(&m_gpm[0]) != k_success) {
+        if (m_library.gpm.alloc(&m_gpm[0]) != k_success) {
             m_gpm[0] = nullptr;
-        } else if (m_library.gpm_alloc(&m_gpm[1]) != k_success) {
-            m_library.gpm_free(std::exchange(m_gpm[0], nullptr));
+        } else if (m_library.gpm.alloc(&m_gpm[1]) != k_success) {
+            m_library.gpm.free(std::exchange(m_gpm[0], nullptr));
             m_gpm[1] = nullptr;
         }
     }
@@ -255,7 +255,7 @@ private:
     {
         for (GpmSample& sample : m_gpm) {
             if (sample) {
-                m_library.gpm_free(sample);
+                m_library.gpm.free(sample);
             }
         }
     }
@@ -270,8 +270,8 @@ private:
     void measure_by_gpm(GpuSample& sample)
     {
         std::swap(m_gpm[0], m_gpm[1]);
-        const Return status = m_is_mig ? m_library.gpm_mig_get(m_gpm_device, m_instance, m_gpm[1])
-                                       : m_library.gpm_get(m_gpm_device, m_gpm[1]);
+        const Return status = m_is_mig ? m_library.gpm.mig_get(m_gpm_device, m_instance, m_gpm[1])
+                                       : m_library.gpm.get(m_gpm_device, m_gpm[1]);
         const bool had_one = std::exchange(m_has_gpm, status == k_success);
         if (status != k_success || !had_one) {
             set_all_gpm(sample, status == k_success ? Unknown::not_measured : why(status));
@@ -284,7 +284,7 @@ private:
         for (std::size_t i = 0; i < k_gpm.size(); ++i) {
             m_metrics.metrics[i] = {.id = k_gpm[i].id, .status = k_unknown};
         }
-        const Return got = m_library.gpm_metrics(&m_metrics);
+        const Return got = m_library.gpm.metrics(&m_metrics);
         for (std::size_t i = 0; i < k_gpm.size(); ++i) {
             const GpmMetric& metric = m_metrics.metrics[i];
             const Return own = got == k_success ? metric.status : got;

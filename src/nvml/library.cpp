@@ -60,12 +60,12 @@ bool Library::open()
     take(mig_by_index, {"nvmlDeviceGetMigDeviceHandleByIndex"});
     take(parent_of_mig, {"nvmlDeviceGetDeviceHandleFromMigDeviceHandle"});
     take(gpu_instance, {"nvmlDeviceGetGpuInstanceId"});
-    take(gpm_support, {"nvmlGpmQueryDeviceSupport"});
-    take(gpm_alloc, {"nvmlGpmSampleAlloc"});
-    take(gpm_free, {"nvmlGpmSampleFree"});
-    take(gpm_get, {"nvmlGpmSampleGet"});
-    take(gpm_mig_get, {"nvmlGpmMigSampleGet"});
-    take(gpm_metrics, {"nvmlGpmMetricsGet"});
+    take(gpm.support, {"nvmlGpmQueryDeviceSupport"});
+    take(gpm.alloc, {"nvmlGpmSampleAlloc"});
+    take(gpm.free, {"nvmlGpmSampleFree"});
+    take(gpm.get, {"nvmlGpmSampleGet"});
+    take(gpm.mig_get, {"nvmlGpmMigSampleGet"});
+    take(gpm.metrics, {"nvmlGpmMetricsGet"});
     return true;
 }
 

@@ -20,6 +20,16 @@ private:
     Return (*m_function)(Arguments...) = nullptr;
 };
 
+/// The profiling functions ("GPU performance metrics") of Hopper and later GPUs.
+struct Gpm {
+    Function<Device, GpmSupport*> support;
+    Function<GpmSample*> alloc;
+    Function<GpmSample> free;
+    Function<Device, GpmSample> get;
+    Function<Device, unsigned, GpmSample> mig_get;
+    Function<GpmMetrics*> metrics;
+};
+
 /// libnvidia-ml.so.1, loaded by dlopen. Any function may be missing: an old library has fewer.
 /// Never closed, because a call may still hang in it.
 struct Library {
@@ -44,12 +54,7 @@ struct Library {
     Function<Device, unsigned, Device*> mig_by_index;
     Function<Device, Device*> parent_of_mig;
     Function<Device, unsigned*> gpu_instance;
-    Function<Device, GpmSupport*> gpm_support;
-    Function<GpmSample*> gpm_alloc;
-    Function<GpmSample> gpm_free;
-    Function<Device, GpmSample> gpm_get;
-    Function<Device, unsigned, GpmSample> gpm_mig_get;
-    Function<GpmMetrics*> gpm_metrics;
+    Gpm gpm;
 
     /// False if this node has no such library.
     bool open();
