@@ -464,15 +464,15 @@ bool grows(const Candidates& queues, const Submission& before, const Submission&
     });
 }
 
-constexpr std::array k_tres = {&Submission::tres_per_job, &Submission::tres_per_node,
-                               &Submission::tres_per_task, &Submission::tres_per_socket};
+constexpr std::array k_tres = {&SubmittedTres::per_job, &SubmittedTres::per_node,
+                               &SubmittedTres::per_task, &SubmittedTres::per_socket};
 
 /// How this release of Slurm begins a GPU item in the job's own texts: `gres:` or `gres/`; empty:
 /// the job has no GPUs.
 std::string_view gres_prefix(const Submission& job)
 {
-    for (const auto tres : k_tres) {
-        for (const std::string_view item : split(job.*tres, ",")) {
+    for (const auto field : k_tres) {
+        for (const std::string_view item : split(job.tres.*field, ",")) {
             if (item.starts_with("gres:") || item.starts_with("gres/")) {
                 return item.substr(0, 5);
             }
@@ -493,9 +493,10 @@ bool has_foreign_gpus(const Submission& before, const Submission& after)
         const std::string_view name = item.substr(0, item.find_first_of(":="));
         return !is_own && (name == "gpu" || name == "shard" || name == "mps");
     };
-    return std::any_of(k_tres.begin(), k_tres.end(), [&](auto tres) {
-        const auto items = split(after.*tres, ",");
-        return after.*tres != before.*tres && std::any_of(items.begin(), items.end(), is_foreign);
+    return std::any_of(k_tres.begin(), k_tres.end(), [&](auto field) {
+        const auto items = split(after.tres.*field, ",");
+        return after.tres.*field != before.tres.*field &&
+               std::any_of(items.begin(), items.end(), is_foreign);
     });
 }
 
@@ -503,7 +504,7 @@ bool same_cpus(const Submission& before, const Submission& after)
 {
     const auto cpus = [](const Submission& job) {
         return std::tie(job.num_tasks, job.ntasks_per_node, job.ntasks_per_tres, job.min_cpus,
-                        job.cpus_per_task, job.pn_min_cpus, job.cpus_per_tres);
+                        job.cpus_per_task, job.pn_min_cpus, job.tres.cpus);
     };
     return cpus(before) == cpus(after);
 }
@@ -624,11 +625,11 @@ Submission submission_of(const Case& test)
     }
     ask_for(job, test.cpus, test.memory_mib);
     if (test.shares) {
-        job.tres_per_node = fmt::format("gres:shard:{}", *test.shares);
+        job.tres.per_node = fmt::format("gres:shard:{}", *test.shares);
     }
     const auto gpus = parse_gpu_counts(test.gpus);
     for (const GpuCount& gpu : gpus ? *gpus : std::vector<GpuCount>{}) {
-        job.tres_per_node += fmt::format("{}gres:gpu{}:{}", job.tres_per_node.empty() ? "" : ",",
+        job.tres.per_node += fmt::format("{}gres:gpu{}:{}", job.tres.per_node.empty() ? "" : ",",
                                          gpu.model.empty() ? "" : ":" + gpu.model, gpu.count);
     }
     return job;

@@ -201,10 +201,10 @@ std::vector<GpuCount> gpus_in_tres(std::string_view tres)
 
 GpuTotals gpu_totals(const Submission& job)
 {
-    const auto per_job = gpus_in_tres(job.tres_per_job);
-    const auto per_node = gpus_in_tres(job.tres_per_node);
-    const auto per_task = gpus_in_tres(job.tres_per_task);
-    const auto per_socket = gpus_in_tres(job.tres_per_socket);
+    const auto per_job = gpus_in_tres(job.tres.per_job);
+    const auto per_node = gpus_in_tres(job.tres.per_node);
+    const auto per_task = gpus_in_tres(job.tres.per_task);
+    const auto per_socket = gpus_in_tres(job.tres.per_socket);
     const std::uint64_t nodes = fewest_nodes(job);
     const std::uint64_t most_nodes = std::max(nodes, std::uint64_t{job.max_nodes.value_or(0)});
     const std::uint64_t per_gpu = job.ntasks_per_tres.value_or(0);
@@ -219,14 +219,14 @@ GpuTotals gpu_totals(const Submission& job)
     };
     GpuTotals asked;
     asked.per_node = sum(per_node);
-    asked.shares = has_shares(job.tres_per_job) || has_shares(job.tres_per_node) ||
-                   has_shares(job.tres_per_task) || has_shares(job.tres_per_socket);
+    asked.shares = has_shares(job.tres.per_job) || has_shares(job.tres.per_node) ||
+                   has_shares(job.tres.per_task) || has_shares(job.tres.per_socket);
     asked.total = on(nodes);
     asked.most = on(most_nodes);
-    const bool elsewhere = has_shares(job.tres_per_job) || has_shares(job.tres_per_task) ||
-                           has_shares(job.tres_per_socket);
+    const bool elsewhere = has_shares(job.tres.per_job) || has_shares(job.tres.per_task) ||
+                           has_shares(job.tres.per_socket);
     if (!elsewhere && asked.most == 0 && most_nodes == 1) {
-        asked.parts = shards_in(job.tres_per_node);
+        asked.parts = shards_in(job.tres.per_node);
     }
     for (const auto* gpus : {&per_job, &per_node, &per_task, &per_socket}) {
         for (const GpuCount& count : *gpus) {
@@ -247,7 +247,7 @@ JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpu
     // Requests per GPU of a job with shares count for a whole GPU.
     const std::uint64_t total =
         std::min(gpus.shares ? std::max<std::uint64_t>(gpus.total, 1) : gpus.total, k_most);
-    const std::uint64_t each = sum(gpus_in_tres(job.cpus_per_tres));
+    const std::uint64_t each = sum(gpus_in_tres(job.tres.cpus));
     const std::uint64_t tasks =
         std::max(tasks_of(job), std::min(gpus.total, k_most) * job.ntasks_per_tres.value_or(0));
     const auto threads = static_cast<std::uint64_t>(layout.threads_per_core);
@@ -257,7 +257,7 @@ JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpu
                                             nodes * job.pn_min_cpus.value_or(0), total * each}));
     const bool unsaid = !job.cpus_per_task && each == 0;
     const bool of_gpus = each > 0 || (unsaid && job.ntasks_per_tres.value_or(0) == 0);
-    const bool total_only = gpus.per_node == 0 && sum(gpus_in_tres(job.tres_per_socket)) == 0;
+    const bool total_only = gpus.per_node == 0 && sum(gpus_in_tres(job.tres.per_socket)) == 0;
     if (layout.gpus_per_node > 0 && gpus.total > 0 && total_only && of_gpus) {
         asked.cpus = std::max(asked.cpus, cpus_when_uneven(job, total, unsaid ? cpus_per_gpu : each,
                                                            layout.gpus_per_node));
@@ -269,7 +269,7 @@ JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpu
         std::min(k_most, threads * cores_of(job, given, std::min(tasks, k_most), fewest, threads));
     asked.memory_mib = std::max({nodes * job.min_mem_per_node.value_or(0),
                                  asked.allocated * job.min_mem_per_cpu.value_or(0),
-                                 total * sum(gpus_in_tres(job.mem_per_tres))});
+                                 total * sum(gpus_in_tres(job.tres.mem))});
     asked.all_memory = job.min_mem_per_node == 0U || job.min_mem_per_cpu == 0U;
     asked.whole_nodes =
         job.shared == 0U || job.core_spec.value_or(0) > 0 || job.thread_spec.value_or(0) > 0;
@@ -307,17 +307,17 @@ std::map<std::string, std::variant<std::string, std::uint32_t>> fields_of(const 
     maybe("threads_per_core", job.threads_per_core);
     maybe("core_spec", job.core_spec);
     maybe("thread_spec", job.thread_spec);
-    text("tres_per_job", job.tres_per_job);
-    text("tres_per_node", job.tres_per_node);
-    text("tres_per_task", job.tres_per_task);
-    text("tres_per_socket", job.tres_per_socket);
+    text("tres_per_job", job.tres.per_job);
+    text("tres_per_node", job.tres.per_node);
+    text("tres_per_task", job.tres.per_task);
+    text("tres_per_socket", job.tres.per_socket);
     maybe("min_cpus", job.min_cpus);
     maybe("cpus_per_task", job.cpus_per_task);
     maybe("pn_min_cpus", job.pn_min_cpus);
     maybe("min_mem_per_node", job.min_mem_per_node);
     maybe("min_mem_per_cpu", job.min_mem_per_cpu);
-    text("cpus_per_tres", job.cpus_per_tres);
-    text("mem_per_tres", job.mem_per_tres);
+    text("cpus_per_tres", job.tres.cpus);
+    text("mem_per_tres", job.tres.mem);
     maybe("shared", job.shared);
     maybe("het_job_offset", job.het_job_offset);
     if (job.het_job_offset) {

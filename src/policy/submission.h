@@ -14,6 +14,14 @@
 
 namespace gpuq::policy {
 
+/// Slurm's --gpus, --gres and the like: tres_per_job, ..., cpus_per_tres (--cpus-per-gpu) and
+/// mem_per_tres.
+struct SubmittedTres {
+    std::string per_job, per_node, per_task, per_socket;
+    std::string cpus, mem;
+    bool operator==(const SubmittedTres&) const = default;
+};
+
 /// A job as slurmctld passes it to job_submit, whichever client submitted it; unset fields were not
 /// requested. Names as in slurm.h's job_desc_msg_t.
 struct Submission {
@@ -31,12 +39,11 @@ struct Submission {
     std::optional<std::uint32_t> ntasks_per_core;
     std::optional<std::uint32_t> threads_per_core;       ///< also set by --hint and -B
     std::optional<std::uint32_t> core_spec, thread_spec; ///< -S; not available in Slurm 22.05
-    std::string tres_per_job, tres_per_node, tres_per_task, tres_per_socket;
+    SubmittedTres tres;
     std::optional<std::uint32_t> min_cpus; ///< of the whole job
     std::optional<std::uint32_t> cpus_per_task;
     std::optional<std::uint32_t> pn_min_cpus;
     std::optional<std::uint32_t> min_mem_per_node, min_mem_per_cpu; ///< in MiB; 0: all memory
-    std::string cpus_per_tres, mem_per_tres;
     std::optional<std::uint32_t> shared; ///< slurm.h's enum job_shared: 0, 2 and 3 are --exclusive
     std::string comment; ///< for a run of gpuq, begins as described in core/comment.h
     std::optional<std::uint32_t> het_job_offset; ///< the job is this part of a heterogeneous job

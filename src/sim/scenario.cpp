@@ -193,11 +193,11 @@ Submission submission_of(const Job& job, std::optional<Seconds> time)
     submission.min_nodes = static_cast<std::uint32_t>(job.nodes);
     if (job.shares > 0) {
         submission.min_nodes = 1;
-        submission.tres_per_node = fmt::format("gres:shard:{}", job.shares);
+        submission.tres.per_node = fmt::format("gres:shard:{}", job.shares);
     } else {
-        submission.tres_per_job = fmt::format("gres:gpu:{}", job.gpus);
+        submission.tres.per_job = fmt::format("gres:gpu:{}", job.gpus);
         if (job.nodes == 1) {
-            submission.tres_per_node = submission.tres_per_job;
+            submission.tres.per_node = submission.tres.per_job;
         }
     }
     if (time) {

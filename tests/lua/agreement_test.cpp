@@ -183,17 +183,17 @@ TEST_P(Agreement, OnEveryChange)
             into("threads_per_core", job.threads_per_core);
             into("core_spec", job.core_spec);
             into("thread_spec", job.thread_spec);
-            into_text("tres_per_job", job.tres_per_job);
-            into_text("tres_per_node", job.tres_per_node);
-            into_text("tres_per_task", job.tres_per_task);
-            into_text("tres_per_socket", job.tres_per_socket);
+            into_text("tres_per_job", job.tres.per_job);
+            into_text("tres_per_node", job.tres.per_node);
+            into_text("tres_per_task", job.tres.per_task);
+            into_text("tres_per_socket", job.tres.per_socket);
             into("min_cpus", job.min_cpus);
             into("cpus_per_task", job.cpus_per_task);
             into("pn_min_cpus", job.pn_min_cpus);
             into("min_mem_per_node", job.min_mem_per_node);
             into("min_mem_per_cpu", job.min_mem_per_cpu);
-            into_text("cpus_per_tres", job.cpus_per_tres);
-            into_text("mem_per_tres", job.mem_per_tres);
+            into_text("cpus_per_tres", job.tres.cpus);
+            into_text("mem_per_tres", job.tres.mem);
             into("shared", job.shared);
         };
         apply(before, was);
@@ -425,7 +425,7 @@ TEST(GeneratedLua, ATextOfAnyBytesStaysAText)
     const auto script = *lua::load_submit_script(job_submit_lua(policy));
     Submission job;
     job.partition = "visu";
-    job.tres_per_node = "gres:gpu:1";
+    job.tres.per_node = "gres:gpu:1";
     const auto answer = script->submit(fields_of(job), {});
     EXPECT_EQ(answer->messages, prefixed(decide(Rules(policy), job, {}).messages));
 }

@@ -57,7 +57,7 @@ public:
         if (one_in(5)) { // a typical job
             job.partition.reset();
             job.time_limit = number({1, 30, 60});
-            job.tres_per_node = pick({"gres:gpu:1", "gres:gpu:2", "gres:shard:1", "gres:shard:2"});
+            job.tres.per_node = pick({"gres:gpu:1", "gres:gpu:2", "gres:shard:1", "gres:shard:2"});
             return job;
         }
         job.time_limit =
@@ -71,7 +71,7 @@ public:
             job.ntasks_per_tres = one_in(3) ? number({0, 1, 2, 5}) : std::nullopt;
         }
         for (std::string* tres :
-             {&job.tres_per_job, &job.tres_per_node, &job.tres_per_task, &job.tres_per_socket}) {
+             {&job.tres.per_job, &job.tres.per_node, &job.tres.per_task, &job.tres.per_socket}) {
             if (one_in(3)) {
                 *tres = this->tres();
             }
@@ -80,12 +80,12 @@ public:
             job.min_cpus = number({0, 1, 4, 5, 16, 17, 32, 4000000000});
             job.cpus_per_task = number({0, 1, 4, 5, 8, 65533});
             job.pn_min_cpus = number({0, 1, 4, 16, 17});
-            job.cpus_per_tres = one_in(4) ? pick({"gres:gpu:4", "gpu:5", "gres:gpu:p100:4"}) : "";
+            job.tres.cpus = one_in(4) ? pick({"gres:gpu:4", "gpu:5", "gres:gpu:p100:4"}) : "";
         }
         if (one_in(5)) {
             job.min_mem_per_node = number({0, 1, 16384, 16385, 32768, 65536, 131073, 4294967293});
             job.min_mem_per_cpu = number({0, 1, 4096, 4097, 8192, 4294967293});
-            job.mem_per_tres = one_in(4) ? pick({"gres:gpu:16384", "gres:gpu:16385", "gpu:0"}) : "";
+            job.tres.mem = one_in(4) ? pick({"gres:gpu:16384", "gres:gpu:16385", "gpu:0"}) : "";
         }
         if (one_in(5)) {
             job.threads_per_core = number({0, 1, 2, 4, 65535});

@@ -36,7 +36,7 @@ Submission job(std::optional<std::uint32_t> minutes, const std::string& gpus)
     job.user_name = "alice";
     job.account = "physics";
     job.time_limit = minutes;
-    job.tres_per_node = gpus;
+    job.tres.per_node = gpus;
     return job;
 }
 
@@ -128,9 +128,9 @@ TEST(Decide, GpusOfOneNodeHaveToFit)
 TEST(Decide, AJobBeyondAnyHardLimitIsRefusedAndOneBeyondASoftLimitIsNot)
 {
     Submission one = job(180, "");
-    one.tres_per_job = "gres:gpu:16";
+    one.tres.per_job = "gres:gpu:16";
     EXPECT_EQ(decide(criann(), one, {}).queue, "long");
-    one.tres_per_job = "gres:gpu:17"; // more than a user may hold at once (16)
+    one.tres.per_job = "gres:gpu:17"; // more than a user may hold at once (16)
     EXPECT_THAT(
         decide(criann(), one, {}).messages,
         testing::Contains(HasSubstr("queue long gives a job at most 16 GPUs (policy.yaml:")));
@@ -142,21 +142,21 @@ TEST(Decide, NobodyWalksAroundARuleBySpelling)
     for (const char* gpus : {"gres:gpu:5", "gres/gpu:5", "gres/gpu=5", "gpu:5", "gres:gpu:v100:5",
                              "gres:gpu:2,gres:gpu:v100:3"}) {
         Submission one = job(60, "");
-        one.tres_per_job = gpus;
+        one.tres.per_job = gpus;
         EXPECT_NE(decide(criann(), one, {}).queue, "calibration") << gpus;
     }
     Submission tasks = job(60, "");
-    tasks.tres_per_task = "gres:gpu:1";
+    tasks.tres.per_task = "gres:gpu:1";
     tasks.num_tasks = 5;
     tasks.cpus_per_task = 1;
     EXPECT_EQ(decide(criann(), tasks, {}).queue, "long");
     Submission sockets = job(60, "");
-    sockets.tres_per_socket = "gres:gpu:2";
+    sockets.tres.per_socket = "gres:gpu:2";
     sockets.sockets_per_node = 2;
     sockets.min_nodes = 2;
     EXPECT_EQ(gpu_totals(sockets).total, 8U);
     Submission both = job(60, "gres:gpu:2");
-    both.tres_per_job = "gres:gpu:4";
+    both.tres.per_job = "gres:gpu:4";
     both.min_nodes = 2;
     EXPECT_EQ(gpu_totals(both).total, 4U) << "the same GPUs, said twice";
 }
@@ -236,17 +236,17 @@ TEST(Decide, SharesOfGpusAreRefusedHoweverTheyAreRequested)
         EXPECT_EQ(decide(with_default, one, {}).outcome, Outcome::refuse) << tres;
         one.partition = "calibration";
         EXPECT_THAT(decide(with_default, one, {}).messages, ElementsAre(reason)) << tres;
-        for (auto field : {&Submission::tres_per_job, &Submission::tres_per_task,
-                           &Submission::tres_per_socket}) {
+        for (auto field :
+             {&SubmittedTres::per_job, &SubmittedTres::per_task, &SubmittedTres::per_socket}) {
             Submission other = job(60, "gres:gpu:1");
             other.partition = "calibration";
-            other.*field = tres;
+            other.tres.*field = tres;
             EXPECT_THAT(decide(with_default, other, {}).messages, ElementsAre(reason)) << tres;
         }
         Submission before = job(60, "gres:gpu:1");
         before.partition = "calibration";
         Submission after = before;
-        after.tres_per_node = tres;
+        after.tres.per_node = tres;
         EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse) << tres;
     }
     EXPECT_EQ(decide(criann(), job(60, "gres:shards:1"), {}).outcome, Outcome::outside);
@@ -286,13 +286,13 @@ TEST(Decide, NoJobHoldsTheCoresOrTheMemoryOfOtherPeoplesGpus)
     EXPECT_FALSE(taken([](Submission& one) { one.num_tasks = 5; }));
     EXPECT_FALSE(taken([](Submission& one) { one.ntasks_per_node = 5; }));
     EXPECT_FALSE(taken([](Submission& one) { one.ntasks_per_tres = 5; }));
-    EXPECT_FALSE(taken([](Submission& one) { one.cpus_per_tres = "gres:gpu:5"; }));
-    EXPECT_FALSE(taken([](Submission& one) { one.mem_per_tres = "gres:gpu:16385"; }));
-    EXPECT_TRUE(taken([](Submission& one) { one.mem_per_tres = "gres:gpu:16384"; }));
+    EXPECT_FALSE(taken([](Submission& one) { one.tres.cpus = "gres:gpu:5"; }));
+    EXPECT_FALSE(taken([](Submission& one) { one.tres.mem = "gres:gpu:16385"; }));
+    EXPECT_TRUE(taken([](Submission& one) { one.tres.mem = "gres:gpu:16384"; }));
     EXPECT_FALSE(taken([](Submission& one) { one.min_mem_per_cpu = 4097; })); // times 4 CPUs
     EXPECT_TRUE(taken([](Submission& one) { one.min_mem_per_cpu = 4096; }));
     EXPECT_TRUE(taken([](Submission& one) {
-        one.tres_per_node = "gres:gpu:2";
+        one.tres.per_node = "gres:gpu:2";
         ask_for(one, 8, 32 * 1024);
     }));
 }
@@ -352,8 +352,8 @@ TEST(Decide, ChecksTheNodesThatSlurmMayGive)
         });
     };
     const auto per_job = [](Submission& one, const char* gpus) {
-        one.tres_per_node.clear();
-        one.tres_per_job = gpus;
+        one.tres.per_node.clear();
+        one.tres.per_job = gpus;
     };
     EXPECT_THAT(in_long([&](Submission& one) {
                     per_job(one, "gres:gpu:2");
@@ -374,8 +374,8 @@ TEST(Decide, ChecksTheNodesThatSlurmMayGive)
                 }),
                 spread);
     EXPECT_THAT(in_long([&](Submission& one) {
-                    one.tres_per_node.clear();
-                    one.tres_per_task = "gres:gpu:1";
+                    one.tres.per_node.clear();
+                    one.tres.per_task = "gres:gpu:1";
                     one.num_tasks = 2;
                     one.ntasks_per_node = 1;
                     one.min_mem_per_node = 65536;
@@ -401,8 +401,8 @@ TEST(Decide, CountsOnTheMostUnevenLayoutOfATotalOfGpus)
     const auto in_long = [](const char* gpus, std::uint32_t nodes, auto change) {
         return answer_to([&](Submission& one) {
             one.partition = "long";
-            one.tres_per_node.clear();
-            one.tres_per_job = gpus;
+            one.tres.per_node.clear();
+            one.tres.per_job = gpus;
             one.min_nodes = nodes;
             change(one);
         });
@@ -411,17 +411,17 @@ TEST(Decide, CountsOnTheMostUnevenLayoutOfATotalOfGpus)
     EXPECT_THAT(in_long("gres:gpu:3", 2, as_is), uneven); // 2 + 1
     EXPECT_THAT(in_long("gres:gpu:3", 2,
                         [](Submission& one) {
-                            one.tres_per_task = "gres:gpu:1";
+                            one.tres.per_task = "gres:gpu:1";
                             one.num_tasks = 3;
-                            one.tres_per_job.clear();
+                            one.tres.per_job.clear();
                         }),
                 uneven);
     EXPECT_EQ(in_long("gres:gpu:2", 2, as_is), "accepted");
     EXPECT_EQ(in_long("gres:gpu:2", 1, as_is), "accepted");
     EXPECT_EQ(in_long("gres:gpu:3", 2, [](Submission& one) { one.cpus_per_task = 1; }), "accepted");
-    EXPECT_THAT(in_long("gres:gpu:3", 2, [](Submission& one) { one.cpus_per_tres = "gres:gpu:4"; }),
+    EXPECT_THAT(in_long("gres:gpu:3", 2, [](Submission& one) { one.tres.cpus = "gres:gpu:4"; }),
                 uneven);
-    EXPECT_EQ(in_long("gres:gpu:3", 2, [](Submission& one) { one.cpus_per_tres = "gres:gpu:2"; }),
+    EXPECT_EQ(in_long("gres:gpu:3", 2, [](Submission& one) { one.tres.cpus = "gres:gpu:2"; }),
               "accepted");
     EXPECT_THAT(in_long("gres:gpu:3", 1,
                         [](Submission& one) {
@@ -532,9 +532,9 @@ TEST(Decide, AShareHasItsPartOfTheCoresAndTheMemory)
                 HasSubstr("and no more"));
     EXPECT_THAT(refusal([](Submission& one) { one.min_mem_per_node = 0; }),
                 HasSubstr("and no more"));
-    EXPECT_THAT(refusal([](Submission& one) { one.cpus_per_tres = "gres:gpu:6"; }),
+    EXPECT_THAT(refusal([](Submission& one) { one.tres.cpus = "gres:gpu:6"; }),
                 HasSubstr("and no more"));
-    EXPECT_THAT(refusal([](Submission& one) { one.mem_per_tres = "gres:gpu:24576"; }),
+    EXPECT_THAT(refusal([](Submission& one) { one.tres.mem = "gres:gpu:24576"; }),
                 HasSubstr("and no more"));
     EXPECT_THAT(refusal([](Submission& one) { one.shared = 0; }), HasSubstr("whole node"));
 }
@@ -569,9 +569,9 @@ TEST(Decide, SharesThatSlurmWouldMultiplyAreRefused)
     spread.ntasks_per_node = 1;
     EXPECT_THAT(refusal(spread), form);
     for (auto member :
-         {&Submission::tres_per_job, &Submission::tres_per_task, &Submission::tres_per_socket}) {
+         {&SubmittedTres::per_job, &SubmittedTres::per_task, &SubmittedTres::per_socket}) {
         Submission other = share_job("gres:shard:1");
-        other.*member = "gres:shard:1";
+        other.tres.*member = "gres:shard:1";
         EXPECT_THAT(refusal(other), form);
     }
     Submission whole = share_job("gres:shard:1");
@@ -592,21 +592,21 @@ TEST(DecideChange, GpusInTheFormThatSlurmReads)
     before.qos = "gpuq_calibration";
     for (const char* const tres :
          {"gpu:4", "gpu", "gpu:k80:2", "gres:gpu:1,gpu:3", "shard:1", "gres/gpu:1"}) {
-        for (const auto field : {&Submission::tres_per_job, &Submission::tres_per_node,
-                                 &Submission::tres_per_task, &Submission::tres_per_socket}) {
+        for (const auto field : {&SubmittedTres::per_job, &SubmittedTres::per_node,
+                                 &SubmittedTres::per_task, &SubmittedTres::per_socket}) {
             Submission after = before;
-            after.*field = tres;
+            after.tres.*field = tres;
             EXPECT_THAT(
                 decide_change(criann(), before, after, false).messages,
                 ElementsAre(testing::HasSubstr("store this number of GPUs without giving them")))
                 << tres;
         }
     }
-    before.tres_per_node = "gpu:1"; // without a change
+    before.tres.per_node = "gpu:1"; // without a change
     EXPECT_EQ(decide_change(criann(), before, before, false).outcome, Outcome::accept);
     Submission newer = before; // a release that writes it in this form
-    before.tres_per_node = "gres/gpu:2";
-    newer.tres_per_node = "gres/gpu:1";
+    before.tres.per_node = "gres/gpu:2";
+    newer.tres.per_node = "gres/gpu:1";
     EXPECT_EQ(decide_change(criann(), before, newer, false).outcome, Outcome::accept);
     EXPECT_EQ(decide_change(criann(), before, before, false).outcome, Outcome::accept);
 }
@@ -618,9 +618,9 @@ TEST(DecideChange, NoChangeAddsSharesOfGpus)
     before.partition = "lessons-desks";
     before.qos = "gpuq_lessons";
     Submission after = before;
-    after.tres_per_node = "gres:shard:4";
+    after.tres.per_node = "gres:shard:4";
     EXPECT_EQ(decide_change(rules, before, after, false).outcome, Outcome::refuse);
-    after.tres_per_node = "gres:shard:3";
+    after.tres.per_node = "gres:shard:3";
     const Verdict more = decide_change(rules, before, after, false);
     EXPECT_EQ(more.outcome, Outcome::accept);
     EXPECT_EQ(more.memory_mib, std::nullopt);
@@ -649,7 +649,7 @@ TEST(Decide, UsersOfAReservationGoToThePoolOfWhichItHasNodes)
 TEST(Decide, SaysThatNoPoolHasAllModels)
 {
     Submission both = job(60, "");
-    both.tres_per_job = "gres:gpu:k80:1,gres:gpu:p100:1";
+    both.tres.per_job = "gres:gpu:k80:1,gres:gpu:p100:1";
     both.partition = "calibration";
     EXPECT_THAT(decide(criann(), both, {}).messages,
                 ElementsAre(testing::StartsWith("k80 and p100 are together in no pool of queue "
@@ -668,7 +668,7 @@ TEST(DecideChange, NoRaiseLeadsPastTheRules)
     const Verdict fine = decide_change(criann(), before, after, false);
     EXPECT_EQ(fine.outcome, Outcome::accept);
     EXPECT_THAT(fine.partitions, IsEmpty());
-    after.tres_per_node = "gres:gpu:5";
+    after.tres.per_node = "gres:gpu:5";
     EXPECT_EQ(decide_change(criann(), before, after, false).outcome, Outcome::refuse);
 }
 

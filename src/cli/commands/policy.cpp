@@ -211,7 +211,7 @@ Result<Submission> submission_in(const Options& options, const policy::Policy& p
     ask_for(job, cpus, memory);
     TRY_ASSIGN(const GpuRequest gpus, gpus_in(options, policy, job));
     const std::string gres = gres_text(gpus);
-    job.tres_per_node = gres.empty() ? "" : "gres:" + gres;
+    job.tres.per_node = gres.empty() ? "" : "gres:" + gres;
     return job;
 }
 

@@ -262,7 +262,7 @@ policy::Submission submission_of(const Request& request, const std::string& user
     const JobSpec spec = job_spec(request);
     ask_for(job, spec.cpus_per_node, spec.memory_mib_per_node);
     const std::string gres = gres_text(request.gpus);
-    job.tres_per_node = gres.empty() ? "" : "gres:" + gres;
+    job.tres.per_node = gres.empty() ? "" : "gres:" + gres;
     return job;
 }
 

@@ -285,7 +285,7 @@ std::vector<std::string> policy_remedies(const Rules& rules, const Submission& j
     const policy::GpuTotals asked = gpu_totals(job);
     for (std::uint64_t gpus = asked.per_node; gpus > 1; --gpus) {
         other = job;
-        other.tres_per_node = fmt::format("gres:gpu:{}", gpus - 1);
+        other.tres.per_node = fmt::format("gres:gpu:{}", gpus - 1);
         if (takes(rules, other)) {
             remedies.push_back(
                 fmt::format("-g {}: queue {} takes it", gpus - 1, decide(rules, other, {}).queue));
@@ -302,7 +302,7 @@ std::vector<std::string> policy_remedies(const Rules& rules, const Submission& j
                         decide(rules, other, {}).queue));
     }
     other = job;
-    other.tres_per_node = fmt::format("gres:gpu:{}", asked.per_node);
+    other.tres.per_node = fmt::format("gres:gpu:{}", asked.per_node);
     if (!asked.models.empty() && takes(rules, other)) {
         remedies.push_back(fmt::format("any model instead of {}: queue {} takes it",
                                        fmt::join(asked.models, ", "),
