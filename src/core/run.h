@@ -82,6 +82,22 @@ struct SweepWorker {
     bool operator==(const SweepWorker&) const = default;
 };
 
+/// The environment of the program, recorded so that later links use the same one.
+struct Setup {
+    std::vector<std::pair<std::string, std::string>> env; ///< --env NAME=VALUE
+    std::vector<std::string> sources;                     ///< --source, in order; absolute paths
+    std::vector<std::string> modules;                     ///< --module, in order
+    std::optional<std::string> conda;                     ///< environment name or prefix
+    std::optional<std::string> venv;                      ///< --venv: absolute path
+    std::optional<std::string> container;                 ///< image
+    /// The site's command in front of the program; `{image}` is replaced by the image.
+    std::vector<std::string> container_command;
+
+    /// The rest for a process that already runs in the environment: its variables and container.
+    Setup inside() const { return {env, {}, {}, {}, {}, container, container_command}; }
+    bool operator==(const Setup&) const = default;
+};
+
 /// A user's request with all defaults filled in. Immutable once recorded in run.json, except for
 /// the time limit: `gpuq extend` writes a new one to walltime.json, which readers (runs/evidence.h)
 /// substitute.
@@ -104,18 +120,8 @@ struct Request {
     Input input = Input::none;
     std::optional<Pty> pty; ///< if set, `input` is `terminal`
     std::optional<Chain> chain;
-
-    // The environment options, recorded so that later links use the same ones.
-    std::vector<std::pair<std::string, std::string>> env; ///< --env NAME=VALUE
-    std::vector<std::string> sources;                     ///< --source, in order; absolute paths
-    std::vector<std::string> modules;                     ///< --module, in order
-    std::optional<std::string> conda;                     ///< environment name or prefix
-    std::optional<std::string> venv;                      ///< --venv: absolute path
-    std::optional<std::string> container;                 ///< image
-    std::vector<std::string> container_command;           ///< the site's command in front of the
-                                                          ///< program; `{image}` is replaced by the
-                                                          ///< image
-    std::optional<std::string> slurm_options;             ///< --slurm='...', unparsed
+    Setup setup;
+    std::optional<std::string> slurm_options; ///< --slurm='...', unparsed
     std::optional<SweepWorker> sweep;
     bool network = false; ///< its supervisor accepts clients over the network (`direct: network`)
 

@@ -173,17 +173,17 @@ std::vector<std::string> container_arguments(const std::vector<std::string>& com
 std::vector<std::string> program_argv(const Request& request)
 {
     Strings arguments;
-    for (const std::string& file : request.sources) {
+    for (const std::string& file : request.setup.sources) {
         append(arguments, bash(k_source_wrapper, {file}));
     }
-    append(arguments, module_arguments(request.modules));
-    append(arguments, conda_arguments(request.conda));
-    append(arguments, venv_arguments(request.venv));
-    if (request.container) {
-        const Strings& command = request.container_command;
+    append(arguments, module_arguments(request.setup.modules));
+    append(arguments, conda_arguments(request.setup.conda));
+    append(arguments, venv_arguments(request.setup.venv));
+    if (request.setup.container) {
+        const Strings& command = request.setup.container_command;
         append(arguments,
                container_arguments(command.empty() ? default_container_command() : command,
-                                   *request.container));
+                                   *request.setup.container));
     }
     append(arguments, request.program);
     return arguments;

@@ -53,7 +53,7 @@ CheckpointSupport checkpoint_support_of(const std::vector<std::string>& program,
 
 bool may_be_chained(const RunParameters& parameters, const CheckpointSupport& known)
 {
-    return parameters.checkpoint || parameters.from_scratch || known.saves;
+    return parameters.chain.checkpoint || parameters.chain.from_scratch || known.saves;
 }
 
 /// The requested value if the policy allows it; the policy's own limit if no value was requested.
@@ -95,7 +95,7 @@ Result<std::optional<Chain>> choose_chain(const RunParameters& parameters, const
                                           minutes walltime, const CheckpointSupport& known,
                                           const SiteContext& site_context)
 {
-    if (holds(queue, walltime) && !parameters.wants_chain()) {
+    if (holds(queue, walltime) && !parameters.chain.are_given()) {
         return std::optional<Chain>{};
     }
     if (!may_be_chained(parameters, known)) {
@@ -113,7 +113,7 @@ Result<std::optional<Chain>> choose_chain(const RunParameters& parameters, const
         return fail(Error::Kind::usage, "a run of several links can't be fed from a pipe: its "
                                         "later links have no input; add </dev/null");
     }
-    if (parameters.link && queue.max_time && *parameters.link > *queue.max_time) {
+    if (parameters.chain.link && queue.max_time && *parameters.chain.link > *queue.max_time) {
         return fail(Error::Kind::denied, fmt::format("--link: queue {} takes at most {}",
                                                      queue.name, to_text(*queue.max_time)));
     }
@@ -122,25 +122,25 @@ Result<std::optional<Chain>> choose_chain(const RunParameters& parameters, const
     const ChainLimits limits = found == nullptr ? ChainLimits{} : *found;
     const minutes longest =
         std::min({walltime, queue.max_time.value_or(walltime), limits.link.value_or(walltime)});
-    if (parameters.link && limits.link && *parameters.link > *limits.link) {
+    if (parameters.chain.link && limits.link && *parameters.chain.link > *limits.link) {
         return fail(Error::Kind::denied, fmt::format("--link: at most {} in queue {} (its policy)",
                                                      to_text(*limits.link), queue.name));
     }
-    chain.link = std::min<std::chrono::seconds>(parameters.link.value_or(longest), walltime);
+    chain.link = std::min<std::chrono::seconds>(parameters.chain.link.value_or(longest), walltime);
     TRY_ASSIGN(chain.max_links,
-               within(parameters.max_links, limits.links, queue,
+               within(parameters.chain.max_links, limits.links, queue,
                       fmt::format("--max-links: at most {}", limits.links.value_or(0))));
     TRY_ASSIGN(chain.gpu_time,
-               within(parameters.gpu_time, limits.gpu_time, queue,
+               within(parameters.chain.gpu_time, limits.gpu_time, queue,
                       fmt::format("--gpu-hours: at most {}",
                                   limits.gpu_time.value_or(minutes{0}).count() / 60)));
-    chain.checkpoint = parameters.checkpoint.value_or("");
-    chain.resume_args = parameters.resume_args;
-    chain.valid = parameters.valid;
-    chain.notice = parameters.notice.value_or(Notice::automatic);
+    chain.checkpoint = parameters.chain.checkpoint.value_or("");
+    chain.resume_args = parameters.chain.resume_args;
+    chain.valid = parameters.chain.valid;
+    chain.notice = parameters.chain.notice.value_or(Notice::automatic);
     chain.aware = known.listens;
-    chain.from_scratch = parameters.from_scratch;
-    chain.until = parameters.until;
+    chain.from_scratch = parameters.chain.from_scratch;
+    chain.until = parameters.chain.until;
     return std::optional{chain};
 }
 
@@ -153,7 +153,7 @@ Result<WhenShort> choose_when_short(const RunParameters& parameters, const Parti
     const ChainLimits* limits = chain ? chain_limits(site_context, queue) : nullptr;
     const bool spares =
         limits != nullptr && limits->when_short && *limits->when_short != WhenShort::run;
-    if (spares && parameters.when_short == WhenShort::run) {
+    if (spares && parameters.chain.when_short == WhenShort::run) {
         return fail(Error::Kind::denied,
                     fmt::format("--credentials: hold or fail in queue {} (its policy); a program "
                                 "that needs no ticket is started without: KRB5CCNAME=MEMORY: "
@@ -162,7 +162,7 @@ Result<WhenShort> choose_when_short(const RunParameters& parameters, const Parti
     }
     const WhenShort unless_asked =
         limits != nullptr ? limits->when_short.value_or(WhenShort::hold) : WhenShort::hold;
-    return parameters.when_short.value_or(unless_asked);
+    return parameters.chain.when_short.value_or(unless_asked);
 }
 
 Result<minutes> choose_walltime(const RunParameters& parameters, const Partition& queue)
@@ -286,7 +286,7 @@ Result<Chain> chain_to_resume(const Request& request, const std::vector<Partitio
     RunParameters parameters;
     parameters.pty = request.pty;
     parameters.input = request.input;
-    parameters.notice = Notice::automatic; // makes it a chain, however short
+    parameters.chain.notice = Notice::automatic; // makes it a chain, however short
     TRY_ASSIGN(const auto chain,
                choose_chain(parameters, found == partitions.end() ? Partition{} : *found,
                             request.walltime, checkpoint_support_of(request.program, site_context),
@@ -452,7 +452,7 @@ Result<Plan> plan(const RunParameters& parameters, const Partitions& partitions,
     TRY_ASSIGN(const WhenShort when_short,
                choose_when_short(parameters, continues != nullptr ? *continues : *queue,
                                  request.chain, site_context));
-    TRY_ASSIGN(request.env, resolved_env(parameters, site_context));
+    TRY_ASSIGN(request.setup.env, resolved_env(parameters, site_context));
     request.program = program;
     request.name = parameters.name ? *parameters.name : default_name(parameters.program.front());
     request.work_dir = site_context.work_dir;
@@ -470,15 +470,15 @@ Result<Plan> plan(const RunParameters& parameters, const Partitions& partitions,
     request.input = parameters.input;
     request.pty = parameters.pty;
     for (const std::string& file : parameters.sources) {
-        request.sources.push_back(absolute(site_context.work_dir, file));
+        request.setup.sources.push_back(absolute(site_context.work_dir, file));
     }
     if (parameters.venv) {
-        request.venv = absolute(site_context.work_dir, *parameters.venv);
+        request.setup.venv = absolute(site_context.work_dir, *parameters.venv);
     }
-    request.modules = parameters.modules;
-    request.conda = parameters.conda;
-    request.container = parameters.container;
-    request.container_command =
+    request.setup.modules = parameters.modules;
+    request.setup.conda = parameters.conda;
+    request.setup.container = parameters.container;
+    request.setup.container_command =
         parameters.container ? site_context.container_command : std::vector<std::string>{};
     request.slurm_options = parameters.slurm_options;
     request.network = site_context.network;

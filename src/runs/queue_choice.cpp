@@ -227,12 +227,12 @@ Result<const Partition*> choose_among(const RunParameters& parameters, const Par
                                       bool chainable, const SiteContext& site_context)
 {
     const Partition* const continues = longest_with_chains(partitions, site_context);
-    const bool chained = parameters.wants_chain();
+    const bool chained = parameters.chain.are_given();
     if (!parameters.walltime) {
         return default_queue(partitions);
     }
-    const minutes link =
-        parameters.link ? std::chrono::ceil<minutes>(*parameters.link) : *parameters.walltime;
+    const minutes link = parameters.chain.link ? std::chrono::ceil<minutes>(*parameters.chain.link)
+                                               : *parameters.walltime;
     if (const Partition* queue = smallest_for(partitions, chained ? link : *parameters.walltime)) {
         return queue;
     }

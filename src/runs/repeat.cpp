@@ -61,19 +61,19 @@ void repeat_chain(RunParameters& given, const Request& recorded, Time now)
     const Chain& chain = *recorded.chain;
     const bool same_queue = !given.queue && (has_own_queue(recorded) || !given.walltime);
     if (same_queue && chain.link < recorded.walltime) {
-        keep(given.link, chain.link);
+        keep(given.chain.link, chain.link);
     }
     if (!chain.checkpoint.empty()) {
-        keep(given.checkpoint, chain.checkpoint);
+        keep(given.chain.checkpoint, chain.checkpoint);
     }
-    keep(given.resume_args, chain.resume_args);
-    keep(given.valid, chain.valid);
-    keep(given.notice, chain.notice); // always set: one link that is a chain remains one
-    given.from_scratch = given.from_scratch || chain.from_scratch;
-    keep(given.max_links, chain.max_links);
-    keep(given.gpu_time, chain.gpu_time);
+    keep(given.chain.resume_args, chain.resume_args);
+    keep(given.chain.valid, chain.valid);
+    keep(given.chain.notice, chain.notice); // always set: one link that is a chain remains one
+    given.chain.from_scratch = given.chain.from_scratch || chain.from_scratch;
+    keep(given.chain.max_links, chain.max_links);
+    keep(given.chain.gpu_time, chain.gpu_time);
     if (chain.until && *chain.until > now) {
-        keep(given.until, chain.until);
+        keep(given.chain.until, chain.until);
     }
 }
 
@@ -84,19 +84,19 @@ void repeat_environment(RunParameters& given, const Request& recorded)
                            [&](const auto& pair) { return pair.first == name; });
     };
     std::vector<std::pair<std::string, std::optional<std::string>>> env;
-    for (const auto& [name, value] : recorded.env) {
+    for (const auto& [name, value] : recorded.setup.env) {
         if (!is_given(name)) {
             env.emplace_back(name, value);
         }
     }
     given.env.insert(given.env.begin(), env.begin(), env.end());
-    keep(given.sources, recorded.sources);
-    keep(given.modules, recorded.modules);
+    keep(given.sources, recorded.setup.sources);
+    keep(given.modules, recorded.setup.modules);
     if (!given.conda && !given.venv) {
-        given.conda = recorded.conda;
-        given.venv = recorded.venv;
+        given.conda = recorded.setup.conda;
+        given.venv = recorded.setup.venv;
     }
-    keep(given.container, recorded.container);
+    keep(given.container, recorded.setup.container);
 }
 
 } // namespace

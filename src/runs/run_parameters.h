@@ -15,6 +15,28 @@
 
 namespace gpuq {
 
+/// The options of a run of several links (man gpuq-chain).
+struct ChainParameters {
+    std::optional<std::chrono::seconds> link;
+    std::optional<std::string> checkpoint; ///< a glob
+    std::vector<std::string> resume_args;
+    std::vector<std::string> valid;
+    std::optional<Notice> notice;
+    bool from_scratch = false;
+    std::optional<int> max_links;
+    std::optional<std::chrono::minutes> gpu_time;
+    std::optional<Time> until;
+    std::optional<WhenShort> when_short; ///< how to handle a link whose ticket does not last
+
+    /// True if an option that only a chain has was given: the run is then a chain even if one link
+    /// suffices.
+    bool are_given() const
+    {
+        return link || checkpoint || !resume_args.empty() || !valid.empty() || notice ||
+               from_scratch || max_links || gpu_time || until;
+    }
+};
+
 /// The options that the user typed, without any defaults.
 struct RunParameters {
     std::vector<std::string> program; ///< as typed
@@ -40,24 +62,7 @@ struct RunParameters {
     std::optional<std::string> venv;
     std::optional<std::string> container;
     std::optional<std::string> slurm_options;
-
-    // A run of several links (man gpuq-chain).
-    std::optional<std::chrono::seconds> link;
-    std::optional<std::string> checkpoint; ///< a glob
-    std::vector<std::string> resume_args;
-    std::vector<std::string> valid;
-    std::optional<Notice> notice;
-    bool from_scratch = false;
-    std::optional<int> max_links;
-    std::optional<std::chrono::minutes> gpu_time;
-    std::optional<Time> until;
-    std::optional<WhenShort> when_short; ///< how to handle a link whose ticket does not last
-    /// True if any chain option was given: the run is then a chain even if one link suffices.
-    bool wants_chain() const
-    {
-        return link || checkpoint || !resume_args.empty() || !valid.empty() || notice ||
-               from_scratch || max_links || gpu_time || until;
-    }
+    ChainParameters chain;
 };
 
 } // namespace gpuq

@@ -105,35 +105,36 @@ void write_slurm_options(Script& script, const std::optional<std::string>& optio
 void write_environment(Script& script, const Request& request)
 {
     script.line("export PYTHONUNBUFFERED=\"${PYTHONUNBUFFERED-1}\"");
-    for (const auto& [name, value] : request.env) {
+    for (const auto& [name, value] : request.setup.env) {
         script.line(fmt::format("export {}={}", name, shell_quoted(value)));
     }
-    for (const std::string& file : request.sources) {
+    for (const std::string& file : request.setup.sources) {
         script.line(fmt::format(". {} </dev/null >&2 || exit 125", shell_quoted(file)));
     }
-    if (!request.modules.empty()) {
+    if (!request.setup.modules.empty()) {
         script.line("");
         script.line(std::string(k_find_module));
-        for (const std::string& module : request.modules) {
+        for (const std::string& module : request.setup.modules) {
             script.line(fmt::format("module load {} || exit 125", shell_quoted(module)));
         }
     }
-    if (request.conda) {
+    if (request.setup.conda) {
         script.line("");
         script.line(std::string(k_find_conda));
-        script.line(fmt::format("conda activate {} || exit 125", shell_quoted(*request.conda)));
+        script.line(
+            fmt::format("conda activate {} || exit 125", shell_quoted(*request.setup.conda)));
     }
 }
 
 void write_venv(Script& script, const Request& request)
 {
-    if (!request.venv) {
+    if (!request.setup.venv) {
         return;
     }
-    const std::string bin = *request.venv + "/bin";
+    const std::string bin = *request.setup.venv + "/bin";
     script.line(fmt::format("[ -x {} ] || exit 125", shell_quoted(bin + "/python")));
-    script.line(fmt::format("export VIRTUAL_ENV={} PATH={}:\"$PATH\"", shell_quoted(*request.venv),
-                            shell_quoted(bin)));
+    script.line(fmt::format("export VIRTUAL_ENV={} PATH={}:\"$PATH\"",
+                            shell_quoted(*request.setup.venv), shell_quoted(bin)));
     script.line("unset PYTHONHOME");
 }
 
@@ -141,10 +142,7 @@ void write_venv(Script& script, const Request& request)
 std::vector<std::string> inner_arguments(const Request& request)
 {
     Request inner = request;
-    inner.sources.clear();
-    inner.modules.clear();
-    inner.conda.reset();
-    inner.venv.reset();
+    inner.setup = inner.setup.inside();
     return program_argv(inner);
 }
 
@@ -153,7 +151,7 @@ std::vector<std::string> inner_arguments(const Request& request)
 void write_meeting(Script& script, const Request& request, const JobSpec& spec)
 {
     const auto meet = [&](const std::string& name, const std::string& value) {
-        const bool set = std::any_of(request.env.begin(), request.env.end(),
+        const bool set = std::any_of(request.setup.env.begin(), request.setup.env.end(),
                                      [&](const auto& pair) { return pair.first == name; });
         if (!set) {
             script.line(fmt::format("export {}={}", name, value));

@@ -233,7 +233,7 @@ std::vector<std::string> Supervisor::rank_arguments(const Run& run)
     }
     const Request& request = run.request;
     const std::string directory = layout::link_dir(m_options.key, m_options.link);
-    const bool is_chosen = std::any_of(request.env.begin(), request.env.end(),
+    const bool is_chosen = std::any_of(request.setup.env.begin(), request.setup.env.end(),
                                        [](const auto& pair) { return pair.first == "TMPDIR"; });
     const auto member = member_arguments(
         {own_program(), fmt::format("{}/{}", m_options.state_dir, directory), m_options.node,

@@ -41,7 +41,7 @@ TEST(Environment, LoadsModulesInOrder)
 {
     const StandIns site;
     Request request = showing();
-    request.modules = {"gcc/12", "cuda;touch x"};
+    request.setup.modules = {"gcc/12", "cuda;touch x"};
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
     EXPECT_EQ(outcome.output, shown("[gcc/12][cuda;touch x]", ""));
@@ -52,7 +52,7 @@ TEST(Environment, SaysWhichModuleIsMissing)
 {
     const StandIns site;
     Request request = showing();
-    request.modules = {"gcc", "missing", "never"};
+    request.setup.modules = {"gcc", "missing", "never"};
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.status, 125);
     EXPECT_THAT(outcome.error, HasSubstr("gpuq: --module missing could not be loaded on "));
@@ -69,7 +69,7 @@ TEST(Environment, SaysThatANodeHasNoModules)
         GTEST_SKIP() << "this machine has environment modules";
     }
     Request request = showing();
-    request.modules = {"gcc"};
+    request.setup.modules = {"gcc"};
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.status, 125);
     EXPECT_THAT(outcome.error, HasSubstr("has no environment modules"));
@@ -79,7 +79,7 @@ TEST(Environment, ActivatesConda)
 {
     const StandIns site;
     Request request = showing();
-    request.conda = "/opt/my env";
+    request.setup.conda = "/opt/my env";
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
     EXPECT_EQ(outcome.output, shown("", "(/opt/my env)"));
@@ -92,7 +92,7 @@ TEST(Environment, SourcesFilesInOrder)
     site.file("a b.sh", "echo noise; read line && export V=read; export V=\"$V[$#]\"; set -u -f\n");
     site.file("b.sh", "export V=\"$V(b)\"; trap 'echo never' EXIT; cd /\n");
     Request request = showing();
-    request.sources = {site.directory() + "/a b.sh", site.directory() + "/b.sh"};
+    request.setup.sources = {site.directory() + "/a b.sh", site.directory() + "/b.sh"};
     const auto outcome = site.run(program_argv(request));
     Strings expected = k_hostile;
     expected.insert(expected.end(), {"V=[0](b)", "MODULE=", "CONDA=", "/"});
@@ -111,7 +111,7 @@ TEST(Environment, SaysWhichSourcedFileFails)
                                                           {"set -e; false; export V=never", "1"}}) {
         site.file("odd $x.sh", text + "\n");
         Request request = showing();
-        request.sources = {site.directory() + "/odd $x.sh"};
+        request.setup.sources = {site.directory() + "/odd $x.sh"};
         const auto outcome = site.run(program_argv(request));
         EXPECT_EQ(outcome.status, 125) << text;
         EXPECT_THAT(outcome.error, HasSubstr("gpuq: --source ")) << text;
@@ -121,7 +121,7 @@ TEST(Environment, SaysWhichSourcedFileFails)
         EXPECT_EQ(outcome.output, Strings{}) << text;
     }
     Request request = showing();
-    request.sources = {site.directory() + "/nosuch.sh"};
+    request.setup.sources = {site.directory() + "/nosuch.sh"};
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.status, 125);
     EXPECT_THAT(outcome.error, HasSubstr("nosuch.sh can not be read on "));
@@ -139,14 +139,14 @@ TEST(Environment, ActivatesAVirtualEnvironment)
     }
     Request request;
     request.program = {"python3", "train.py"};
-    request.venv = site.directory() + "/my venv";
+    request.setup.venv = site.directory() + "/my venv";
     auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
     ASSERT_GE(outcome.output.size(), 2U);
     EXPECT_EQ(outcome.output[0], site.directory() + "/my venv");
     EXPECT_EQ(outcome.output[1], "train.py");
 
-    request.venv = site.directory() + "/nosuch";
+    request.setup.venv = site.directory() + "/nosuch";
     outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.status, 125);
     EXPECT_THAT(outcome.error, HasSubstr("nosuch: no bin/python in it on "));
@@ -157,9 +157,9 @@ TEST(Environment, SourcesFilesBeforeTheModules)
     const StandIns site;
     site.file("env.sh", "export MODULE=sourced V=\"$MODULE\"\n");
     Request request = showing({});
-    request.sources = {site.directory() + "/env.sh"};
-    request.modules = {"cuda"};
-    request.conda = "torch";
+    request.setup.sources = {site.directory() + "/env.sh"};
+    request.setup.modules = {"cuda"};
+    request.setup.conda = "torch";
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
     ASSERT_EQ(outcome.output.size(), 4U);
@@ -171,7 +171,7 @@ TEST(Environment, SaysWhyCondaDoesNotWork)
 {
     const StandIns site;
     Request request = showing();
-    request.conda = "missing";
+    request.setup.conda = "missing";
     auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.status, 125);
     EXPECT_THAT(outcome.error, HasSubstr("gpuq: --conda missing could not be activated on "));
@@ -192,7 +192,7 @@ TEST(Environment, PutsTheProgramIntoAContainer)
 {
     const StandIns site;
     Request request = showing();
-    request.container = "my image.sif";
+    request.setup.container = "my image.sif";
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
     EXPECT_EQ(outcome.output, shown("", ""));
@@ -208,8 +208,8 @@ TEST(Environment, TakesTheSitesWordsForAContainer)
               (Strings{"enroot", "start", "--image={image}.sqsh"}));
     EXPECT_EQ(container_arguments({"run-in"}, "x"), (Strings{"run-in", "x"}));
     Request request = showing({});
-    request.container = "x";
-    request.container_command = {"env", "IMAGE={image}"};
+    request.setup.container = "x";
+    request.setup.container_command = {"env", "IMAGE={image}"};
     EXPECT_EQ(program_argv(request), (Strings{"env", "IMAGE=x", "show"}));
 }
 
@@ -217,9 +217,9 @@ TEST(Environment, NestsModulesCondaAndContainer)
 {
     const StandIns site;
     Request request = showing();
-    request.modules = {"cuda"};
-    request.conda = "torch";
-    request.container = "img";
+    request.setup.modules = {"cuda"};
+    request.setup.conda = "torch";
+    request.setup.container = "img";
     const auto outcome = site.run(program_argv(request));
     EXPECT_EQ(outcome.error, "");
     // conda ran with the module loaded, the container with both.
@@ -233,8 +233,8 @@ TEST(Environment, EndsWithTheProgramsStatus)
     const StandIns site;
     site.program("fails", "exit 7\n");
     Request request;
-    request.modules = {"cuda"};
-    request.conda = "torch";
+    request.setup.modules = {"cuda"};
+    request.setup.conda = "torch";
     for (const auto& [program, status] : std::vector<std::pair<Strings, int>>{
              {{"fails"}, 7}, {{"nosuch"}, 127}, {{"/tmp"}, 126}, {{"-odd"}, 127}}) {
         request.program = program;

@@ -154,12 +154,12 @@ TEST(Plan, PassesOnEverythingAskedFor)
     EXPECT_EQ(made.spec.after_ok, JobId{7});
     EXPECT_EQ(made.spec.work_dir, "/home/ann");
     EXPECT_EQ(made.request.input, Input::pipe);
-    EXPECT_EQ(made.request.env, (std::vector<std::pair<std::string, std::string>>{
-                                    {"SEED", "1"}, {"HOME", "/home/ann"}}));
-    EXPECT_EQ(made.request.modules, Strings{"cuda/12"});
-    EXPECT_EQ(made.request.conda, "torch");
-    EXPECT_EQ(made.request.container, "pytorch.sif");
-    EXPECT_EQ(made.request.container_command, here().container_command);
+    EXPECT_EQ(made.request.setup.env, (std::vector<std::pair<std::string, std::string>>{
+                                          {"SEED", "1"}, {"HOME", "/home/ann"}}));
+    EXPECT_EQ(made.request.setup.modules, Strings{"cuda/12"});
+    EXPECT_EQ(made.request.setup.conda, "torch");
+    EXPECT_EQ(made.request.setup.container, "pytorch.sif");
+    EXPECT_EQ(made.request.setup.container_command, here().container_command);
     EXPECT_EQ(made.request.slurm_options, "--exclude=n1");
     EXPECT_TRUE(made.spec.by_sbatch);
     EXPECT_EQ(made.summary, "2 k80 GPUs on each of 2 nodes for 1 h 30 min in queue calibration");
@@ -435,7 +435,7 @@ RunParameters days(int count)
 TEST(PlanOfAChain, TakesTheLongestQueueForWhatIsLonger)
 {
     RunParameters parameters = days(7);
-    parameters.checkpoint = "out/*.pt";
+    parameters.chain.checkpoint = "out/*.pt";
     const Plan made = *plan(parameters, k_lab, here());
     EXPECT_EQ(made.request.queue, "gpu");
     EXPECT_EQ(made.request.walltime, 7 * 24h);
@@ -450,7 +450,7 @@ TEST(PlanOfAChain, TakesTheLongestQueueForWhatIsLonger)
 TEST(PlanOfAChain, StaysInTheQueueThatWasNamed)
 {
     RunParameters parameters = days(1);
-    parameters.checkpoint = "out/*.pt";
+    parameters.chain.checkpoint = "out/*.pt";
     parameters.queue = "calibration";
     EXPECT_EQ(plan(parameters, k_lab, here())->request.chain->link, 2h);
 }
@@ -471,10 +471,10 @@ TEST(PlanOfAChain, IsRefusedToWhatIsNotKnownToSave)
     EXPECT_THAT(plan(days(7), k_lab, with_script("train()")).error().text,
                 AllOf(StartsWith("no queue takes 7 days"), HasSubstr("--checkpoint")));
     RunParameters budget = days(1);
-    budget.max_links = 3;
+    budget.chain.max_links = 3;
     EXPECT_EQ(plan(budget, k_lab, with_script("train()")).error().kind, Error::Kind::usage);
     RunParameters reckless = days(7);
-    reckless.from_scratch = true;
+    reckless.chain.from_scratch = true;
     EXPECT_TRUE(plan(reckless, k_lab, with_script("train()"))->request.chain);
 }
 
@@ -482,7 +482,7 @@ TEST(PlanOfAChain, IsMadeWithinTheLimitOnlyWhenAskedFor)
 {
     RunParameters parameters = asking_for(1h);
     EXPECT_FALSE(plan(parameters, k_lab, here())->request.chain);
-    parameters.checkpoint = "out/*";
+    parameters.chain.checkpoint = "out/*";
     const Plan made = *plan(parameters, k_lab, here());
     EXPECT_EQ(made.request.queue, "calibration");
     EXPECT_EQ(made.request.chain->link, 1h);
@@ -492,12 +492,12 @@ TEST(PlanOfAChain, IsMadeWithinTheLimitOnlyWhenAskedFor)
 TEST(PlanOfAChain, RoundsAShortLinkUpForSlurm)
 {
     RunParameters parameters = asking_for(1h);
-    parameters.checkpoint = "out/*";
-    parameters.link = 20s;
+    parameters.chain.checkpoint = "out/*";
+    parameters.chain.link = 20s;
     const Plan made = *plan(parameters, k_lab, here());
     EXPECT_EQ(made.request.chain->link, 20s);
     EXPECT_EQ(made.spec.walltime, 1min);
-    parameters.link = 49h;
+    parameters.chain.link = 49h;
     parameters.queue = "gpu";
     parameters.walltime = 72h;
     EXPECT_EQ(plan(parameters, k_lab, here()).error().kind, Error::Kind::denied);
@@ -506,7 +506,7 @@ TEST(PlanOfAChain, RoundsAShortLinkUpForSlurm)
 TEST(PlanOfAChain, HasNeitherTerminalNorPipe)
 {
     RunParameters parameters = days(7);
-    parameters.checkpoint = "out/*";
+    parameters.chain.checkpoint = "out/*";
     parameters.input = Input::pipe;
     EXPECT_THAT(plan(parameters, k_lab, here()).error().text, HasSubstr("</dev/null"));
     parameters.input = Input::terminal;
@@ -582,17 +582,17 @@ TEST(PlanUnderAPolicy, HoldsAChainToItsLimits)
 {
     const SiteContext site = under_policy("import gpuq");
     RunParameters parameters = days(7);
-    parameters.max_links = 5;
+    parameters.chain.max_links = 5;
     EXPECT_EQ(plan(parameters, ruled_lab(), site)->request.chain->max_links, 5);
-    parameters.max_links = 11;
+    parameters.chain.max_links = 11;
     EXPECT_EQ(plan(parameters, ruled_lab(), site).error().text,
               "--max-links: at most 10 in queue gpu (its policy)");
-    parameters.max_links.reset();
-    parameters.gpu_time = 501h;
+    parameters.chain.max_links.reset();
+    parameters.chain.gpu_time = 501h;
     EXPECT_EQ(plan(parameters, ruled_lab(), site).error().text,
               "--gpu-hours: at most 500 in queue gpu (its policy)");
-    parameters.gpu_time.reset();
-    parameters.link = 30h;
+    parameters.chain.gpu_time.reset();
+    parameters.chain.link = 30h;
     EXPECT_EQ(plan(parameters, ruled_lab(), site).error().text,
               "--link: at most 1 day in queue gpu (its policy)");
 }
@@ -602,17 +602,17 @@ TEST(PlanUnderAPolicy, SaysWhatALinkWithoutATicketDoes)
     SiteContext site = under_policy("import gpuq");
     RunParameters parameters = days(7);
     EXPECT_EQ(plan(parameters, ruled_lab(), site)->when_short, WhenShort::hold);
-    parameters.when_short = WhenShort::run;
+    parameters.chain.when_short = WhenShort::run;
     EXPECT_EQ(plan(parameters, ruled_lab(), site)->when_short, WhenShort::run);
     site.chains["gpu"].when_short = WhenShort::fail;
     EXPECT_THAT(plan(parameters, ruled_lab(), site).error().text,
                 HasSubstr("--credentials: hold or fail in queue gpu (its policy)"));
-    parameters.when_short.reset();
+    parameters.chain.when_short.reset();
     EXPECT_EQ(plan(parameters, ruled_lab(), site)->when_short, WhenShort::fail);
-    parameters.when_short = WhenShort::hold;
+    parameters.chain.when_short = WhenShort::hold;
     EXPECT_EQ(plan(parameters, ruled_lab(), site)->when_short, WhenShort::hold);
     site.chains["gpu"].when_short = WhenShort::run;
-    parameters.when_short.reset();
+    parameters.chain.when_short.reset();
     EXPECT_EQ(plan(parameters, ruled_lab(), site)->when_short, WhenShort::run);
     EXPECT_EQ(plan(parameters, ruled_lab(), under_policy("import gpuq"))->when_short,
               WhenShort::hold);
@@ -624,7 +624,7 @@ TEST(PlanUnderAPolicy, OfARunThatIsNoChainNothingIsAskedForItsTicket)
     site.chains["gpu"].when_short = WhenShort::hold;
     RunParameters parameters = asking({"train.py"});
     parameters.walltime = 1h;
-    parameters.when_short = WhenShort::run;
+    parameters.chain.when_short = WhenShort::run;
     EXPECT_TRUE(plan(parameters, ruled_lab(), site));
 }
 

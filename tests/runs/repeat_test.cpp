@@ -73,15 +73,15 @@ RunParameters everything()
     parameters.venv = "venv";
     parameters.container = "image.sif";
     parameters.slurm_options = "--exclusive";
-    parameters.link = 10h;
-    parameters.checkpoint = "out/*.pt";
-    parameters.resume_args = {"--resume", "{}"};
-    parameters.valid = {"check", "{}"};
-    parameters.notice = Notice::usr2;
-    parameters.from_scratch = true;
-    parameters.max_links = 5;
-    parameters.gpu_time = 100h;
-    parameters.until = k_now + 24h;
+    parameters.chain.link = 10h;
+    parameters.chain.checkpoint = "out/*.pt";
+    parameters.chain.resume_args = {"--resume", "{}"};
+    parameters.chain.valid = {"check", "{}"};
+    parameters.chain.notice = Notice::usr2;
+    parameters.chain.from_scratch = true;
+    parameters.chain.max_links = 5;
+    parameters.chain.gpu_time = 100h;
+    parameters.chain.until = k_now + 24h;
     return parameters;
 }
 
@@ -100,7 +100,7 @@ TEST(Repeat, GivesTheSameRequest)
     conda.conda = "torch";
     EXPECT_EQ(again(planned(conda)), planned(conda));
     RunParameters one_link = asking();
-    one_link.checkpoint = "out/*.pt";
+    one_link.chain.checkpoint = "out/*.pt";
     EXPECT_EQ(again(planned(one_link)), planned(one_link));
 }
 
@@ -114,15 +114,15 @@ TEST(Repeat, TakesTheOptionsGiven)
     other.env = {{"LR", "2"}, {"NEW", "3"}};
     other.sources = {"/b.sh"};
     other.conda = "torch";
-    other.resume_args = {"--from", "{}"};
+    other.chain.resume_args = {"--from", "{}"};
     Request expected = first;
     expected.walltime = 20h;
     expected.name = "other";
     expected.memory_mib = 1024;
-    expected.env = {{"HOST", "here"}, {"LR", "2"}, {"NEW", "3"}};
-    expected.sources = {"/b.sh"};
-    expected.conda = "torch";
-    expected.venv.reset();
+    expected.setup.env = {{"HOST", "here"}, {"LR", "2"}, {"NEW", "3"}};
+    expected.setup.sources = {"/b.sh"};
+    expected.setup.conda = "torch";
+    expected.setup.venv.reset();
     expected.chain->resume_args = {"--from", "{}"};
     EXPECT_EQ(again(first, other), expected);
 }
@@ -132,7 +132,7 @@ TEST(Repeat, LeavesOutWhatWasForThatRunOnly)
     RunParameters first = everything();
     first.after = JobId{7};
     first.input = Input::terminal;
-    first.until = k_now - 1h;
+    first.chain.until = k_now - 1h;
     const Request request = again(planned(first));
     EXPECT_EQ(request.after, std::nullopt);
     EXPECT_EQ(request.input, Input::none);
@@ -145,7 +145,7 @@ TEST(Repeat, PlansLinksAnewInAnotherQueue)
     given.queue = "calibration";
     given.walltime = 2h;
     EXPECT_EQ(again(planned(everything()), given).chain->link, 2h);
-    given.link = 1h;
+    given.chain.link = 1h;
     EXPECT_EQ(again(planned(everything()), given).chain->link, 1h);
 }
 
@@ -182,7 +182,7 @@ TEST(Repeat, LeavesThePolicysChoiceOfQueuesToThePolicy)
     EXPECT_EQ(open_ended.walltime, std::nullopt);
     RunParameters given;
     given.walltime = 1h;
-    EXPECT_EQ(repeated(given, recorded, k_now).link, std::nullopt) << "may be too long there";
+    EXPECT_EQ(repeated(given, recorded, k_now).chain.link, std::nullopt) << "may be too long there";
 }
 
 TEST(AgainText, IsSplitIntoTheSameWords)

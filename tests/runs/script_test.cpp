@@ -103,10 +103,10 @@ TEST(SbatchScript, DoesWhatTheRunDoes)
     request.program.insert(request.program.end(), hostile.begin(), hostile.end());
     request.work_dir = site.directory() + "/odd 'dir'\n$x";
     std::filesystem::create_directory(request.work_dir);
-    request.env = {{"MASTER_ADDR", "n1"}, {"V", "two\nlines 'of' \"$V\" `id`"}};
-    request.modules = {"gcc;x", "cuda"};
-    request.conda = "my env";
-    request.container = "my image";
+    request.setup.env = {{"MASTER_ADDR", "n1"}, {"V", "two\nlines 'of' \"$V\" `id`"}};
+    request.setup.modules = {"gcc;x", "cuda"};
+    request.setup.conda = "my env";
+    request.setup.container = "my image";
     JobSpec spec = small();
     spec.nodes = 2; // makes the script use srun
     site.file("job.sh", sbatch_script(request, spec));
@@ -134,15 +134,15 @@ TEST(SbatchScript, SourcesFilesAndActivatesAVirtualEnvironment)
     Request request;
     request.program = {"bash", "-c", "show \"$VIRTUAL_ENV\" \"${PATH%%:*}\""};
     request.work_dir = site.directory();
-    request.sources = {site.directory() + "/env $x.sh"};
-    request.modules = {"cuda"};
-    request.venv = site.directory() + "/v'1";
+    request.setup.sources = {site.directory() + "/env $x.sh"};
+    request.setup.modules = {"cuda"};
+    request.setup.venv = site.directory() + "/v'1";
     site.file("job.sh", sbatch_script(request, small()));
     const auto outcome = site.run({"bash", site.directory() + "/job.sh"});
     EXPECT_EQ(outcome.error, "noise\n");
     EXPECT_EQ(outcome.output, (Strings{site.directory() + "/v'1", site.directory() + "/v'1/bin",
                                        "V=", "MODULE=sourced[cuda]", "CONDA=", site.directory()}));
-    request.venv = site.directory() + "/nosuch";
+    request.setup.venv = site.directory() + "/nosuch";
     site.file("job.sh", sbatch_script(request, small()));
     EXPECT_EQ(site.run({"bash", site.directory() + "/job.sh"}).status, 125);
 }
@@ -153,11 +153,11 @@ TEST(SbatchScript, LeavesWhenItsEnvironmentCanNotBeHad)
     Request request;
     request.program = {"show"};
     request.work_dir = site.directory();
-    request.modules = {"missing"};
+    request.setup.modules = {"missing"};
     site.file("job.sh", sbatch_script(request, small()));
     EXPECT_EQ(site.run({"bash", site.directory() + "/job.sh"}).status, 125);
 
-    request.modules.clear();
+    request.setup.modules.clear();
     request.work_dir = site.directory() + "/gone";
     site.file("job.sh", sbatch_script(request, small()));
     const auto outcome = site.run({"bash", site.directory() + "/job.sh"});

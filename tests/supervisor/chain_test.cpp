@@ -301,7 +301,7 @@ public:
         : Link(program)
     {
         run.request.nodes = 3;
-        run.request.env = {{"PATH", root().string() + "/bin:/usr/bin:/bin"}};
+        run.request.setup.env = {{"PATH", root().string() + "/bin:/usr/bin:/bin"}};
         std::filesystem::create_directory(root() / "bin");
         put(root() / "bin" / "srun", "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n"
                                      "shift; exec \"$@\"\n");
@@ -563,7 +563,7 @@ TEST(SecondLink, IsToldWhereToGoOn)
 {
     Second link("echo $0 $*; env | sort", true);
     link.run.request.chain->resume_args = {"--resume", "{}"};
-    link.run.request.env = {{"WANDB_RESUME", "must"}};
+    link.run.request.setup.env = {{"WANDB_RESUME", "must"}};
     ::setenv("RANK", "3", 1);
     ::setenv("MASTER_ADDR", "n7", 1);
     ::setenv("MASTER_PORT", "29500", 1);

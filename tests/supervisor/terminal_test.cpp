@@ -26,7 +26,7 @@ TEST(Terminal, IsTheProgramsOwnAndCarriesBothStreams)
                                  "test -t 0 && test -t 1 && test -t 2 && stty size && echo err >&2;"
                                  "ps -o tty= -p $$ >/dev/null; : < /dev/tty && echo controlled;"
                                  "echo $TERM; echo ${COLUMNS-none}; exit 7"});
-    stage.run.request.env = {{"TERM", "vt220"}};
+    stage.run.request.setup.env = {{"TERM", "vt220"}};
     ::setenv("COLUMNS", "13", 1);
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_to_the_end());

@@ -36,7 +36,7 @@ Result<Plan> plan_of(Services& services, RunParameters parameters, const Invento
     take_policy(here, services, inventory.partitions, parameters.account, gpus);
     auto planned = plan(parameters, inventory.partitions, here);
     if (!planned && planned.error().kind == Error::Kind::usage) {
-        parameters.from_scratch = true; // a chain, of a program that saves checkpoints
+        parameters.chain.from_scratch = true; // a chain, of a program that saves checkpoints
         if (auto chain = plan(parameters, inventory.partitions, here)) {
             return chain;
         }

@@ -123,11 +123,11 @@ private:
         }
         RunParameters parameters;
         parameters.program = request.program;
-        parameters.sources = request.sources;
-        parameters.modules = request.modules;
-        parameters.conda = request.conda;
-        parameters.venv = request.venv;
-        parameters.container = request.container;
+        parameters.sources = request.setup.sources;
+        parameters.modules = request.setup.modules;
+        parameters.conda = request.setup.conda;
+        parameters.venv = request.setup.venv;
+        parameters.container = request.setup.container;
         const auto checked = check_program(parameters, here);
         return checked ? Result<void>()
                        : fail(checked.error().kind,

@@ -61,7 +61,7 @@ public:
         if (status.run) {
             m_redactor.learn_environment(status.run->environment);
             std::vector<std::string> given;
-            for (const auto& [name, value] : status.run->request.env) {
+            for (const auto& [name, value] : status.run->request.setup.env) {
                 given.push_back(name + "=" + value);
             }
             m_redactor.learn_environment(given);
@@ -119,12 +119,13 @@ private:
     Run without_secrets(Run run) const
     {
         run.environment = m_redactor.environment(run.environment);
-        for (auto& [name, value] : run.request.env) {
+        for (auto& [name, value] : run.request.setup.env) {
             const auto shown = m_redactor.environment({name + "=" + value}).front();
             value = shown.substr(name.size() + 1);
         }
         run.request.program = m_redactor.redact_arguments(run.request.program);
-        run.request.container_command = m_redactor.redact_arguments(run.request.container_command);
+        run.request.setup.container_command =
+            m_redactor.redact_arguments(run.request.setup.container_command);
         run.request.name = m_redactor.text(run.request.name);
         if (run.request.slurm_options) {
             run.request.slurm_options = m_redactor.text(*run.request.slurm_options);

@@ -134,23 +134,23 @@ std::string environment_text(const Run& run)
 {
     const Request& request = run.request;
     std::vector<std::string> parts;
-    if (!request.sources.empty()) {
-        parts.push_back("source " + joined(request.sources));
+    if (!request.setup.sources.empty()) {
+        parts.push_back("source " + joined(request.setup.sources));
     }
-    if (!request.modules.empty()) {
-        parts.push_back("modules " + joined(request.modules));
+    if (!request.setup.modules.empty()) {
+        parts.push_back("modules " + joined(request.setup.modules));
     }
-    if (request.conda) {
-        parts.push_back("conda " + *request.conda);
+    if (request.setup.conda) {
+        parts.push_back("conda " + *request.setup.conda);
     }
-    if (request.venv) {
-        parts.push_back("venv " + *request.venv);
+    if (request.setup.venv) {
+        parts.push_back("venv " + *request.setup.venv);
     }
-    if (request.container) {
-        parts.push_back("container " + *request.container);
+    if (request.setup.container) {
+        parts.push_back("container " + *request.setup.container);
     }
-    if (!request.env.empty()) {
-        parts.push_back("set: " + joined(names_of(request.env)));
+    if (!request.setup.env.empty()) {
+        parts.push_back("set: " + joined(names_of(request.setup.env)));
     }
     parts.push_back(fmt::format("{} variables of the shell", run.environment.size()));
     return fmt::format("{}", fmt::join(parts, "; "));
@@ -361,13 +361,13 @@ Json request_json(const Run& run)
                          {"account", request.account},
                          {"qos", request.qos},
                          {"after", request.after},
-                         {"sources", Json::array(request.sources)},
-                         {"modules", Json::array(request.modules)},
-                         {"conda", request.conda},
-                         {"venv", request.venv},
-                         {"container", request.container},
+                         {"sources", Json::array(request.setup.sources)},
+                         {"modules", Json::array(request.setup.modules)},
+                         {"conda", request.setup.conda},
+                         {"venv", request.setup.venv},
+                         {"container", request.setup.container},
                          {"slurm_options", request.slurm_options},
-                         {"env_names", Json::array(names_of(request.env))},
+                         {"env_names", Json::array(names_of(request.setup.env))},
                          {"environment_names", Json::array(names_of(run.environment))},
                          {"user", run.user},
                          {"host", run.host},

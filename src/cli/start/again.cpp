@@ -129,7 +129,7 @@ private:
     static Arguments names_kept(const Request& request, const RunParameters& given)
     {
         Arguments names;
-        for (const auto& [name, value] : request.env) {
+        for (const auto& [name, value] : request.setup.env) {
             const auto is_same = [name = &name](const auto& pair) { return pair.first == *name; };
             if (std::none_of(given.env.begin(), given.env.end(), is_same)) {
                 names.push_back(name);
@@ -162,8 +162,8 @@ private:
         if (!plan) {
             return;
         }
-        if (!options.parameters.when_short) {
-            options.parameters.when_short = plan->when_short;
+        if (!options.parameters.chain.when_short) {
+            options.parameters.chain.when_short = plan->when_short;
         }
         if (!options.keytab && !plan->keytab.empty()) {
             options.keytab = plan->keytab;

@@ -294,7 +294,7 @@ Result<int> rehearse(Invocation& invocation)
         TRY_ASSIGN(within, parse_walltime(*text));
     }
     options.parameters.walltime = std::min(options.parameters.walltime.value_or(within), within);
-    options.parameters.link = *options.parameters.walltime;
+    options.parameters.chain.link = *options.parameters.walltime;
     options.parameters.name = options.parameters.name.value_or("rehearsal");
     within = *options.parameters.walltime;
     const report::Table none = findings_table({});

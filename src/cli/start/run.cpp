@@ -260,7 +260,7 @@ private:
     Request without_recorded_values(Request request) const
     {
         const auto& recorded = m_options.recorded_env;
-        for (auto& [name, value] : request.env) {
+        for (auto& [name, value] : request.setup.env) {
             if (std::find(recorded.begin(), recorded.end(), name) != recorded.end()) {
                 value = k_removed_secret;
             }
@@ -317,7 +317,7 @@ private:
     {
         request.sweep = worker;
         request.program = {supervisor, "work", m_store->root(), worker.sweep.text()};
-        request.container.reset();
+        request.setup.container.reset();
         if (request.chain) {
             request.chain->aware = true;
             request.chain->checkpoint.clear();

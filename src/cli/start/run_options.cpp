@@ -389,21 +389,22 @@ Result<Time> parse_moment(std::string_view text)
 
 Result<void> take_chain(const Options& options, RunParameters& parameters)
 {
-    TRY_ASSIGN(parameters.link, through(options, "link", "--link", parse_duration));
-    TRY_ASSIGN(parameters.checkpoint,
+    TRY_ASSIGN(parameters.chain.link, through(options, "link", "--link", parse_duration));
+    TRY_ASSIGN(parameters.chain.checkpoint,
                through(options, "checkpoint", "--checkpoint", parse_pattern));
     TRY_ASSIGN(auto resume, through(options, "resume-args", "--resume-args", parse_arguments));
-    parameters.resume_args = std::move(resume).value_or(std::vector<std::string>{});
+    parameters.chain.resume_args = std::move(resume).value_or(std::vector<std::string>{});
     TRY_ASSIGN(auto valid, through(options, "valid", "--valid", parse_arguments));
-    parameters.valid = std::move(valid).value_or(std::vector<std::string>{});
-    TRY_ASSIGN(parameters.notice, through(options, "notice", "--notice", parse_notice));
-    TRY_ASSIGN(parameters.max_links,
+    parameters.chain.valid = std::move(valid).value_or(std::vector<std::string>{});
+    TRY_ASSIGN(parameters.chain.notice, through(options, "notice", "--notice", parse_notice));
+    TRY_ASSIGN(parameters.chain.max_links,
                through(options, "max-links", "--max-links", parse_count<k_most_links>));
-    TRY_ASSIGN(parameters.gpu_time, through(options, "gpu-hours", "--gpu-hours", parse_hours));
-    TRY_ASSIGN(parameters.until, through(options, "until", "--until", parse_moment));
-    parameters.from_scratch = options.has("restart-from-scratch");
+    TRY_ASSIGN(parameters.chain.gpu_time,
+               through(options, "gpu-hours", "--gpu-hours", parse_hours));
+    TRY_ASSIGN(parameters.chain.until, through(options, "until", "--until", parse_moment));
+    parameters.chain.from_scratch = options.has("restart-from-scratch");
     constexpr std::chrono::seconds k_shortest{10};
-    if (parameters.link && *parameters.link < k_shortest) {
+    if (parameters.chain.link && *parameters.chain.link < k_shortest) {
         return wrong("--link", "a link of less than 10 s would end before it has begun");
     }
     return {};
@@ -431,7 +432,7 @@ Result<RunOptions> run_options(const Options& options, const std::vector<std::st
     TRY(take_modules(options, result.parameters));
     TRY(take_files(options, result.parameters));
     TRY(take_chain(options, result.parameters));
-    TRY_ASSIGN(result.parameters.when_short,
+    TRY_ASSIGN(result.parameters.chain.when_short,
                through(options, "credentials", "--credentials", parse_when_short));
     result.keytab = options.value("keytab");
     if (result.keytab && (result.keytab->empty() || has_control(*result.keytab))) {

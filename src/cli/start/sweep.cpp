@@ -105,14 +105,14 @@ public:
                    given_tries(m_services, m_invocation.globals, given_options));
         TRY_ASSIGN(const auto workers, given_workers(given_options));
         TRY_ASSIGN(Sweep sweep, settings(given));
-        sweep.gpu_time = std::exchange(options.parameters.gpu_time, std::nullopt);
+        sweep.gpu_time = std::exchange(options.parameters.chain.gpu_time, std::nullopt);
         TRY(check_program(options.parameters.program, given.names));
         if (options.dry_run) {
             return print_tries(m_invocation, options, given);
         }
         const bool detach = options.detach;
         options.detach = true;
-        options.parameters.from_scratch = true;
+        options.parameters.chain.from_scratch = true;
         TRY_ASSIGN(const Plan plan, plan_run(m_invocation, options));
         TRY_ASSIGN(Store* const store, m_services.store());
         TRY(describe(sweep, plan));
@@ -302,8 +302,8 @@ Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
     run.parameters.program = sweep.run.request.program;
     run.parameters =
         repeated(std::move(run.parameters), sweep.run.request, invocation.services.clock().now());
-    run.parameters.from_scratch = true;
-    for (const auto& [name, value] : sweep.run.request.env) {
+    run.parameters.chain.from_scratch = true;
+    for (const auto& [name, value] : sweep.run.request.setup.env) {
         run.recorded_env.push_back(name);
     }
     TRY(start_workers(invocation, store, sweep, run, workers));

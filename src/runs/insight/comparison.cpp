@@ -68,11 +68,11 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Request& requ
             {"ranks", ranks_text(request)},
             {"cores", number_text(request.cpus)},
             {"memory", request.memory_mib ? memory_text(*request.memory_mib) : ""},
-            {"conda", request.conda.value_or("")},
-            {"venv", request.venv.value_or("")},
-            {"container", request.container.value_or("")},
-            {"modules", joined(request.modules)},
-            {"sources", joined(request.sources)},
+            {"conda", request.setup.conda.value_or("")},
+            {"venv", request.setup.venv.value_or("")},
+            {"container", request.setup.container.value_or("")},
+            {"modules", joined(request.setup.modules)},
+            {"sources", joined(request.setup.sources)},
             {"for Slurm", request.slurm_options.value_or("")}};
 }
 
@@ -99,7 +99,7 @@ std::vector<Found> found_in(const Run& run, const Redactor& redactor)
     for (const auto& [name, text] : settings_of(run.request)) {
         add(name, text);
     }
-    for (const auto& [name, value] : run.request.env) {
+    for (const auto& [name, value] : run.request.setup.env) {
         all.push_back({Of::request, "env " + name, {Kind::hidden, ""}, value});
     }
     for (const ProgramArgument& argument : parsed.arguments) {
@@ -165,7 +165,7 @@ std::vector<Setting> differences(const std::vector<RunToCompare>& runs)
         if (run.status.run) {
             redactor.learn_environment(run.status.run->environment);
             std::vector<std::string> given;
-            for (const auto& [name, value] : run.status.run->request.env) {
+            for (const auto& [name, value] : run.status.run->request.setup.env) {
                 given.push_back(fmt::format("{}={}", name, value));
             }
             redactor.learn_environment(given);

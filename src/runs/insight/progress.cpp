@@ -91,7 +91,7 @@ std::optional<telemetry::Pattern> own_pattern(const Run& run)
             text = variable.substr(k_progress_variable.size() + 1);
         }
     }
-    for (const auto& [name, value] : run.request.env) {
+    for (const auto& [name, value] : run.request.setup.env) {
         text = name == k_progress_variable ? std::optional(value) : text;
     }
     auto pattern = telemetry::Pattern::compile(text.value_or(""));

@@ -182,7 +182,7 @@ Result<std::optional<Chain>> chain_from(const json& object)
 json json_of(const Request& request)
 {
     json env = json::array();
-    for (const auto& [name, value] : request.env) {
+    for (const auto& [name, value] : request.setup.env) {
         env.push_back(json::array({from_bytes(name), from_bytes(value)}));
     }
     return {{"program", list_of(request.program)},
@@ -203,12 +203,12 @@ json json_of(const Request& request)
             {"pty", json_of(request.pty)},
             {"chain", json_of(request.chain)},
             {"env", env},
-            {"sources", list_of(request.sources)},
-            {"modules", list_of(request.modules)},
-            {"conda", or_null(request.conda)},
-            {"venv", or_null(request.venv)},
-            {"container", or_null(request.container)},
-            {"container_command", list_of(request.container_command)},
+            {"sources", list_of(request.setup.sources)},
+            {"modules", list_of(request.setup.modules)},
+            {"conda", or_null(request.setup.conda)},
+            {"venv", or_null(request.setup.venv)},
+            {"container", or_null(request.setup.container)},
+            {"container_command", list_of(request.setup.container_command)},
             {"slurm_options", or_null(request.slurm_options)},
             {"sweep", request.sweep ? json{{"key", request.sweep->sweep.text()},
                                            {"worker", request.sweep->number}}
@@ -237,13 +237,14 @@ Result<Request> request_from(const json& object)
     }
     const auto input = input_from(in.text("input"));
     request.input = input.value_or(Input::none);
-    request.env = in.pairs("env");
-    request.sources = in.texts("sources"); // absent in records from before --source and --venv
-    request.modules = in.texts("modules");
-    request.conda = in.maybe_text("conda");
-    request.venv = in.maybe_text("venv");
-    request.container = in.maybe_text("container");
-    request.container_command = in.texts("container_command");
+    request.setup.env = in.pairs("env");
+    request.setup.sources =
+        in.texts("sources"); // absent in records from before --source and --venv
+    request.setup.modules = in.texts("modules");
+    request.setup.conda = in.maybe_text("conda");
+    request.setup.venv = in.maybe_text("venv");
+    request.setup.container = in.maybe_text("container");
+    request.setup.container_command = in.texts("container_command");
     request.slurm_options = in.maybe_text("slurm_options");
     request.network = in.maybe_flag("network");
     if (!input) {

@@ -42,7 +42,7 @@ constexpr const char* k_own_node = "127.0.0.1";
 
 bool is_set_by_user(const Request& request, std::string_view name)
 {
-    return std::any_of(request.env.begin(), request.env.end(),
+    return std::any_of(request.setup.env.begin(), request.setup.env.end(),
                        [&](const auto& pair) { return pair.first == name; });
 }
 
@@ -104,7 +104,7 @@ void describe_run(Environment& variables, const Run& run, LinkNumber link,
     variables.set("GPUQ_STOP_FILE", path(layout::stop_file(run.key, link)));
     variables.set("GPUQ_SAVE_FILE", path(layout::save_file(run.key, link)));
     variables.set_default("PYTHONUNBUFFERED", "1");
-    for (const auto& [name, value] : run.request.env) {
+    for (const auto& [name, value] : run.request.setup.env) {
         variables.set(name, value);
     }
 }

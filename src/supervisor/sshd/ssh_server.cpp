@@ -101,7 +101,7 @@ std::vector<std::string> environment_for(const Run& run, const Options& options)
         variables.set("TMPDIR", *tmp);
     }
     describe_run(variables, run, options.link, options.state_dir);
-    return session_environment(variables.texts(), run.request.env);
+    return session_environment(variables.texts(), run.request.setup.env);
 }
 
 Result<SshdSettings> settings_for(const Run& run, const Options& options)

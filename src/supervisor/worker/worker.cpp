@@ -232,11 +232,8 @@ private:
             return;
         }
         Request request = m_sweep.run.request;
-        // The worker itself already runs inside these; a container has no gpuq-supervisor.
-        request.sources.clear();
-        request.modules.clear();
-        request.conda.reset();
-        request.venv.reset();
+        // The worker itself already runs in the environment; a container has no gpuq-supervisor.
+        request.setup = request.setup.inside();
         request.program = sweeps::arguments_of_try(request.program, names, taken.values);
         if (!resume.empty() && request.chain) {
             for (const std::string& word : request.chain->resume_args) {
@@ -334,7 +331,7 @@ private:
 
     bool is_set_by_user(std::string_view name) const
     {
-        const auto& env = m_sweep.run.request.env;
+        const auto& env = m_sweep.run.request.setup.env;
         return std::any_of(env.begin(), env.end(),
                            [&](const auto& pair) { return pair.first == name; });
     }

@@ -42,7 +42,7 @@ protected:
                            "A_SECRET=" + k_planted[6],    "PATH=/usr/bin:/opt/shown"};
         run.request.program = {"python3", "train.py", "--api-key", k_planted[4],
                                "https://ann:" + k_planted[7] + "@host/data"};
-        run.request.env = {{"SOME_KEY", k_planted[5]}, {"OMP_NUM_THREADS", "8"}};
+        run.request.setup.env = {{"SOME_KEY", k_planted[5]}, {"OMP_NUM_THREADS", "8"}};
         m_run.emplace(m_services.memory, run);
         m_run->submitted(JobId{7});
         std::string all;

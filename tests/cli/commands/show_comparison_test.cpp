@@ -253,7 +253,7 @@ TEST_F(ShowComparison, NeverShowsASecret)
 {
     RunOnDisk one = run(8, "a", {"/bin/train", "--token", "hunter2", "--x=hunter3"}, "");
     gpuq::Run record = fakes::some_run(now() - 1h, "b", 9);
-    record.request.env = {{"LR", "hunter4"}};
+    record.request.setup.env = {{"LR", "hunter4"}};
     record.environment = {"MY_SECRET=hunter3"};
     RunOnDisk(m_services.memory, record).submitted(JobId{9}).started(JobId{9}, now());
     Globals json;

@@ -42,7 +42,7 @@ protected:
         gpuq::Run record = fakes::some_run(now() - 15min, "train");
         record.version = "1.0";
         record.request.program = {"/bin/train", "--title", "two words"};
-        record.request.env = {{"TOKEN", "hunter2"}};
+        record.request.setup.env = {{"TOKEN", "hunter2"}};
         record.environment = {"PATH=/bin", "SECRET=hunter3"};
         return record;
     }
@@ -296,7 +296,7 @@ TEST_F(Show, LooksIntoTheRunsOwnFolderOfCheckpoints)
 TEST_F(Show, HearsOnAPatternOfTheRun)
 {
     gpuq::Run record = train();
-    record.request.env = {{"GPUQ_PROGRESS", "=> (?P<step>[0-9]+)/(?P<total>[0-9]+)"}};
+    record.request.setup.env = {{"GPUQ_PROGRESS", "=> (?P<step>[0-9]+)/(?P<total>[0-9]+)"}};
     RunOnDisk one = run(record).submitted(JobId{8}).started(JobId{8}, now() - 10min);
     one.beat(JobId{8}, now() - 1s);
     ASSERT_TRUE(m_services.memory.write(layout::log(one.key(), LinkNumber{1}, Stream::out),

@@ -36,7 +36,7 @@ protected:
         m_recorded = fakes::some_run(m_services.time.now() - 1h, "train");
         m_recorded.request.program = {"python3", "train.py", "--lr", "1"};
         m_recorded.request.work_dir = m_dir;
-        m_recorded.request.env = {{"HF_TOKEN", "hidden-1"}, {"LR", "2"}};
+        m_recorded.request.setup.env = {{"HF_TOKEN", "hidden-1"}, {"LR", "2"}};
     }
 
     ~Again() override
@@ -124,7 +124,7 @@ TEST_F(Again, TakesOptionsBeforeAndAfterTheRun)
         started({"-t", "1h", "train", "-J", "other", "--env", "LR=3", "--", "-t", "9"});
     EXPECT_EQ(run.request.walltime, 1h);
     EXPECT_EQ(run.request.name, "other");
-    EXPECT_THAT(run.request.env,
+    EXPECT_THAT(run.request.setup.env,
                 ElementsAre(testing::Pair("HF_TOKEN", "hidden-1"), testing::Pair("LR", "3")));
     EXPECT_THAT(run.request.program, ElementsAre("python3", "train.py", "-t", "9"));
 }

@@ -294,15 +294,15 @@ TEST(RunOptions, OfAChain)
               "--valid", "check {}", "--notice", "USR2", "--max-links", "3", "--gpu-hours", "1.5",
               "--until", "2026-12-24", "train.py"});
     ASSERT_TRUE(parameters);
-    EXPECT_EQ(parameters->parameters.link, std::chrono::seconds(20));
-    EXPECT_EQ(parameters->parameters.checkpoint, "out/*.pt");
-    EXPECT_EQ(parameters->parameters.resume_args, (Strings{"--resume", "{}"}));
-    EXPECT_EQ(parameters->parameters.valid, (Strings{"check", "{}"}));
-    EXPECT_EQ(parameters->parameters.notice, Notice::usr2);
-    EXPECT_EQ(parameters->parameters.max_links, 3);
-    EXPECT_EQ(parameters->parameters.gpu_time, std::chrono::minutes(90));
-    EXPECT_TRUE(parameters->parameters.until);
-    EXPECT_TRUE(parameters->parameters.wants_chain());
+    EXPECT_EQ(parameters->parameters.chain.link, std::chrono::seconds(20));
+    EXPECT_EQ(parameters->parameters.chain.checkpoint, "out/*.pt");
+    EXPECT_EQ(parameters->parameters.chain.resume_args, (Strings{"--resume", "{}"}));
+    EXPECT_EQ(parameters->parameters.chain.valid, (Strings{"check", "{}"}));
+    EXPECT_EQ(parameters->parameters.chain.notice, Notice::usr2);
+    EXPECT_EQ(parameters->parameters.chain.max_links, 3);
+    EXPECT_EQ(parameters->parameters.chain.gpu_time, std::chrono::minutes(90));
+    EXPECT_TRUE(parameters->parameters.chain.until);
+    EXPECT_TRUE(parameters->parameters.chain.are_given());
 }
 
 TEST(RunOptions, RefuseWhatMakesNoChain)

@@ -90,7 +90,7 @@ TEST(Comparison, HasTheRequestBeforeTheArguments)
 {
     RunToCompare one = run({"python", "a.py", "--lr", "1"});
     RunToCompare other = run({"python3", "b.py", "--lr", "2"});
-    request(one).conda = "old";
+    request(one).setup.conda = "old";
     request(one).gpus.model = "a100";
     request(other).gpus.count = 2;
     request(other).nodes = 2;
@@ -108,9 +108,9 @@ TEST(Comparison, DoesNotShowSecretsButThatTheyDiffer)
     RunToCompare one = run({"train", "--token", "hunter2", "--name", "x-hunter4"});
     RunToCompare other = run({"train", "--token", "hunter3", "--name", "y"});
     RunToCompare third = run({"train", "--token", "hunter2", "--name", "x-hunter4"});
-    request(one).env = {{"LR", "0.1"}, {"SAME", "1"}};
-    request(other).env = {{"SAME", "1"}};
-    request(third).env = {{"LR", "0.2"}, {"SAME", "1"}};
+    request(one).setup.env = {{"LR", "0.1"}, {"SAME", "1"}};
+    request(other).setup.env = {{"SAME", "1"}};
+    request(third).setup.env = {{"LR", "0.2"}, {"SAME", "1"}};
     one.status.run->environment = {"PASSWORD=hunter4"};
     EXPECT_THAT(settings({one, other, third}),
                 ElementsAre("env LR: (value 1) | (absent) | (value 2)",

@@ -326,9 +326,9 @@ TEST(OwnPattern, IsThatOfTheRequestThenOfTheEnvironment)
     EXPECT_FALSE(own_pattern(run));
     run.environment = {"GPUQ_PROGRESS=E(?P<epoch>.)"};
     EXPECT_TRUE(own_pattern(run)->match("E3"));
-    run.request.env = {{"GPUQ_PROGRESS", "S(?P<step>.)"}};
+    run.request.setup.env = {{"GPUQ_PROGRESS", "S(?P<step>.)"}};
     EXPECT_FALSE(own_pattern(run)->match("E3"));
-    run.request.env = {{"GPUQ_PROGRESS", "("}};
+    run.request.setup.env = {{"GPUQ_PROGRESS", "("}};
     EXPECT_FALSE(own_pattern(run));
 }
 

@@ -216,7 +216,7 @@ TEST(Ending, TheProgramsEnvironmentIsTheContracts)
     Stage stage =
         Stage::shell("env; ls -l /proc/self/fd | grep -c -- '->'; "
                      "grep -E '^Sig(Blk|Ign)' /proc/self/status; test -d $GPUQ_CHECKPOINT_DIR");
-    stage.run.request.env = {{"MINE", "a b=c"}, {"PYTHONUNBUFFERED", "0"}};
+    stage.run.request.setup.env = {{"MINE", "a b=c"}, {"PYTHONUNBUFFERED", "0"}};
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.status, 0);

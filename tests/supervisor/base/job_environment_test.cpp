@@ -81,7 +81,7 @@ TEST(JobEnvironment, ARunOnOneNodeMeetsThereWhateverTheShellSays)
 TEST(JobEnvironment, WhereTheUserHasSaidWhereToMeetThatHolds)
 {
     gpuq::Run run = on_two_nodes();
-    run.request.env = {{"MASTER_PORT", "7"}, {"PET_NNODES", "1:2"}};
+    run.request.setup.env = {{"MASTER_PORT", "7"}, {"PET_NNODES", "1:2"}};
     EXPECT_EQ(meeting({"MASTER_PORT=7", "PET_NNODES=1:2"}, run, 4321),
               (Strings{"MASTER_PORT=7", "PET_MASTER_PORT=7", "PET_NNODES=1:2",
                        "PET_RDZV_ID=" + run.key.text() + ".2"}))

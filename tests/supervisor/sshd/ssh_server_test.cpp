@@ -120,7 +120,7 @@ TEST_F(SshServer, SaysThatTheNodeHasNoSshd)
 TEST_F(SshServer, TellsSshdOfTheJob)
 {
     sshd("cat \"$4\"; stat -c %a \"$4\"");
-    m_stage.run.request.env = {{"FOO", "a b"}};
+    m_stage.run.request.setup.env = {{"FOO", "a b"}};
     serve();
     const std::string config = printed();
     EXPECT_NE(config.find("\"SLURM_JOB_ID=42\""), std::string::npos);
