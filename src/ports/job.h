@@ -54,6 +54,13 @@ struct HeldShares {
     bool operator==(const HeldShares&) const = default;
 };
 
+/// What a job holds of the GPUs of its nodes.
+struct GpusOfJob {
+    std::vector<HeldGpus> whole;
+    std::vector<HeldShares> shares;
+    bool operator==(const GpusOfJob&) const = default;
+};
+
 /// GPUs of one model that a job requests on all its nodes together.
 struct RequestedGpus {
     std::string model; ///< empty: any
@@ -107,8 +114,7 @@ struct Job {
     bool batch = false; ///< has a batch script; otherwise an allocation that must be released
     std::uint32_t uid = 0;
     std::optional<std::uint32_t> priority; ///< pending job: highest starts first; 0: held
-    std::vector<HeldGpus> held;            ///< running job: whole GPUs
-    std::vector<HeldShares> held_shares;   ///< running job
+    GpusOfJob held;                        ///< running job
     /// The name used by Slurm's commands where it is not the id: a task of an array (`20_3`), the
     /// pending tasks of one (`20_[4-9%2]`), a component of a heterogeneous job (`20+1`).
     std::string called;

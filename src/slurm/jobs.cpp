@@ -304,10 +304,10 @@ void set_held(Job& job, const slurm_job_info_t& info)
     for (std::size_t i = 0; i < std::min<std::size_t>(hosts.size(), info.gres_detail_cnt); ++i) {
         const std::string detail = text(info.gres_detail_str[i]);
         for (const Gres& gres : parse_gres(detail)) {
-            job.held.push_back({hosts[i], gres.model, gres.count});
+            job.held.whole.push_back({hosts[i], gres.model, gres.count});
         }
         for (HeldShares& shares : shares_of_job(detail, hosts[i])) {
-            job.held_shares.push_back(std::move(shares));
+            job.held.shares.push_back(std::move(shares));
         }
     }
 }

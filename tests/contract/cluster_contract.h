@@ -211,10 +211,11 @@ TEST_P(ClusterContract, AllJobsTellWhatARunningOneHoldsWhere)
     EXPECT_TRUE(all->complete);
     for (const Job& job : all->jobs) {
         if (job.id == started.job) {
-            ASSERT_EQ(job.held.size(), 1U);
-            EXPECT_EQ(job.held.front().node, job.batch_host);
-            EXPECT_EQ(job.held.front().count, 2);
-            EXPECT_EQ(job.held.front().model, m_cluster.nodes().value().front().gpus.front().model);
+            ASSERT_EQ(job.held.whole.size(), 1U);
+            EXPECT_EQ(job.held.whole.front().node, job.batch_host);
+            EXPECT_EQ(job.held.whole.front().count, 2);
+            EXPECT_EQ(job.held.whole.front().model,
+                      m_cluster.nodes().value().front().gpus.front().model);
             EXPECT_EQ(job.priority, std::nullopt);
         }
     }
@@ -238,7 +239,7 @@ TEST_P(ClusterContract, APendingJobHasAPriority)
     ASSERT_NE(mine, all->jobs.end());
     EXPECT_EQ(mine->state, JobState::pending);
     EXPECT_GT(mine->priority.value_or(0), 0U);
-    EXPECT_TRUE(mine->held.empty());
+    EXPECT_TRUE(mine->held.whole.empty());
 }
 
 TEST_P(ClusterContract, StartsAStepWhoseStreamsComeApart)

@@ -97,8 +97,8 @@ public:
         TRY(ask("all_jobs"));
         AllJobs all{jobs, !hides_others};
         for (Job& job : all.jobs) {
-            if (job.held.empty() && job.state == JobState::running && job.gpus > 0) {
-                job.held = {{job.nodes, model_on(job.nodes), job.gpus}};
+            if (job.held.whole.empty() && job.state == JobState::running && job.gpus > 0) {
+                job.held.whole = {{job.nodes, model_on(job.nodes), job.gpus}};
             }
         }
         return all;

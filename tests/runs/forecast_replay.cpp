@@ -163,7 +163,7 @@ std::vector<Ran> runs_of(const std::vector<gpuq::sim::Job>& jobs, const gpuq::si
         for (std::size_t i = 0; i < piece.nodes.size(); ++i) {
             const std::string& name = names[static_cast<std::size_t>(piece.nodes[i])].name;
             ran.job.nodes += (i == 0 ? "" : ",") + name;
-            ran.job.held.push_back({name, "", piece.gpus[i]});
+            ran.job.held.whole.push_back({name, "", piece.gpus[i]});
         }
         list.push_back(ran);
     }
@@ -194,7 +194,7 @@ AllJobs shown(const std::vector<Ran>& runs, Seconds since, Seconds now)
             job.reason = "Priority";
             job.priority = 1;
             job.nodes.clear();
-            job.held.clear();
+            job.held.whole.clear();
         } else {
             job.state = ran.end > now ? JobState::running : JobState::completed;
             job.started_at = k_zero + ran.start;
@@ -342,7 +342,7 @@ int speed(int count, bool all_differ)
         gpuq::Job& job = add(2);
         job.state = JobState::running;
         job.nodes = fmt::format("n{:02}", i / 4);
-        job.held = {{job.nodes, "a100", 2}};
+        job.held.whole = {{job.nodes, "a100", 2}};
         job.started_at = k_zero - std::chrono::minutes(random() % 10);
         job.ends_at = *job.started_at + *job.walltime;
     }

@@ -85,7 +85,7 @@ std::vector<Holding> holdings_of(const std::vector<Job>& jobs)
 {
     std::vector<Holding> holdings;
     for (const Job& job : jobs) {
-        for (const HeldGpus& gpus : job.held) {
+        for (const HeldGpus& gpus : job.held.whole) {
             if (has_gpus(job.state) && gpus.count > 0) {
                 holdings.push_back({gpus.node, gpus.model, gpus.count, job.id, job.called, job.uid,
                                     in_seconds(job.started_at), in_seconds(job.ends_at)});

@@ -240,7 +240,7 @@ json of(const OwnJob& own)
 {
     const Job& job = own.job;
     json held = json::array();
-    for (const HeldGpus& gpus : job.held) {
+    for (const HeldGpus& gpus : job.held.whole) {
         held.push_back({gpus.node, gpus.model, gpus.count});
     }
     json asked = json::array();
@@ -299,7 +299,7 @@ OwnJob job_in(const json& value)
     job.gpus = value.at("gpus").get<int>();
     job.batch = value.at("batch").get<bool>();
     for (const json& gpus : value.at("held")) {
-        job.held.push_back(
+        job.held.whole.push_back(
             {gpus.at(0).get<std::string>(), gpus.at(1).get<std::string>(), gpus.at(2).get<int>()});
     }
     for (const json& gpus : value.at("asked")) {

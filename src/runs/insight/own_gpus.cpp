@@ -171,7 +171,7 @@ void set_share(PoolUse& use, const std::vector<Job>& mine)
         node.mine = 0;
     }
     for (const Job& job : mine) {
-        *use.mine += has_gpus(job.state) ? add_held(use, job.held) : 0;
+        *use.mine += has_gpus(job.state) ? add_held(use, job.held.whole) : 0;
     }
     if (use.pool.in_use && *use.mine > *use.pool.in_use) {
         use.pool.in_use = use.pool.free = use.pool.most_on_one_node = std::nullopt;
@@ -211,7 +211,7 @@ Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs)
     for (const OwnJob& own : overview.jobs) {
         for (PoolUse& share : shares) {
             if (has_gpus(own.job.state) && !changed.contains(own.job.id)) {
-                *share.mine += add_held(share, own.job.held);
+                *share.mine += add_held(share, own.job.held.whole);
             }
         }
     }

@@ -32,8 +32,8 @@ RunKey key_of(const Job& job, Time now)
 
 std::string model_of(const Job& job)
 {
-    if (!job.held.empty()) {
-        return job.held.front().model;
+    if (!job.held.whole.empty()) {
+        return job.held.whole.front().model;
     }
     return job.size.gpus.empty() ? "" : job.size.gpus.front().model;
 }

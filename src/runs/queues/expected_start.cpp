@@ -205,7 +205,7 @@ private:
     enum class Seating { known_gpus, whole_gpus, others };
     static Seating seating_of(const Job& job)
     {
-        const auto& shares = job.held_shares;
+        const auto& shares = job.held.shares;
         const bool is_known = std::none_of(shares.begin(), shares.end(),
                                            [](const HeldShares& one) { return one.gpus.empty(); });
         return !shares.empty() && is_known ? Seating::known_gpus
@@ -235,7 +235,7 @@ private:
                 (void)m_free[node->second].mark_shares(*job.size.share, held);
             }
         }
-        for (const HeldGpus& gpus : job.held) {
+        for (const HeldGpus& gpus : job.held.whole) {
             const auto node = m_index.find(gpus.node);
             if (node != m_index.end() && !job.size.whole_nodes) {
                 holder.held[node->second].gpus[gpus.model] += gpus.count;
@@ -253,7 +253,7 @@ private:
 
     void seat_shares(const Job& job, Holder& holder) const
     {
-        for (const HeldShares& shares : job.held_shares) {
+        for (const HeldShares& shares : job.held.shares) {
             const auto node = m_index.find(shares.node);
             if (node == m_index.end()) {
                 continue;

@@ -271,7 +271,7 @@ std::vector<NextFree> next_free(const std::vector<Node>& nodes, const std::vecto
 {
     std::vector<Release> list;
     for (const Job& job : jobs) {
-        for (const HeldGpus& held : job.held) {
+        for (const HeldGpus& held : job.held.whole) {
             const Node* const node = usable_node(held.node, nodes);
             if (held.count > 0 && node != nullptr) {
                 list.push_back({{job.ends_at, held.model, held.count, sorted(node->partitions),
@@ -279,7 +279,7 @@ std::vector<NextFree> next_free(const std::vector<Node>& nodes, const std::vecto
                                 {}});
             }
         }
-        for (const HeldShares& held : job.held_shares) {
+        for (const HeldShares& held : job.held.shares) {
             if (const Node* const node = usable_node(held.node, nodes)) {
                 list.push_back(release_of(held, job, *node));
             }

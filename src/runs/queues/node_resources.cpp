@@ -108,7 +108,7 @@ std::vector<NodeResources::Part> NodeResources::held_by(const Job& job)
         part.shares = job.size.share ? job.size.share->parts : 0;
         parts.push_back(part);
     }
-    for (const HeldGpus& gpus : job.held) {
+    for (const HeldGpus& gpus : job.held.whole) {
         const auto node = m_names.find(gpus.node);
         const std::int32_t model = model_index(gpus.model);
         if (node != m_names.end() && !job.size.whole_nodes &&

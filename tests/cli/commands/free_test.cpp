@@ -153,7 +153,7 @@ TEST_F(Free, SaysWhichSharesAreNext)
          {std::tuple(7U, 1, now + 25min), std::tuple(8U, 3, now + 2h)}) {
         Job& job = run_on("n0", id, 0);
         job.ends_at = end;
-        job.held_shares = {{"n0", "k80", GpuShare::Kind::shard, parts, {0}}};
+        job.held.shares = {{"n0", "k80", GpuShare::Kind::shard, parts, {0}}};
     }
     EXPECT_EQ("\n" + free({"--next"}).out, R"(
 no: 1 in use; the next: 1 k80 by 10:00 at the latest; the next share: 1 shard of k80 by 08:25 at the latest
@@ -215,7 +215,7 @@ protected:
             Job& job = run_on(id == 7 ? "n0" : "n1", id, 4);
             job.started_at = m_services.time.now() - 10min;
             job.ends_at = m_services.time.now() + 24h;
-            job.held = {{job.nodes, "k80", 4}};
+            job.held.whole = {{job.nodes, "k80", 4}};
             job.partition = "long";
         }
     }

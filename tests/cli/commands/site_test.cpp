@@ -206,7 +206,7 @@ Job running(std::uint32_t id, std::uint32_t uid)
     job.uid = uid;
     job.state = JobState::running;
     job.partition = "short";
-    job.held = {{"n1", "k80", 1}};
+    job.held.whole = {{"n1", "k80", 1}};
     return job;
 }
 

@@ -41,7 +41,7 @@ Job running(std::uint32_t id, std::uint32_t uid, const char* node, int gpus,
     job.state = JobState::running;
     job.started_at = k_now - 1h;
     job.ends_at = end;
-    job.held = {{node, "k80", gpus}};
+    job.held.whole = {{node, "k80", gpus}};
     return job;
 }
 
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> jobs_in(const std::vector<Holding>& holdings)
 TEST(Holdings, AreThoseOfAllUsersByNodeAndJob)
 {
     Job wide = running(3, k_other, "n1", 2, {});
-    wide.held.push_back({"n0", "k80", 1});
+    wide.held.whole.push_back({"n0", "k80", 1});
     wide.called = "20_3";
     Job waits = running(4, k_other, "n0", 1, {});
     waits.state = JobState::pending;

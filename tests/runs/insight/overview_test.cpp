@@ -47,7 +47,7 @@ Job running(std::uint32_t id, std::uint32_t uid, const char* node, int gpus, Tim
     job.state = JobState::running;
     job.ends_at = ends;
     job.partition = "short";
-    job.held = {{node, "k80", gpus}};
+    job.held.whole = {{node, "k80", gpus}};
     return job;
 }
 
@@ -122,7 +122,7 @@ TEST(Overview, HasAForecastForEachPendingJobOfTheUser)
     for (Job& job : all.jobs) {
         job.size.gpus = {{"", 4}};
         job.walltime = 1h;
-        job.nodes = job.held.empty() ? "" : job.held[0].node;
+        job.nodes = job.held.whole.empty() ? "" : job.held.whole[0].node;
     }
     all.jobs[3].started_at = k_now + 2h; // also with a plan of Slurm
     const Overview made = make_overview("centre", inventory(), all, k_me, k_now);
@@ -151,7 +151,7 @@ TEST(Overview, KeepsItsForecastsToCompareThemWithTheStarts)
     for (Job& job : all.jobs) {
         job.size.gpus = {{"", 4}};
         job.walltime = 1h;
-        job.nodes = job.held.empty() ? "" : job.held[0].node;
+        job.nodes = job.held.whole.empty() ? "" : job.held.whole[0].node;
     }
     const Overview made = make_overview("centre", inventory(), all, k_me, k_now);
     const Overview read = *overview_from_json(to_json(made));

@@ -42,7 +42,7 @@ Job running(std::uint32_t id, std::uint32_t uid, int gpus)
     job.state = JobState::running;
     job.ends_at = k_now + 1h;
     job.partition = "short";
-    job.held = {{"n0", "k80", gpus}};
+    job.held.whole = {{"n0", "k80", gpus}};
     job.name = "line\nbreak";
     return job;
 }

@@ -47,7 +47,7 @@ Job running(std::uint32_t id, const char* on, int gpus, std::optional<Time> ends
     job.partition = "gpu";
     job.nodes = on;
     job.ends_at = ends;
-    job.held = {{on, "k80", gpus}};
+    job.held.whole = {{on, "k80", gpus}};
     job.size.cpus = gpus;
     return job;
 }
@@ -89,7 +89,7 @@ TEST(ExpectedStart, OfTheFirstInLineIsWhenEnoughRunningJobsHaveReachedTheirLimit
 Job with_shards(Job job, int parts)
 {
     job.gpus = 0;
-    job.held.clear();
+    job.held.whole.clear();
     job.size.gpus.clear();
     job.size.cpus = 1;
     job.size.share = GpuShare{GpuShare::Kind::shard, parts, {}, {}, {}};
@@ -125,7 +125,7 @@ TEST(ExpectedStart, OfAShareNeedsEnoughOnOneGpu)
     divided.shares = {{GpuShare::Kind::shard, "k80", 4, 8, 6, 2}};
     const auto on = [](Job job, int parts, std::vector<int> gpus) {
         job = with_shards(std::move(job), parts);
-        job.held_shares = {{"n0", "k80", GpuShare::Kind::shard, parts, std::move(gpus)}};
+        job.held.shares = {{"n0", "k80", GpuShare::Kind::shard, parts, std::move(gpus)}};
         return job;
     };
     const Inventory one = machine({divided});
@@ -169,7 +169,7 @@ TEST(ExpectedStart, CountsTheGpusOfTheModelAskedFor)
 {
     const Inventory two = machine({node("n0"), node("n1", 4, "gpu", "a100")});
     Job a100 = running(2, "n1", 4, k_now + 50min);
-    a100.held = {{"n1", "a100", 4}};
+    a100.held.whole = {{"n1", "a100", 4}};
     std::vector<Job> jobs = {running(1, "n0", 4, k_now + 10min), a100, pending(3, 5, 1, 5min)};
     EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min);
     jobs[2].size.gpus = {{"a100", 1}};

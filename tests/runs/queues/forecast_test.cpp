@@ -46,7 +46,7 @@ Job running(std::uint32_t id, const char* on, int gpus, std::chrono::minutes sin
     job.started_at = k_now - since;
     job.ends_at = *job.started_at + limit;
     job.walltime = limit;
-    job.held = {{on, "k80", gpus}};
+    job.held.whole = {{on, "k80", gpus}};
     job.size.cpus = gpus;
     return job;
 }
@@ -186,7 +186,7 @@ TEST(Forecast, OfAShareCountsTheSharesThatAreFree)
     Node divided = node("n0", 1);
     divided.shares = {{GpuShare::Kind::shard, "k80", 2, 2, 0, 0}};
     Job one = running(1, "n0", 1, 0min, 60min);
-    one.held.clear();
+    one.held.whole.clear();
     one.size.share = GpuShare{GpuShare::Kind::shard, 1, {}, {}, {}};
     Job share = pending(2, 9, 0, 60min);
     share.size.gpus.clear();

@@ -42,7 +42,7 @@ Job running(std::uint32_t id, const std::string& node, int gpus, std::optional<T
     job.id = JobId{id};
     job.state = JobState::running;
     job.ends_at = ends_at;
-    job.held = {HeldGpus{node, "k80", gpus}};
+    job.held.whole = {HeldGpus{node, "k80", gpus}};
     return job;
 }
 
@@ -200,8 +200,8 @@ TEST(NextFree, IsInTheOrderOfTheLimits)
 Job with_shard(std::uint32_t id, std::vector<int> gpus, std::optional<Time> ends_at)
 {
     Job job = running(id, "n0", 0, ends_at);
-    job.held = {};
-    job.held_shares = {{"n0", "k80", GpuShare::Kind::shard, 1, std::move(gpus)}};
+    job.held.whole = {};
+    job.held.shares = {{"n0", "k80", GpuShare::Kind::shard, 1, std::move(gpus)}};
     return job;
 }
 
@@ -236,7 +236,7 @@ TEST(NextFree, IncludesSharesAndTheGpusWhoseLastShareItIs)
 TEST(NextFree, NamesTheModelOfSharesWithoutOne)
 {
     Job job = with_shard(1, {0}, k_now + 1h);
-    job.held_shares[0].model.clear();
+    job.held.shares[0].model.clear();
     const auto next = next_free({shared_node(0, 1, 1)}, {job});
     ASSERT_EQ(next.size(), 1U);
     EXPECT_EQ(next[0].model, "k80");
