@@ -2,12 +2,12 @@
 #include "cli/client/session.h"
 
 #include "cli/base/message.h"
+#include "cli/client/end_job.h"
 #include "cli/client/step_messages.h"
 #include "cli/queries/site_context.h"
 #include "core/layout.h"
 #include "ports/cluster.h"
 #include "report/ending_text.h"
-#include "runs/connect_keys.h"
 #include "runs/records/record.h"
 
 #include <fmt/format.h>
@@ -390,9 +390,8 @@ void Session::on_broken()
 {
     const Connections::Broken broken = m_connections.drop_current();
     if (broken.never_began) {
-        const Ending ending{static_cast<int>(ExitStatus::internal), Cause::not_started,
-                            srun_message(broken.messages), m_services.clock().now()};
-        if (!end_job(ending)) {
+        const Ending ending = never_started(broken.messages, m_services.clock().now());
+        if (!end_job(m_services, m_run, m_job, ending)) {
             print_message(ending.detail); // the recorded end, once known, may have another reason
         }
     }
@@ -474,14 +473,16 @@ void Session::leave(int status)
         return;
     }
     const bool breaks_off = m_stdin.is_incomplete();
+    // Before secure(), which kills the first srun: at its end, the supervisor waits for clients
+    // that have not left.
+    if (current()) {
+        current()->send(wire::Bye{});
+        current()->flush(200ms);
+    }
     // With incomplete input the supervisor must see the connection end, which secure() would
     // prevent.
     if (!breaks_off && !m_connections.secure()) {
         return end_as_lost();
-    }
-    if (current()) {
-        current()->send(wire::Bye{});
-        current()->flush(200ms);
     }
     if (breaks_off) {
         print_message(fmt::format("left; run {} ends because its input was cut off", m_job.value));
@@ -495,29 +496,12 @@ void Session::leave(int status)
 /// queries the run does it.
 void Session::end_as_lost()
 {
-    m_left = static_cast<int>(ExitStatus::lost);
-    const Ending ending{*m_left, Cause::lost,
-                        "its step was ended together with the processes of the login, within the "
-                        "first seconds",
-                        m_services.clock().now()};
-    (void)end_job(ending);
+    const Ending ending = lost_with_login(m_services.clock().now());
+    m_left = ending.status;
+    (void)end_job(m_services, m_run, m_job, ending);
     for (const std::string& line : farewell(m_run, m_job, ending, "")) {
         print_message(line);
     }
-}
-
-/// Frees the GPUs of a run without a supervisor. False if Slurm did not confirm it, or if it could
-/// not be recorded: a later status query will find it.
-bool Session::end_job(const Ending& ending)
-{
-    const auto cluster = m_services.cluster();
-    const auto store = m_services.store();
-    if (!cluster || !(*cluster)->complete(m_job, ending.status) || !store ||
-        !(*store)->write_once(layout::ended_json(m_run.key), to_json(ending))) {
-        return false;
-    }
-    forget_active(**store, m_run.key);
-    return true;
 }
 
 Cursor Session::cursor() const

@@ -106,7 +106,6 @@ private:
     void stop();
     void leave(int status);
     void end_as_lost();
-    bool end_job(const Ending& ending);
     void forward_signals();
     Cursor cursor() const;
     void print_message(const std::string& text) const;
