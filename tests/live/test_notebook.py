@@ -19,7 +19,7 @@ from faults import SOAK
 from kdc import free_port
 from logins import login_host
 from notebooks import Client, Page, cut, ends_within, gates, notebook
-from runs import nothing_left, read_document, records, the_run, words_of
+from runs import nothing_left, read_document, records, sruns, the_run, words_of
 
 CLUSTER = dict(nodes=1, gpus=2, lines=["KillWait=5"])
 CUTS = 200 if SOAK else 5
@@ -147,6 +147,8 @@ def test_it_is_found_again(user):
     with notebook(user.start, "work") as page:
         kernel = page.new_kernel("sub/b.ipynb")
         first = the_run(user)
+        assert json.loads((first.dir / "link-1" / "job.json").read_text())["batch"] is False, "it was not started at once"
+        assert not sruns(user, "run") + sruns(user, "guard"), "it needs processes on the login host"
         wait_for(lambda: (first.dir / "kernels.json").exists(), 10, "a record of the kernel")
     assert page.process.returncode == 130
     assert "the notebook continues" in "".join(page.lines)

@@ -217,6 +217,7 @@ private:
             options.parameters.name = "notebook";
         }
         options.snapshot = SnapshotPolicy::never; // its files are edited
+        options.awaited = true;
         options.prepare = [&](Run& run) -> Result<void> {
             run.request.program = notebook_program(m_store.root(), run.key, page);
             m_token = random_digits(m_services, k_notebook_token_digits);

@@ -6,6 +6,7 @@
 #include "cli/base/message.h"
 #include "cli/base/signals.h"
 #include "cli/base/table_output.h"
+#include "cli/client/detach_step.h"
 #include "cli/client/follow.h"
 #include "cli/client/waiting.h"
 #include "cli/policy_ops/in_force.h"
@@ -214,7 +215,7 @@ private:
                                         m_services.clock().now()));
         }
         if (m_options.detach) {
-            return detached(run, submitted->job);
+            return detached(run, *submitted);
         }
         return follow(run, *submitted);
     }
@@ -348,7 +349,8 @@ private:
             submission.take_snapshot = [this, &run] { return take_snapshot(run); };
             submission.snapshot_at_once = m_snapshot == SnapshotPolicy::always;
         }
-        submission.try_now = !m_options.detach && !run.request.after && !run.request.slurm_options;
+        submission.try_now = (!m_options.detach || m_options.awaited) && !run.request.after &&
+                             !run.request.slurm_options;
         return submit_run(*m_store, *m_cluster, m_services.clock(), submission, patience());
     }
 
@@ -471,8 +473,20 @@ private:
         return error;
     }
 
-    Result<int> detached(const Run& run, JobId job)
+    Result<int> detached(const Run& run, const Submitted& submitted)
     {
+        const JobId job = submitted.job;
+        if (submitted.process) {
+            TRY_ASSIGN(const auto left,
+                       detach_step(m_services, m_signals, run, job, *submitted.process));
+            if (left) {
+                print_note(m_globals.quiet,
+                           fmt::format("detached; run {0} continues. Its output: "
+                                       "gpuq logs -f {0}, to end it: gpuq stop {0}",
+                                       job.value));
+                return *left;
+            }
+        }
         print_note(m_globals.quiet, run.request.pty
                                         ? fmt::format("its terminal: gpuq attach {}", job.value)
                                         : fmt::format("its output: gpuq logs -f {}", job.value));

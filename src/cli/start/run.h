@@ -23,7 +23,8 @@ struct StartedRun {
     std::optional<Run> run;
     JobId job;
 };
-/// As `gpuq run --detach`, without its JSON document.
+/// As `gpuq run --detach`, without its JSON document. With `options.awaited` it may be started at
+/// once, and its srun is detached when this returns.
 Result<StartedRun> start_detached(Invocation& invocation, RunOptions options);
 
 } // namespace gpuq::cli

@@ -35,6 +35,8 @@ struct RunOptions {
     std::optional<std::string> after;  ///< --after: a job id, a name or `last`
     std::optional<std::string> keytab; ///< path as typed
     bool detach = false;
+    /// With `detach`: the user waits for its start, so it is started at once if GPUs are free.
+    bool awaited = false;
     bool no_stdin = false;
     bool dry_run = false;
     bool pty = false;
