@@ -4,6 +4,7 @@
 #include "core/layout.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace gpuq::sweeps {
@@ -231,7 +232,7 @@ std::vector<RungValue> others_at(const std::vector<Try>& tries, std::int64_t run
         const auto at = std::find_if(rungs.begin(), rungs.end(),
                                      [&](const RungValue& value) { return value.rung == rung; });
         if (i + 1 != own_number && at != rungs.end()) {
-            values.push_back(*at);
+            values.push_back(at == rungs.begin() ? *at : since(*std::prev(at), *at));
         }
     }
     return values;

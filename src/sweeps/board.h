@@ -102,7 +102,7 @@ std::chrono::microseconds gpu_time_used(const std::vector<Try>& tries, const Swe
 /// Whether it has reached the sweep's limit.
 bool is_spent(const std::vector<Try>& tries, const Sweep& sweep, Time now);
 
-/// The values of all other tries that have passed a rung.
+/// The values of all other tries that have passed a rung, their means since the rung before.
 std::vector<RungValue> others_at(const std::vector<Try>& tries, std::int64_t rung,
                                  std::size_t own_number);
 

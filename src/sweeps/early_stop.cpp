@@ -234,6 +234,21 @@ RungValue Climb::value_at(std::int64_t rung, const telemetry::Series& curve) con
     return value;
 }
 
+RungValue since(const RungValue& before, RungValue value)
+{
+    if (value.points <= before.points) { // of another attempt
+        return value;
+    }
+    const auto all = static_cast<double>(value.points);
+    const auto earlier = static_cast<double>(before.points);
+    const double mean = before.mean + (value.mean - before.mean) * (all / (all - earlier));
+    if (std::isfinite(mean)) {
+        value.mean = mean;
+        value.points -= before.points;
+    }
+    return value;
+}
+
 std::optional<EarlyStop> evaluate(const StopRule& rule, const Metric& metric, const RungValue& own,
                                   const std::vector<RungValue>& others)
 {

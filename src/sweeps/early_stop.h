@@ -24,7 +24,7 @@ namespace gpuq::sweeps {
 struct StopRule {
     enum class Kind {
         /// A try ends if the best value it has reached is worse than the median of the other tries'
-        /// means up to that step. Four rungs for each doubling of the step.
+        /// means since the rung before. Four rungs for each doubling of the step.
         median,
         /// Asynchronous successive halving: a try continues only while it is among the best 1/eta
         /// of all that have reached the rung until now. Rungs at min, min*eta, min*eta^2, ...
@@ -89,8 +89,13 @@ struct EarlyStop {
     bool operator==(const EarlyStop&) const = default;
 };
 
+/// The value at a rung with the mean of the part since the try's rung `before`: unlike that of all
+/// its values, it is not dominated by the poor ones of the beginning. Unchanged if nothing is known
+/// about that part.
+RungValue since(const RungValue& before, RungValue value);
+
 /// Whether a try that has passed a rung ends at it. `others`: the values of all other tries that
-/// have passed the same rung. Nothing: it continues.
+/// have passed the same rung, their means since the rung before. Nothing: it continues.
 std::optional<EarlyStop> evaluate(const StopRule& rule, const Metric& metric, const RungValue& own,
                                   const std::vector<RungValue>& others);
 

@@ -101,6 +101,8 @@ TEST_F(TakerTest, KnowsTheRungsOfAllTriesAndWhichMayNotEndEarlyAgain)
     ASSERT_TRUE(two.refresh());
     EXPECT_THAT(others_at(two.board().tries(), 3, 2), ElementsAre(RungValue{3, 2, 2, 3}));
     EXPECT_THAT(others_at(two.board().tries(), 9, 1), ElementsAre());
+    EXPECT_THAT(others_at(two.board().tries(), 9, 2), ElementsAre(RungValue{9, 1, 0.5, 6}))
+        << "its mean since step 3";
     TryEvent end = end_of(**first, TryEnd::stopped_early, 85);
     end.evidence = EarlyStop{2, 9, 1, 0.5, 3};
     ASSERT_TRUE(one.record(end));
