@@ -269,32 +269,62 @@ def test_what_counts_as_a_use(kernels, activity, cpu, program):
 
 
 @pytest.mark.skipif(not (browsers.DRIVER and browsers.CHROMIUM), reason="no packages chromium and chromium-driver")
+def notebook_with(source):
+    """The file of a notebook with one cell."""
+    cell = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {}, "outputs": [], "source": source}
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return json.dumps({"cells": [cell], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def page_survives(user, browser, options, path, run_cell, output):
+    """The page shows what a cell prints across a cut and across a killed client, and is never loaded again."""
+    (user.home / "work" / "a.ipynb").write_text(notebook_with(counting(400, 0.01)))
+    port = f"--port={free_port()}"
+    with notebook(user.start, *options, "work", port=port) as page:
+        browser.open(f"http://localhost:{page.port}{path}?token={page.token}")
+        run_cell()
+        wait_for(lambda: "50\n" in output(), 40, output)
+        browser.run("window.marker = 'the first one'")
+        cut()
+        wait_for(lambda: "150\n" in output(), 20, output)
+        page.process.kill()
+        page.process.wait()
+    with notebook(user.start, "work", port=port):
+        wait_for(lambda: "399\n" in output(), 40, output)
+    assert browser.run("return window.marker") == "the first one"
+    # A killed client may lose what was under way at that moment, nothing else.
+    numbers = [int(number) for number in output().split()]
+    assert numbers == sorted(set(numbers)) and len(numbers) > 390, set(range(400)) - set(numbers)
+
+
 @pytest.mark.skipif(importlib.util.find_spec("jupyterlab") is not None, reason="the page of Notebook 7 has no object Jupyter")
 def test_in_a_browser(user):
-    """The page shows what a cell prints across a cut and across a killed client, and is never loaded again."""
-    source = counting(400, 0.01)
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    (user.home / "work" / "a.ipynb").write_text(json.dumps(
-        {"cells": [cell], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 4}))
-    port = f"--port={free_port()}"
     with browsers.browser() as browser:
-        def output():
-            return browser.run("return Array.from(document.querySelectorAll('.output_stdout pre')).map(e => e.textContent).join('')")
-        with notebook(user.start, "work", port=port) as page:
-            browser.open(f"http://localhost:{page.port}/notebooks/a.ipynb?token={page.token}")
+        def run_cell():
             wait_for(lambda: browser.run("return !!(window.Jupyter && Jupyter.notebook && Jupyter.notebook.kernel && "
                                          "Jupyter.notebook.kernel.is_connected() && Jupyter.notebook.kernel.info_reply.banner)"),
                      60, "a kernel on the page")
-            browser.run("window.marker = 'the first one'; Jupyter.notebook.execute_cells([0])")
-            wait_for(lambda: "50\n" in output(), 20, output)
-            cut()
-            wait_for(lambda: "150\n" in output(), 20, output)
-            page.process.kill()
-            page.process.wait()
-        with notebook(user.start, "work", port=port) as page:
-            wait_for(lambda: "399\n" in output(), 40, output)
-        assert browser.run("return window.marker") == "the first one"
-        # A killed client may lose what was under way at that moment, nothing else.
-        numbers = [int(number) for number in output().split()]
-        assert numbers == sorted(set(numbers)) and len(numbers) > 390, set(range(400)) - set(numbers)
+            browser.run("Jupyter.notebook.execute_cells([0])")
+
+        def output():
+            return browser.run("return Array.from(document.querySelectorAll('.output_stdout pre')).map(e => e.textContent).join('')")
+        page_survives(user, browser, [], "/notebooks/a.ipynb", run_cell, output)
+
+
+@pytest.mark.skipif(not os.path.exists("/usr/bin/jupyter-lab"), reason="no package jupyterlab")
+@pytest.mark.parametrize("options, path", [(["--lab"], "/lab/tree/a.ipynb"), ([], "/notebooks/a.ipynb")], ids=["lab", "notebook"])
+def test_jupyterlab_and_notebook_7_in_a_browser(user, options, path):
+    (user.home / ".jupyter").mkdir(exist_ok=True)
+    for name, app in (("lab", "LabApp"), ("notebook", "JupyterNotebookApp")):
+        (user.home / ".jupyter" / f"jupyter_{name}_config.py").write_text(f"c.{app}.expose_app_in_browser = True\n")
+    with browsers.browser() as browser:
+        def run_cell():
+            wait_for(lambda: browser.run("const panel = window.jupyterapp && window.jupyterapp.shell.currentWidget;"
+                                         "const session = panel && panel.sessionContext && panel.sessionContext.session;"
+                                         "return !!(session && session.kernel && session.kernel.connectionStatus === 'connected' &&"
+                                         " session.kernel.status === 'idle')"), 90, "a kernel on the page")
+            browser.run("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+
+        def output():
+            return browser.run("return Array.from(document.querySelectorAll('.jp-OutputArea-output pre')).map(e => e.textContent).join('')")
+        page_survives(user, browser, options, path, run_cell, output)
