@@ -55,10 +55,10 @@ struct HeldShares {
 };
 
 /// What a job holds of the GPUs of its nodes.
-struct GpusOfJob {
+struct HeldByJob {
     std::vector<HeldGpus> whole;
     std::vector<HeldShares> shares;
-    bool operator==(const GpusOfJob&) const = default;
+    bool operator==(const HeldByJob&) const = default;
 };
 
 /// GPUs of one model that a job requests on all its nodes together.
@@ -114,7 +114,7 @@ struct Job {
     bool batch = false; ///< has a batch script; otherwise an allocation that must be released
     std::uint32_t uid = 0;
     std::optional<std::uint32_t> priority; ///< pending job: highest starts first; 0: held
-    GpusOfJob held;                        ///< running job
+    HeldByJob held;                        ///< running job
     /// The name used by Slurm's commands where it is not the id: a task of an array (`20_3`), the
     /// pending tasks of one (`20_[4-9%2]`), a component of a heterogeneous job (`20+1`).
     std::string called;

@@ -252,7 +252,7 @@ def test_a_loop_that_reads_lines_keeps_them(person):
 
 def test_input_that_a_pipe_has_lost_is_told(person):
     slow = LOOP.format(options="").replace("-Q ", "").replace("echo got $x", 'sh -c "sleep 0.5; echo got $x"')
-    done = loop(person, "printf '1\\n2\\n3\\n' | " + slow)  # a program that has ended before the input comes loses none
+    done = loop(person, "printf '1\\n2\\n3\\n' | " + slow)  # a program that ends before its input arrives loses none
     assert done.stdout == "got 1\n"
     assert "gpuq: 4 bytes of standard input were read for the program, which read none: gpuq run -n" in done.stderr
     quiet = loop(person, "printf '1\\n2\\n3\\n' | " + LOOP.format(options=""))

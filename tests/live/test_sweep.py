@@ -145,7 +145,7 @@ def test_workers_die_at_random_moments(person, train):
                 os.kill(chance.choice(victims), signal.SIGKILL)
     state = ended(person, "cal", 150)
     for _ in range(3):
-        # A try whose workers were lost twice is not run again without being asked.
+        # A try whose workers were lost twice is run again only on request.
         if state["state"] == "stalled" or "lost" in [one["end"] for one in state["tries"]]:
             assert sweep(person, "retry", "--detach", "cal").returncode == 0
             state = ended(person, "cal", 150)

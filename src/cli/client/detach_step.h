@@ -10,8 +10,8 @@
 
 namespace gpuq::cli {
 
-/// Leaves a run that was started at once to itself: as soon as the supervisor has said that it
-/// runs, starts the guard step and detaches `first`, its srun (src/README.md, 3). From then on the
+/// Leaves a run that was started at once to itself: as soon as the supervisor has sent its
+/// Hello, starts the guard step and detaches `first`, its srun (src/README.md, 3). From then on the
 /// run needs no process on this host, like one that was queued. Its output is in its log only.
 ///
 /// A signal ends the wait: the run then continues with its srun; returns gpuq's exit status.
