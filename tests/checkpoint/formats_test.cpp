@@ -16,7 +16,7 @@ using Says = Judgement::Says;
 using ::testing::HasSubstr;
 
 const Judgement k_whole{Says::whole, ""};
-const Judgement k_settles{Says::settles, ""};
+const Judgement k_settled{Says::settles, ""};
 
 /// Checks every proper prefix of a file.
 void expect_no_truncation_is_whole(const std::string& file, std::string_view name)
@@ -139,10 +139,10 @@ TEST(Npy, IsIncompleteWhereverItEnds)
 
 TEST(Npy, SettlesWhereItsSizeCanNotBeKnown)
 {
-    EXPECT_EQ(judged(npy_file("[('a', '<f4'), ('b', '<i8')]", "(3,)", 36), "a.npy"), k_settles);
-    EXPECT_EQ(judged(npy_file("'|O'", "(1,)", 8) + ".", "a.npy"), k_settles);
+    EXPECT_EQ(judged(npy_file("[('a', '<f4'), ('b', '<i8')]", "(3,)", 36), "a.npy"), k_settled);
+    EXPECT_EQ(judged(npy_file("'|O'", "(1,)", 8) + ".", "a.npy"), k_settled);
     EXPECT_EQ(judged(npy_file("'|O'", "(1,)", 8), "a.npy").says, Says::incomplete);
-    EXPECT_EQ(judged(npy_file("'<f4'", "(1,)", 8), "two arrays.npy"), k_settles);
+    EXPECT_EQ(judged(npy_file("'<f4'", "(1,)", 8), "two arrays.npy"), k_settled);
 }
 
 TEST(Npy, WithImpossibleNumbersIsIncomplete)
@@ -157,15 +157,15 @@ TEST(Hdf5, SettlesWhenItIsAsLongAsItSays)
 {
     for (const int version : {0, 1, 2, 3}) {
         const std::string file = hdf5_file(version, 120);
-        EXPECT_EQ(judged(file, "a.h5"), k_settles) << version;
-        EXPECT_EQ(judged(file + "preallocated", "a"), k_settles) << version;
+        EXPECT_EQ(judged(file, "a.h5"), k_settled) << version;
+        EXPECT_EQ(judged(file + "preallocated", "a"), k_settled) << version;
         expect_no_truncation_is_whole(file, "a.h5");
     }
 }
 
 TEST(Hdf5, IsFoundBehindAUserBlock)
 {
-    EXPECT_EQ(judged(std::string(1024, 'u') + hdf5_file(0, 120), "a.hdf5"), k_settles);
+    EXPECT_EQ(judged(std::string(1024, 'u') + hdf5_file(0, 120), "a.hdf5"), k_settled);
     EXPECT_EQ(judged(std::string(5000, 'u'), "a.hdf5"), incomplete("it has no HDF5 signature"));
 }
 
@@ -181,9 +181,9 @@ TEST(Hdf5, ThatItsWriterHasNotClosedIsIncomplete)
 
 TEST(Pickle, SettlesWhenItEndsAsOne)
 {
-    EXPECT_EQ(judged("\x80\2}q.", "a.pkl"), k_settles);
+    EXPECT_EQ(judged("\x80\2}q.", "a.pkl"), k_settled);
     EXPECT_EQ(judged("\x80\2}q", "a.pkl"), incomplete("its pickle data has no end marker"));
-    EXPECT_EQ(judged(old_torch_file(), "a.pt"), k_settles);
+    EXPECT_EQ(judged(old_torch_file(), "a.pt"), k_settled);
     EXPECT_EQ(judged(std::string("\x80\2\0\0\xe0\1\0\0", 8), "640x480.raw").says, Says::unknown);
 }
 

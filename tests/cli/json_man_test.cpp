@@ -34,13 +34,13 @@ namespace gpuq::cli {
 namespace {
 
 using report::Json;
-using Names = std::set<std::string>;
+using Keys = std::set<std::string>;
 
-/// Names of members at any depth. The members below a name in `apart` are skipped: they have a
+/// Keys of members at any depth. The members below a name in `apart` are skipped: they have a
 /// section of their own.
-void collect(const Json::Members& members, const Names& apart, Names& names);
+void collect(const Json::Members& members, const Keys& apart, Keys& names);
 
-void collect(const Json& json, const Names& apart, Names& names)
+void collect(const Json& json, const Keys& apart, Keys& names)
 {
     if (const auto* members = std::get_if<Json::Members>(&json.value())) {
         collect(*members, apart, names);
@@ -51,7 +51,7 @@ void collect(const Json& json, const Names& apart, Names& names)
     }
 }
 
-void collect(const Json::Members& members, const Names& apart, Names& names)
+void collect(const Json::Members& members, const Keys& apart, Keys& names)
 {
     for (const auto& [name, member] : members) {
         names.insert(name);
@@ -61,9 +61,9 @@ void collect(const Json::Members& members, const Names& apart, Names& names)
     }
 }
 
-Names members_of(const Json::Members& document, const Names& apart = {})
+Keys members_of(const Json::Members& document, const Keys& apart = {})
 {
-    Names names;
+    Keys names;
     collect(document, apart, names);
     return names;
 }
@@ -88,7 +88,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     EXPECT_EQ(documented_in("gpuq ls"), members_of(list, {"runs", "sweeps", "warnings"}));
     EXPECT_EQ(documented_in("gpuq show of a sweep"),
               members_of(sweep_document(sweep, 1, CodeFacts{}, Time()), {"values", "code"}));
-    Names run;
+    Keys run;
     RunStatus shared = some_status();
     shared.run->request.gpus.share.emplace();
     collect(run_json(shared, Time()), {}, run);
@@ -107,7 +107,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     EXPECT_EQ(documented_in("gpuq free"), members_of(free_document(free, Time())));
 
     const std::vector<ReservedGpus> reserved(1);
-    Names reservation;
+    Keys reservation;
     collect(reservations_json(reserved, Time()), {}, reservation);
     EXPECT_EQ(documented_in("A reservation"), reservation);
     EXPECT_EQ(documented_in("gpuq reserve"),

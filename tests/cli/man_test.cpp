@@ -24,7 +24,7 @@ const std::string k_run = GPUQ_MAN_DIR "/gpuq-run.1";
 const std::string k_shell = GPUQ_MAN_DIR "/gpuq-shell.1";
 const std::string k_notebook = GPUQ_MAN_DIR "/gpuq-notebook.1";
 const std::string k_rehearse = GPUQ_MAN_DIR "/gpuq-rehearse.1";
-const std::string k_sweep = GPUQ_MAN_DIR "/gpuq-sweep.1";
+const std::string k_sweep_page = GPUQ_MAN_DIR "/gpuq-sweep.1";
 const std::string k_again = GPUQ_MAN_DIR "/gpuq-again.1";
 const std::string k_attach = GPUQ_MAN_DIR "/gpuq-attach.1";
 const std::string k_cluster = GPUQ_MAN_DIR "/gpuq-cluster.1";
@@ -87,7 +87,7 @@ TEST(ManPages, HaveEveryOption)
                                  : verb->name == "notebook" ? text_of(k_notebook)
                                  : verb->name == "rehearse" ? text_of(k_rehearse) + run
                                  : verb->name == "again"    ? text_of(k_again) + run
-                                 : verb->name == "sweep"    ? text_of(k_sweep) + run
+                                 : verb->name == "sweep"    ? text_of(k_sweep_page) + run
                                                             : section_of(general, *verb);
         for (const Option& option : verb->options) {
             const bool built = option.state == Option::State::built;

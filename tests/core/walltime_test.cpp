@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-std::string reason(std::string_view text)
+std::string reason_against(std::string_view text)
 {
     const auto walltime = parse_walltime(text);
     return walltime ? "accepted: " + to_text(*walltime) : walltime.error().text;
@@ -50,7 +50,7 @@ TEST(Walltime, RoundsUpToWholeMinutes)
 TEST(Walltime, NamesBothReadingsOfTwoNumbers)
 {
     EXPECT_EQ(
-        reason("2:30"),
+        reason_against("2:30"),
         "'2:30' is not a time: it may be 2 min 30 s (Slurm's reading: write 0:2:30) or 2 h 30 "
         "min (write 2:30:00 or 2h30m)");
     EXPECT_EQ(*parse_walltime("0:2:30"), 3min); // the suggested spelling is accepted
@@ -59,19 +59,19 @@ TEST(Walltime, NamesBothReadingsOfTwoNumbers)
 
 TEST(Walltime, SaysWhatIsWrong)
 {
-    EXPECT_EQ(reason("2h30"), "'2h30' is not a time: add a unit to 30, as in 2h30m");
-    EXPECT_THAT(reason("1:2:3:4"), HasSubstr("too many colons"));
-    EXPECT_THAT(reason("0"), HasSubstr("it is zero"));
-    EXPECT_THAT(reason("0:00:00"), HasSubstr("it is zero"));
-    EXPECT_THAT(reason("-1"), HasSubstr("negative"));
-    EXPECT_THAT(reason("1000000000"), HasSubstr("longer than ten years"));
-    EXPECT_THAT(reason("99999999999999999999999"), HasSubstr("longer than ten years"));
-    EXPECT_THAT(reason("9999d9999h"), HasSubstr("longer than ten years"));
+    EXPECT_EQ(reason_against("2h30"), "'2h30' is not a time: add a unit to 30, as in 2h30m");
+    EXPECT_THAT(reason_against("1:2:3:4"), HasSubstr("too many colons"));
+    EXPECT_THAT(reason_against("0"), HasSubstr("it is zero"));
+    EXPECT_THAT(reason_against("0:00:00"), HasSubstr("it is zero"));
+    EXPECT_THAT(reason_against("-1"), HasSubstr("negative"));
+    EXPECT_THAT(reason_against("1000000000"), HasSubstr("longer than ten years"));
+    EXPECT_THAT(reason_against("99999999999999999999999"), HasSubstr("longer than ten years"));
+    EXPECT_THAT(reason_against("9999d9999h"), HasSubstr("longer than ten years"));
     for (const char* text :
          {"",     "1e9",   "NaN",  "inf",       "UNLIMITED", "1.5h", "1,5h", "2H", "h",
           "2h2h", "30m2h", " 2h",  "2h ",       "+2h",       "0x10", ":",    "1:", ":1:1",
           "1-",   "1--2",  "1-2h", "1-1:1:1:1", "2 h",       "2:3x", "٣"}) {
-        EXPECT_THAT(reason(text), HasSubstr("is not a time")) << text;
+        EXPECT_THAT(reason_against(text), HasSubstr("is not a time")) << text;
     }
 }
 

@@ -11,11 +11,11 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr Time k_start{1'700'000'000s};
+constexpr Time k_login{1'700'000'000s};
 
 Ticket ticket(std::chrono::seconds life, std::chrono::seconds renewable)
 {
-    return {"ada@EXAMPLE.ORG", k_start, k_start + life, k_start + renewable, true};
+    return {"ada@EXAMPLE.ORG", k_login, k_login + life, k_login + renewable, true};
 }
 
 /// Simulates a KDC, a credentials cache and its renewer in steps of 10 ms.
@@ -37,7 +37,7 @@ struct Simulation {
         std::optional<Time> ends; // end of the attempt in progress
         Source source = Source::renewal;
         bool well = false;
-        for (Time now = k_start; now < k_start + length; now += 10ms) {
+        for (Time now = k_login; now < k_login + length; now += 10ms) {
             const Time shown = clock(now);
             Observed observed{cache, std::nullopt, ends.has_value(), has_keytab};
             const bool by_key = source == Source::keytab;
@@ -74,8 +74,8 @@ TEST(Keeping, RenewsBetween40And50PercentOfTheLife)
     for (const double jitter : {0.0, 0.3, 1.0}) {
         const Ticket one = ticket(100s, 1000s);
         const Time first = renewed_first(one, jitter);
-        EXPECT_GE(first, k_start + 40s);
-        EXPECT_LE(first, k_start + 50s);
+        EXPECT_GE(first, k_login + 40s);
+        EXPECT_LE(first, k_login + 50s);
         EXPECT_FALSE(step({}, {one, {}, false}, first - 1ms, jitter).attempt);
         EXPECT_TRUE(step({}, {one, {}, false}, first, jitter).attempt);
         EXPECT_FALSE(step({}, {one, {}, true}, first, jitter).attempt); // one is in progress
@@ -107,7 +107,7 @@ TEST(Keeping, OutlivesAKdcThatIsAwayForTwoFifthsOfALifeWhenever)
     for (int from = 0; from < 60; from += 3) {
         for (const double jitter : {0.0, 0.5, 1.0}) {
             Simulation world{ticket(60s, 1200s), 60s};
-            const Time away = k_start + 60s + std::chrono::seconds(from);
+            const Time away = k_login + 60s + std::chrono::seconds(from);
             world.up = [away](Time now) { return now < away || now >= away + 24s; };
             world.run(300s, jitter);
             EXPECT_EQ(world.expired, 0) << from << " " << jitter;
@@ -118,10 +118,10 @@ TEST(Keeping, OutlivesAKdcThatIsAwayForTwoFifthsOfALifeWhenever)
 TEST(Keeping, TriesAgainInAnEighthOfWhatIsLeft)
 {
     const Ticket day = ticket(24h, 24h * 7);
-    Keeping keeping = step({}, {day, {}, false}, k_start, 0).keeping;
+    Keeping keeping = step({}, {day, {}, false}, k_login, 0).keeping;
     const Attempt silence{Trouble::unreachable, "no answer"};
-    auto next = step(keeping, {day, silence, false}, k_start + 10h, 0);
-    EXPECT_EQ(next.keeping.next, k_start + 10h + 60s);
+    auto next = step(keeping, {day, silence, false}, k_login + 10h, 0);
+    EXPECT_EQ(next.keeping.next, k_login + 10h + 60s);
     EXPECT_EQ(next.keeping.message, "no answer");
     next = step(keeping, {day, silence, false}, day.end - 80s, 0);
     EXPECT_EQ(next.keeping.next, day.end - 70s);
@@ -138,7 +138,7 @@ TEST(Keeping, AsksNoMoreWhereOnlyALoginHelps)
         EXPECT_EQ(world.attempts, 1) << word(trouble);
         EXPECT_EQ(world.keeping.trouble, trouble);
         const Ticket fresh = ticket(60s, 2400s);
-        EXPECT_EQ(step(world.keeping, {fresh, {}, false}, k_start, 0).keeping.trouble,
+        EXPECT_EQ(step(world.keeping, {fresh, {}, false}, k_login, 0).keeping.trouble,
                   Trouble::none);
     }
 }
@@ -147,7 +147,7 @@ TEST(Keeping, KnowsATicketThatCanNotBeRenewedBeforeItAsks)
 {
     Ticket one = ticket(60s, 1200s);
     one.renew_till.reset();
-    const Step next = step({}, {one, {}, false}, k_start + 30s, 0);
+    const Step next = step({}, {one, {}, false}, k_login + 30s, 0);
     EXPECT_FALSE(next.attempt);
     EXPECT_EQ(next.keeping.trouble, Trouble::not_renewable);
 }
@@ -156,7 +156,7 @@ TEST(Keeping, StopsAtTheEndOfTheRenewableLife)
 {
     Simulation world{ticket(60s, 150s), 60s};
     world.run(149s, 0.5);
-    EXPECT_EQ(world.cache.end, k_start + 150s);
+    EXPECT_EQ(world.cache.end, k_login + 150s);
     EXPECT_EQ(world.keeping.trouble, Trouble::at_limit);
     EXPECT_EQ(world.expired, 0);
     EXPECT_LE(world.attempts, 4);
@@ -197,7 +197,7 @@ TEST(Keeping, TriesAKeyThatIsRefusedOnce)
         EXPECT_EQ(world.attempts, 1) << word(trouble);
         EXPECT_EQ(world.keeping.reported_trouble(true), trouble);
         EXPECT_EQ(world.keeping.message, "words");
-        EXPECT_EQ(step(world.keeping, {ticket(60s, 2400s), {}, false, true}, k_start, 0)
+        EXPECT_EQ(step(world.keeping, {ticket(60s, 2400s), {}, false, true}, k_login, 0)
                       .keeping.reported_trouble(true),
                   Trouble::none)
             << "a login";
@@ -221,9 +221,9 @@ TEST(Keeping, LooksForAKeytabThatIsNotThereAgainAndAgain)
 
 TEST(Keeping, AsksTheKeytabAtOnceWhereThereIsNoTicketAndThenMoreAndMoreSeldom)
 {
-    Step next = step({}, {std::nullopt, {}, false, true}, k_start, 0);
+    Step next = step({}, {std::nullopt, {}, false, true}, k_login, 0);
     EXPECT_EQ(next.attempt, Source::keytab);
-    Time now = k_start;
+    Time now = k_login;
     for (const auto pause : {1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s}) {
         const Attempt silence{Trouble::unreachable, "no answer", Source::keytab};
         next = step(next.keeping, {std::nullopt, silence, false, true}, now, 0);
@@ -239,7 +239,7 @@ TEST(Keeping, AsksTheKeytabAtOnceWhereThereIsNoTicketAndThenMoreAndMoreSeldom)
 
 TEST(Keeping, SaysThatTheCacheIsGone)
 {
-    const Step next = step({}, {std::nullopt, {}, false}, k_start, 0);
+    const Step next = step({}, {std::nullopt, {}, false}, k_login, 0);
     EXPECT_FALSE(next.attempt);
     EXPECT_EQ(next.keeping.trouble, Trouble::gone);
     EXPECT_FALSE(next.keeping.ticket);
@@ -248,7 +248,7 @@ TEST(Keeping, SaysThatTheCacheIsGone)
 TEST(Keeping, SurvivesAClockThatIsSetForward)
 {
     Simulation world{ticket(60s, 12000s), 60s};
-    world.clock = [](Time now) { return now < k_start + 70s ? now : now + 25s; };
+    world.clock = [](Time now) { return now < k_login + 70s ? now : now + 25s; };
     world.run(300s, 0.5);
     EXPECT_EQ(world.expired, 0);
     EXPECT_EQ(world.keeping.trouble, Trouble::none);
@@ -257,23 +257,23 @@ TEST(Keeping, SurvivesAClockThatIsSetForward)
 TEST(Keeping, SurvivesAClockThatIsSetBack)
 {
     const Ticket day = ticket(24h, 24h * 7);
-    Keeping keeping = step({}, {day, {}, false}, k_start, 0).keeping;
+    Keeping keeping = step({}, {day, {}, false}, k_login, 0).keeping;
     keeping =
-        step(keeping, {day, Attempt{Trouble::unreachable, ""}, false}, k_start + 12h, 0).keeping;
+        step(keeping, {day, Attempt{Trouble::unreachable, ""}, false}, k_login + 12h, 0).keeping;
     // The clock jumps back an hour: the next attempt is not an hour away.
-    keeping = step(keeping, {day, {}, false}, k_start + 11h, 0).keeping;
-    EXPECT_LE(keeping.next, k_start + 11h + 60s);
+    keeping = step(keeping, {day, {}, false}, k_login + 11h, 0).keeping;
+    EXPECT_LE(keeping.next, k_login + 11h + 60s);
     // The ticket seemed to have expired, but has not.
     keeping = step(keeping, {day, {}, false}, day.end + 1s, 0).keeping;
     EXPECT_EQ(keeping.trouble, Trouble::expired);
-    const Step again = step(keeping, {day, {}, false}, k_start + 12h, 0);
+    const Step again = step(keeping, {day, {}, false}, k_login + 12h, 0);
     EXPECT_NE(again.keeping.trouble, Trouble::expired);
 }
 
 TEST(Keeping, GivesAnAttemptFiveSecondsAtMost)
 {
     const Ticket day = ticket(24h, 24h * 7);
-    EXPECT_EQ(attempt_limit(day, k_start), 5s);
+    EXPECT_EQ(attempt_limit(day, k_login), 5s);
     EXPECT_EQ(attempt_limit(day, day.end - 24s), 3s);
     EXPECT_EQ(attempt_limit(day, day.end + 16s), 2s);
 }

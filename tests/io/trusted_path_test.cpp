@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-constexpr uid_t k_daemon = 1;
+constexpr uid_t k_another_user = 1;
 
 class TrustedPath : public testing::Test {
 protected:
@@ -125,14 +125,14 @@ TEST_F(TrustedPath, NamesTheUserWhoCouldChangeIt)
         GTEST_SKIP() << "only root can give files away";
     }
     const auto give = [&](const std::string& name) {
-        ASSERT_EQ(::lchown(at(name).c_str(), k_daemon, k_daemon), 0);
+        ASSERT_EQ(::lchown(at(name).c_str(), k_another_user, k_another_user), 0);
     };
     fs::create_symlink("a/b/file", m_root / "link");
     give("link");
     EXPECT_THAT(wrong("link"), HasSubstr("belongs to user daemon (1)"));
     give("a/b/file");
     EXPECT_THAT(wrong("a/b/file"), HasSubstr(at("a/b/file") + " belongs to user daemon (1)"));
-    EXPECT_TRUE(open_trusted_file(at("a/b/file"), k_daemon));
+    EXPECT_TRUE(open_trusted_file(at("a/b/file"), k_another_user));
     ASSERT_EQ(::chown(at("a/b/file").c_str(), 0, 0), 0);
     give("a");
     EXPECT_THAT(wrong("a/b/file"), HasSubstr(at("a") + " on the way to"));

@@ -38,7 +38,7 @@ Reading read(const std::string& rest)
     return reading ? *reading : Reading{};
 }
 
-std::string findings(const std::string& rest)
+std::string findings_of(const std::string& rest)
 {
     std::string lines;
     for (const Finding& finding : read(rest).findings) {
@@ -245,16 +245,16 @@ TEST(Calendar, ACalendarThatNeverChangesHasNoNextChange)
 TEST(Calendar, EveryErrorHasItsPlace)
 {
     const std::string found =
-        findings("    calendar:\n"
-                 "      - {when: {days: mon-fry}, time: 24h}\n"
-                 "      - {when: {days: [sat, 7]}, time: 24h}\n"
-                 "      - {when: {from: 8, to: \"25:00\"}, time: 24h}\n"
-                 "      - {when: {from: \"24:00\", to: \"08:60\"}, time: 24h}\n"
-                 "      - {when: {from: \"08:00\", to: \"08:00\"}, time: 24h}\n"
-                 "      - {when: {}, time: 24h}\n"
-                 "      - {when: {days: sat}}\n"
-                 "      - {time: 24h}\n"
-                 "      - {when: {days: sat, at: 3}, pools: all}\n");
+        findings_of("    calendar:\n"
+                    "      - {when: {days: mon-fry}, time: 24h}\n"
+                    "      - {when: {days: [sat, 7]}, time: 24h}\n"
+                    "      - {when: {from: 8, to: \"25:00\"}, time: 24h}\n"
+                    "      - {when: {from: \"24:00\", to: \"08:60\"}, time: 24h}\n"
+                    "      - {when: {from: \"08:00\", to: \"08:00\"}, time: 24h}\n"
+                    "      - {when: {}, time: 24h}\n"
+                    "      - {when: {days: sat}}\n"
+                    "      - {time: 24h}\n"
+                    "      - {when: {days: sat, at: 3}, pools: all}\n");
     EXPECT_THAT(
         found,
         AllOf(HasSubstr("p.yaml:10:23: error: 'mon-fry' is not daily, a day such as mon, or a "
@@ -271,27 +271,27 @@ TEST(Calendar, EveryErrorHasItsPlace)
               HasSubstr("p.yaml:17:9: error: an entry of the calendar needs 'when'"),
               HasSubstr("p.yaml:18:28: error: unknown name 'at'"),
               HasSubstr("p.yaml:18:36: error: unknown name 'pools'")));
-    EXPECT_THAT(findings("    calendar: {when: {days: sat}, time: 24h}\n"),
+    EXPECT_THAT(findings_of("    calendar: {when: {days: sat}, time: 24h}\n"),
                 HasSubstr("p.yaml:9:15: error: calendar must be a list"));
 }
 
 TEST(Calendar, EachOfItsTimesIsChecked)
 {
-    EXPECT_THAT(findings("    default_time: 1h\n"
-                         "    calendar:\n"
-                         "      - {when: {days: sat}, limits: {job: {gpus: 4}}}\n"),
+    EXPECT_THAT(findings_of("    default_time: 1h\n"
+                            "    calendar:\n"
+                            "      - {when: {days: sat}, limits: {job: {gpus: 4}}}\n"),
                 HasSubstr("p.yaml:11:50: error: a job may have 4 GPUs, but the user or account "
                           "only 2 (line 8) (from Sat 00:00 on)"));
-    EXPECT_THAT(findings("    calendar:\n"
-                         "      - {when: {days: sat}, default_time: 3h}\n"),
+    EXPECT_THAT(findings_of("    calendar:\n"
+                            "      - {when: {days: sat}, default_time: 3h}\n"),
                 HasSubstr("p.yaml:10:43: error: default_time 3 h is beyond the time 2 h of line 6 "
                           "(from Sat 00:00 on)"));
-    EXPECT_THAT(findings("    calendar:\n"
-                         "      - {when: {days: sat}, limits: {user: {soft_gpus: 1}}}\n"),
+    EXPECT_THAT(findings_of("    calendar:\n"
+                            "      - {when: {days: sat}, limits: {user: {soft_gpus: 1}}}\n"),
                 HasSubstr("p.yaml:10:56: error: queue gpu has no soft_gpus outside of this time"));
-    EXPECT_THAT(findings("    calendar:\n"
-                         "      - {when: {days: sat}, time: 4h}\n"
-                         "  other: {time: 3h, pools: all}\n"),
+    EXPECT_THAT(findings_of("    calendar:\n"
+                            "      - {when: {days: sat}, time: 4h}\n"
+                            "  other: {time: 3h, pools: all}\n"),
                 HasSubstr("p.yaml:11: error: queue other is never chosen by default: queue gpu "
                           "(line 5) accepts every job that it accepts; put it first, or allow jobs "
                           "that the other refuses (from Sat 00:00 on)"));
@@ -299,14 +299,14 @@ TEST(Calendar, EachOfItsTimesIsChecked)
     for (std::size_t i = 0; i <= k_most_windows; ++i) {
         many += "      - {when: {days: sat}, time: 4h}\n";
     }
-    EXPECT_THAT(findings(many), HasSubstr("error: more than 50 hours ('when') in a policy"));
+    EXPECT_THAT(findings_of(many), HasSubstr("error: more than 50 hours ('when') in a policy"));
 }
 
 TEST(Calendar, AFindingIsReportedOnce)
 {
-    const std::string found = findings("    idle: {after: 1m}\n"
-                                       "    calendar:\n" +
-                                       k_nights);
+    const std::string found = findings_of("    idle: {after: 1m}\n"
+                                          "    calendar:\n" +
+                                          k_nights);
     EXPECT_THAT(found, HasSubstr("p.yaml:9: warning: after less than 10 min"));
     EXPECT_THAT(found, Not(HasSubstr("(from ")));
 }
@@ -332,7 +332,7 @@ TEST(Calendar, TestsOfThePolicyHaveATime)
     }
     EXPECT_THAT(tested, ElementsAre("queue gpu (5): 0", "queue gpu: time (6): 1",
                                     "queue gpu: time (10): 0", "queue gpu: time (12): 1"));
-    EXPECT_THAT(findings("tests:\n  - {at: monday, job: {gpus: 1}, expect: {queue: gpu}}\n"),
+    EXPECT_THAT(findings_of("tests:\n  - {at: monday, job: {gpus: 1}, expect: {queue: gpu}}\n"),
                 HasSubstr("p.yaml:10:10: error: 'monday' is not a local time"));
 }
 

@@ -13,17 +13,17 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string k_text = "version: 1\n"
-                           "pools:\n"
-                           "  class: {nodes: 'c[1-4]', gpus: 'a10:2'}\n"
-                           "  lab: {nodes: l1, gpus: 'k80:4'}\n"
-                           "queues:\n"
-                           "  short: {time: 2h, pools: class}\n"
-                           "  long: {time: 48h, pools: [class, lab]}\n";
+const std::string k_class_and_lab = "version: 1\n"
+                                    "pools:\n"
+                                    "  class: {nodes: 'c[1-4]', gpus: 'a10:2'}\n"
+                                    "  lab: {nodes: l1, gpus: 'k80:4'}\n"
+                                    "queues:\n"
+                                    "  short: {time: 2h, pools: class}\n"
+                                    "  long: {time: 48h, pools: [class, lab]}\n";
 
 Policy policy_with(const std::string& reserve)
 {
-    return read_policy(k_text + reserve, "/etc/gpuq/policy.yaml")->policy;
+    return read_policy(k_class_and_lab + reserve, "/etc/gpuq/policy.yaml")->policy;
 }
 
 const std::string k_rule =
@@ -106,7 +106,7 @@ TEST(Reserve, PoolsAreThoseOfTheRuleThatHaveTheModel)
 TEST(Reserve, BadRulesAreFoundInTheFile)
 {
     const auto findings = [](const std::string& reserve) {
-        const auto reading = read_policy(k_text + reserve, "p.yaml");
+        const auto reading = read_policy(k_class_and_lab + reserve, "p.yaml");
         std::string lines;
         for (const Finding& finding : reading->findings) {
             lines += to_line(finding, "p.yaml") + "\n";

@@ -16,9 +16,9 @@ namespace gpuq::remote {
 namespace {
 
 /// The askpass program that ssh starts for a question, in a child process.
-class Asker {
+class AskingProgram {
 public:
-    Asker(const AskPass& askpass, const std::string& question, const char* hint = nullptr)
+    AskingProgram(const AskPass& askpass, const std::string& question, const char* hint = nullptr)
     {
         Pipe pipe = *make_pipe();
         m_out = std::move(pipe.read);
@@ -30,14 +30,14 @@ public:
             ::_exit(AskPass::run(askpass.program(), question));
         }
     }
-    ~Asker()
+    ~AskingProgram()
     {
         if (m_pid > 0) {
             kill();
             end();
         }
     }
-    Asker(const Asker&) = delete;
+    AskingProgram(const AskingProgram&) = delete;
 
     void kill() { ::kill(m_pid, SIGKILL); }
     /// Returns the output that ssh would read, followed by the exit status.
@@ -80,7 +80,7 @@ std::optional<Question> question_of(AskPass& askpass)
 TEST(AskPass, BringsAQuestionAndItsAnswerOnce)
 {
     AskPass askpass = *AskPass::open("/bin/true");
-    Asker asker(askpass, "(ada@login1) Password: ");
+    AskingProgram asker(askpass, "(ada@login1) Password: ");
     const auto question = question_of(askpass);
     ASSERT_TRUE(question);
     EXPECT_EQ(question->text, "(ada@login1) Password: ");
@@ -96,7 +96,7 @@ TEST(AskPass, BringsSeveralAfterEachOther)
 {
     AskPass askpass = *AskPass::open("/bin/true");
     for (const char* const text : {"Password:", "Code:", ""}) {
-        Asker asker(askpass, text);
+        AskingProgram asker(askpass, text);
         ASSERT_EQ(question_of(askpass).value().text, text);
         askpass.answer(text);
         EXPECT_EQ(asker.end(), std::string(text) + "\n0");
@@ -106,7 +106,7 @@ TEST(AskPass, BringsSeveralAfterEachOther)
 TEST(AskPass, RefusesWhenItEnds)
 {
     auto askpass = std::make_unique<AskPass>(*AskPass::open("/bin/true"));
-    Asker asker(*askpass, "Password:");
+    AskingProgram asker(*askpass, "Password:");
     ASSERT_TRUE(question_of(*askpass));
     const std::string program = askpass->program();
     struct stat facts {};
@@ -121,20 +121,20 @@ TEST(AskPass, RefusesWhenItEnds)
 TEST(AskPass, KnowsWhenSshIsGone)
 {
     AskPass askpass = *AskPass::open("/bin/true");
-    Asker asker(askpass, "Password:");
+    AskingProgram asker(askpass, "Password:");
     ASSERT_TRUE(question_of(askpass));
     asker.kill();
     ASSERT_TRUE(is_ready(askpass));
     EXPECT_FALSE(askpass.next());
     EXPECT_FALSE(askpass.is_asked());
-    Asker another(askpass, "Code:");
+    AskingProgram another(askpass, "Code:");
     EXPECT_EQ(question_of(askpass).value().text, "Code:");
 }
 
 TEST(AskPass, SaysWhatNeedsNoAnswer)
 {
     AskPass askpass = *AskPass::open("/bin/true");
-    Asker asker(askpass, "Confirm user presence for key ED25519-SK", "none");
+    AskingProgram asker(askpass, "Confirm user presence for key ED25519-SK", "none");
     const auto question = question_of(askpass);
     ASSERT_TRUE(question);
     EXPECT_FALSE(question->expects_answer);
@@ -144,7 +144,7 @@ TEST(AskPass, SaysWhatNeedsNoAnswer)
 TEST(AskPass, BoundsWhatAHostAsks)
 {
     AskPass askpass = *AskPass::open("/bin/true");
-    Asker asker(askpass, std::string(100'000, 'x'));
+    AskingProgram asker(askpass, std::string(100'000, 'x'));
     EXPECT_EQ(question_of(askpass).value().text.size(), k_longest_question);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/lasting_link.h"
 
+#include "fakes/socket_pair.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,22 +21,6 @@ namespace {
 
 const std::string k_session(32, 'a');
 
-struct Pair {
-    Descriptor one, other;
-};
-
-Pair socket_pair()
-{
-    std::array<int, 2> ends{};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
-    return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-Descriptor copy_of(const Descriptor& one)
-{
-    return Descriptor(::dup(one.get()));
-}
-
 /// Two ends whose connections the test makes and cuts.
 struct Ends {
     LastingLink client{k_session};
@@ -44,7 +30,7 @@ struct Ends {
     /// False if the server rejects it.
     bool connect()
     {
-        auto [here, there] = socket_pair();
+        auto [here, there] = socket_pair(SOCK_NONBLOCK);
         Descriptor again = copy_of(here);
         client.connect(std::move(here), std::move(again));
         Descriptor out = copy_of(there);
@@ -159,7 +145,7 @@ TEST(LastingLink, KeepsALimitedNumberOfBytes)
 TEST(LastingLink, IsLostIfTheOtherSideDoesNotKnowIt)
 {
     LastingLink client(k_session);
-    auto [here, there] = socket_pair();
+    auto [here, there] = socket_pair(SOCK_NONBLOCK);
     Descriptor again = copy_of(here);
     client.connect(std::move(here), std::move(again));
     const std::string hello = frames::encode(frames::Hello{});
@@ -174,7 +160,7 @@ TEST(LastingLink, RejectsBytesThatDoNotFollow)
     Ends ends;
     ASSERT_TRUE(ends.connect());
     ends.exchange();
-    auto [here, there] = socket_pair();
+    auto [here, there] = socket_pair(SOCK_NONBLOCK);
     Descriptor again = copy_of(here);
     ends.client.connect(std::move(here), std::move(again));
     frames::Hello hello;
@@ -192,7 +178,7 @@ TEST(LastingLink, AcceptsNoConnectionOlderThanThePresentOne)
     Ends ends;
     ASSERT_TRUE(ends.connect());
     ASSERT_TRUE(ends.connect());
-    auto [here, there] = socket_pair();
+    auto [here, there] = socket_pair(SOCK_NONBLOCK);
     Descriptor out = copy_of(there);
     frames::Open late;
     late.session = k_session;

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* k_key = "20261120T131158.042Z-0f3a9c1e5b7d2468";
+constexpr const char* k_run = "20261120T131158.042Z-0f3a9c1e5b7d2468";
 
 /// Replaces gpuq with a script that logs its arguments and keeps running.
 class RunChannelTest : public testing::Test {
@@ -43,7 +43,7 @@ protected:
     /// Waits for `lines` logged requests and returns the log.
     std::string asked(std::size_t lines) const
     {
-        const std::string line = std::string(k_key) + " localhost:80\n";
+        const std::string line = std::string(k_run) + " localhost:80\n";
         std::string text;
         for (int i = 0; i < 500 && text.size() < lines * line.size(); ++i) {
             std::this_thread::sleep_for(10ms);
@@ -58,12 +58,12 @@ protected:
 
 TEST_F(RunChannelTest, IsOpenedAgainWhenTheRunIsInAnotherJob)
 {
-    const std::string line = std::string(k_key) + " localhost:80\n";
+    const std::string line = std::string(k_run) + " localhost:80\n";
     RunChannel run_channel(program(), start());
-    EXPECT_EQ(run_channel.open({k_key, 8, 1, 0, 0}).value(), true);
+    EXPECT_EQ(run_channel.open({k_run, 8, 1, 0, 0}).value(), true);
     EXPECT_EQ(asked(1), line);
-    EXPECT_EQ(run_channel.open({k_key, 8, 1, 500, 0}).value(), false); // same job: same connection
-    EXPECT_EQ(run_channel.open({k_key, 9, 2, 0, 0}).value(), true);
+    EXPECT_EQ(run_channel.open({k_run, 8, 1, 500, 0}).value(), false); // same job: same connection
+    EXPECT_EQ(run_channel.open({k_run, 9, 2, 0, 0}).value(), true);
     EXPECT_EQ(asked(2), line + line);
     // The previous process was terminated: it no longer leads into the run.
     int status = 0;
@@ -79,7 +79,7 @@ TEST_F(RunChannelTest, TellsWhyItIsShutInTheWordsThatSayIt)
            "echo 'gpuq: run 7 has no node yet' >&2\n"
            "echo 'and more' >&2\n";
     RunChannel run_channel(program(), start());
-    ASSERT_TRUE(run_channel.open({k_key, 8, 1, 0, 0}));
+    ASSERT_TRUE(run_channel.open({k_run, 8, 1, 0, 0}));
     ::poll(nullptr, 0, 200);
     EXPECT_EQ(run_channel.channel()->read_some().value_or(""), "");
     int status = 0;
@@ -89,7 +89,7 @@ TEST_F(RunChannelTest, TellsWhyItIsShutInTheWordsThatSayIt)
     EXPECT_EQ(run_channel.close(), "run 7 has no node yet");
     EXPECT_EQ(run_channel.channel(), nullptr);
     // A process that has answered ended for a good reason, most likely the end of the run.
-    ASSERT_TRUE(run_channel.open({k_key, 8, 1, 0, 0}));
+    ASSERT_TRUE(run_channel.open({k_run, 8, 1, 0, 0}));
     run_channel.answered();
     ::wait(&status);
     EXPECT_EQ(run_channel.close(), "");

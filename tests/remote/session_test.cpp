@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "fakes/socket_pair.h"
 #include "remote/client.h"
 #include "remote/serve.h"
 
@@ -28,23 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-constexpr const char* k_key = "20261120T131158.042Z-0f3a9c1e5b7d2468";
-
-struct Pair {
-    Descriptor one, other;
-};
-
-Pair socket_pair()
-{
-    std::array<int, 2> ends{};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
-    return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-Descriptor copy_of(const Descriptor& descriptor)
-{
-    return Descriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 3));
-}
+constexpr const char* k_run_key = "20261120T131158.042Z-0f3a9c1e5b7d2468";
 
 /// Relays between two sockets and closes both after `after` bytes. If `silently`, it keeps them
 /// open instead and discards all later data.
@@ -120,8 +105,8 @@ public:
     {
         end(0);
         connections += 1;
-        Pair client = socket_pair(), server = socket_pair();
-        Pair errors = socket_pair();
+        SocketPair client = socket_pair(0), server = socket_pair(0);
+        SocketPair errors = socket_pair(0);
         const pid_t child = ::fork();
         if (child == 0) {
             ServeOptions options = m_options;
@@ -448,7 +433,7 @@ TEST_F(SessionTest, NoSignalIsLostOrDoubledOverDrops)
         transport.silently = silently;
         pace.beat = 50ms;
         pace.silence = 200ms;
-        Pair pipe = socket_pair();
+        SocketPair pipe = socket_pair(0);
         ::fcntl(pipe.one.get(), F_SETFL, O_NONBLOCK);
         nobody.coming = std::move(pipe.one);
         // Waits until the previous signal has been counted: two that arrive together are merged.
@@ -508,8 +493,8 @@ public:
         if (is_open) {
             return CutTransport::connect(attempt, alone, first);
         }
-        Pair pair = socket_pair();
-        Pair errors = socket_pair();
+        SocketPair pair = socket_pair(0);
+        SocketPair errors = socket_pair(0);
         far = std::move(pair.other);
         bell = *make_pipe();
         if (attempt == Attempt::again) {
@@ -638,9 +623,9 @@ TEST_F(SessionTest, AnotherWayIsTakenAtOnceIfTheFirstOneFails)
             if (attempts.size() > 1) {
                 return CutTransport::connect(attempt, alone, first);
             }
-            Pair pair = socket_pair();
+            SocketPair pair = socket_pair(0);
             Descriptor second = copy_of(pair.one);
-            return Streams{link_of(std::move(pair.one), std::move(second)), socket_pair().one};
+            return Streams{link_of(std::move(pair.one), std::move(second)), socket_pair(0).one};
         }
         Verdict classify(const SshEnd&) const override
         {
@@ -723,7 +708,7 @@ TEST_F(SessionTest, ASignalThatASessionHasNotTakenIsForWhatIsStartedInItsPlace)
         start.arguments = {"-c", "exec sleep 20"};
         return start;
     };
-    Pair pipe = socket_pair();
+    SocketPair pipe = socket_pair(0);
     ::fcntl(pipe.one.get(), F_SETFL, O_NONBLOCK);
     nobody.coming = std::move(pipe.one);
     std::thread sender([&] {
@@ -769,9 +754,9 @@ TEST_F(SessionTest, ARunIsDescribedToAClientThatHasAsked)
     on_ssh_target = [&](const auto& each) { target = each; };
     const auto status = run(transport, fmt::format("echo 'SSH {} 7 ada' >&3; "
                                                    "echo 'SSH {} 8 a b' >&3; exit 0",
-                                                   k_key, k_key));
+                                                   k_run_key, k_run_key));
     ASSERT_TRUE(status) << status.error().text;
-    EXPECT_EQ(target, (frames::SshTarget{k_key, 7, "ada"}));
+    EXPECT_EQ(target, (frames::SshTarget{k_run_key, 7, "ada"}));
 }
 
 TEST_F(SessionTest, AVerbHearsUpToWhichMarkItsPersonHasBeenShown)
@@ -834,11 +819,11 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
         std::string bytes;
         Result<Streams> connect(Attempt, bool, std::string_view) override
         {
-            Pair pair = socket_pair();
+            SocketPair pair = socket_pair(0);
             EXPECT_GT(::write(pair.other.get(), bytes.data(), bytes.size()), 0);
             far = std::move(pair.other);
             Descriptor second = copy_of(pair.one);
-            return Streams{link_of(std::move(pair.one), std::move(second)), socket_pair().one};
+            return Streams{link_of(std::move(pair.one), std::move(second)), socket_pair(0).one};
         }
         int end(int) override { return 0; }
         Verdict classify(const SshEnd&) const override { return {}; }
@@ -860,8 +845,9 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
         {hello + frames::encode(frames::Start{}), "other side"},
         {hello + frames::encode(frames::Following{"-oProxyCommand=id", 1, 1, 0, 0}),
          "invalid run key"},
-        {hello + frames::encode(frames::SshTarget{k_key, 1, "ada"}), "unexpected ssh host"},
-        {hello + frames::encode(frames::SshTarget{k_key, 1, "a\nb"}), "invalid run key or user"},
+        {hello + frames::encode(frames::SshTarget{k_run_key, 1, "ada"}), "unexpected ssh host"},
+        {hello + frames::encode(frames::SshTarget{k_run_key, 1, "a\nb"}),
+         "invalid run key or user"},
         {hello + frames::encode(frames::Exit{256, 0, 0}), "invalid exit status"},
         {hello + frames::encode(frames::Beat{1}), "unexpected heartbeat"},
         {hello + frames::encode(frames::StreamBytes{0, "x"}), "unexpected connection"},
@@ -890,7 +876,7 @@ public:
     Served(const ServeOptions& options, std::string bytes)
         : m_bytes(std::move(bytes))
     {
-        Pair pair = socket_pair();
+        SocketPair pair = socket_pair(0);
         m_child = ::fork();
         if (m_child == 0) {
             ServeOptions own = options;
@@ -1018,7 +1004,7 @@ TEST_F(SessionTest, ABriefVerbWhoseClientHasGoneIsHungUp)
 
 TEST_F(SessionTest, AClientThatSendsAndNeverReadsIsDropped)
 {
-    Pair pair = socket_pair();
+    SocketPair pair = socket_pair(0);
     const pid_t child = ::fork();
     if (child == 0) {
         ServeOptions there = options();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/streams.h"
 
+#include "fakes/socket_pair.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,17 +17,6 @@
 
 namespace gpuq::remote {
 namespace {
-
-struct Pair {
-    Descriptor one, other;
-};
-
-Pair socket_pair()
-{
-    std::array<int, 2> ends{};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
-    return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
 
 /// One end of a connection between two gpuq processes.
 struct End {
@@ -67,15 +58,15 @@ protected:
     StreamsTest()
     {
         std::signal(SIGPIPE, SIG_IGN); // as in main
-        Pair line = socket_pair();
+        SocketPair line = socket_pair(SOCK_NONBLOCK);
         client.emplace(std::move(line.one));
         server.emplace(std::move(line.other));
     }
 
     /// A stream between two sockets: one of the browser, one of the destination.
-    Pair stream(std::uint32_t id)
+    SocketPair stream(std::uint32_t id)
     {
-        Pair browser = socket_pair(), program = socket_pair();
+        SocketPair browser = socket_pair(SOCK_NONBLOCK), program = socket_pair(SOCK_NONBLOCK);
         client->streams.begin(id);
         client->streams.give(id, std::move(browser.other));
         server->streams.begin(id);
@@ -110,7 +101,7 @@ TEST_F(StreamsTest, CarryManyConnectionsAtOnceBothWaysToTheirEnds)
     std::mt19937 random(5);
     std::string bytes(3 << 20, 'x');
     std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<char>(random()); });
-    std::vector<Pair> pairs;
+    std::vector<SocketPair> pairs;
     std::array<std::string, 3> there, back;
     std::array<std::size_t, 3> sent{};
     for (std::uint32_t id = 0; id < 3; ++id) {
@@ -145,7 +136,7 @@ TEST_F(StreamsTest, CarryManyConnectionsAtOnceBothWaysToTheirEnds)
 
 TEST_F(StreamsTest, AReaderThatDoesNotReadHoldsUpNobodyElse)
 {
-    Pair slow = stream(1), quick = stream(2);
+    SocketPair slow = stream(1), quick = stream(2);
     const std::string much(8192, 'y');
     for (int i = 0; i < 2000; ++i) {
         (void)!::write(slow.other.get(), much.data(), much.size());
@@ -159,7 +150,7 @@ TEST_F(StreamsTest, AReaderThatDoesNotReadHoldsUpNobodyElse)
 
 TEST_F(StreamsTest, MoreThanThereIsRoomForIsRefused)
 {
-    const Pair pair = stream(1);
+    const SocketPair pair = stream(1);
     server->streams.begin(2); // no socket yet
     const std::string most(frames::k_stream_room, 'x');
     EXPECT_TRUE(server->streams.on_bytes({2, most}));
@@ -171,7 +162,7 @@ TEST_F(StreamsTest, MoreThanThereIsRoomForIsRefused)
 
 TEST_F(StreamsTest, WhatIsGoneThereIsGoneHere)
 {
-    const Pair pair = stream(1);
+    const SocketPair pair = stream(1);
     ASSERT_EQ(::write(pair.other.get(), "half", 4), 4);
     turn(3);
     EXPECT_EQ(read_all(pair.one), "half");

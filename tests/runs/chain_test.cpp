@@ -2,6 +2,7 @@
 #include "runs/chain.h"
 
 #include "core/exit_status.h"
+#include "runs/events.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -542,14 +543,6 @@ TEST(NoticeLead, GrowsAfterALinkThatDidNotSaveInTime)
 }
 
 // Journals of links.
-
-Event event(Event::Kind kind, Time at)
-{
-    Event result;
-    result.kind = kind;
-    result.at = at;
-    return result;
-}
 
 TEST(LinkPastOf, IsBlankWithoutAJournal)
 {

@@ -17,7 +17,7 @@ using credentials::CacheBytes;
 using credentials::Trouble;
 using fakes::RunOnDisk;
 
-constexpr Time k_now{1'700'000'000s};
+constexpr Time k_ticket_time{1'700'000'000s};
 constexpr std::uint32_t k_stamp = 1'700'000'000;
 const std::string k_place = "/secret/";
 
@@ -34,7 +34,7 @@ CacheBytes good_for(std::uint32_t hours, std::uint32_t renewable_hours)
 class Credentials : public testing::Test {
 protected:
     Credentials()
-        : m_run(m_store, fakes::some_run(k_now, "train", 1))
+        : m_run(m_store, fakes::some_run(k_ticket_time, "train", 1))
         , m_directory(k_place + m_run.key().text())
     {
         m_run.submitted(JobId{7});
@@ -48,13 +48,13 @@ protected:
     void state_of_link(const CacheBytes& bytes)
     {
         CredentialState state;
-        state.at = k_now;
+        state.at = k_ticket_time;
         state.ticket = *credentials::ticket_in(cache_of(bytes));
         m_store.files[credential_state_json(m_run.key(), LinkNumber{1})] = to_json(state);
     }
     std::size_t delivered(const CacheBytes& login)
     {
-        return deliver(m_store, m_files, cache_of(login), {m_run.key()}, k_now).size();
+        return deliver(m_store, m_files, cache_of(login), {m_run.key()}, k_ticket_time).size();
     }
 
     fakes::MemoryStore m_store;
@@ -68,20 +68,20 @@ TEST_F(Credentials, RecordsComeBackAsTheyWere)
     const CredentialPlan plan{"ada@X", "/secret/key", WhenShort::fail, "/usr/bin/aklog", "/k"};
     EXPECT_EQ(*credential_plan_from_json(to_json(plan)), plan);
     CredentialState state;
-    state.at = k_now;
+    state.at = k_ticket_time;
     state.ticket = *credentials::ticket_in(cache_of(good_for(10, 100)));
-    state.next = k_now + 4h;
+    state.next = k_ticket_time + 4h;
     state.trouble = Trouble::unreachable;
     state.message = "no answer";
     state.renewals = 3;
     state.has_afs = true;
-    state.token = credentials::Token{k_now, k_now + 1h};
-    state.token_got = k_now + 1s;
+    state.token = credentials::Token{k_ticket_time, k_ticket_time + 1h};
+    state.token_got = k_ticket_time + 1s;
     EXPECT_EQ(*credential_state_from_json(to_json(state)), state);
     state.ticket.reset();
     state.next.reset();
     EXPECT_EQ(*credential_state_from_json(to_json(state)), state);
-    const Held held{LinkNumber{3}, k_now};
+    const Held held{LinkNumber{3}, k_ticket_time};
     EXPECT_EQ(*held_from_json(to_json(held)), held);
 }
 
@@ -118,7 +118,7 @@ TEST_F(Credentials, GivesNobodyAnothersTicketOrAnExpiredOne)
     bens.owner = {"ben"};
     EXPECT_EQ(delivered(bens), 0U);
     EXPECT_EQ(delivered(good_for(0, 100)), 0U);
-    EXPECT_EQ(deliver(m_store, m_files, "no cache", {m_run.key()}, k_now).size(), 0U);
+    EXPECT_EQ(deliver(m_store, m_files, "no cache", {m_run.key()}, k_ticket_time).size(), 0U);
     m_store.files.erase(credential_plan_json(m_run.key()));
     EXPECT_EQ(delivered(good_for(100, 1000)), 0U);
     EXPECT_TRUE(m_files.directories.empty());
@@ -126,14 +126,15 @@ TEST_F(Credentials, GivesNobodyAnothersTicketOrAnExpiredOne)
 
 TEST_F(Credentials, TakesTheBestOfWhatWaits)
 {
-    EXPECT_FALSE(stored_ticket(m_files, m_directory, k_now));
+    EXPECT_FALSE(stored_ticket(m_files, m_directory, k_ticket_time));
     m_files.directories[m_directory] = {{k_delivered, cache_of(good_for(10, 100))},
                                         {k_renewed, cache_of(good_for(20, 100))}};
-    EXPECT_EQ(stored_ticket(m_files, m_directory, k_now)->ticket.end, k_now + 20h);
+    EXPECT_EQ(stored_ticket(m_files, m_directory, k_ticket_time)->ticket.end, k_ticket_time + 20h);
     m_files.directories[m_directory][k_delivered] = cache_of(good_for(10, 200));
-    EXPECT_EQ(stored_ticket(m_files, m_directory, k_now)->ticket.renew_till, k_now + 200h);
+    EXPECT_EQ(stored_ticket(m_files, m_directory, k_ticket_time)->ticket.renew_till,
+              k_ticket_time + 200h);
     m_files.directories[m_directory][k_delivered] = "torn";
-    EXPECT_EQ(stored_ticket(m_files, m_directory, k_now)->ticket.end, k_now + 20h);
+    EXPECT_EQ(stored_ticket(m_files, m_directory, k_ticket_time)->ticket.end, k_ticket_time + 20h);
 }
 
 TEST_F(Credentials, HoldsALinkThatTheTicketDoesNotLast)
@@ -141,21 +142,22 @@ TEST_F(Credentials, HoldsALinkThatTheTicketDoesNotLast)
     const auto what = [&](std::chrono::seconds length, Time now) {
         return short_of_ticket(m_store, m_files, m_run.key(), length, now);
     };
-    EXPECT_EQ(what(1h, k_now), WhenShort::hold); // no ticket at all
+    EXPECT_EQ(what(1h, k_ticket_time), WhenShort::hold); // no ticket at all
     m_files.directories[m_directory][k_renewed] = cache_of(good_for(10, 100));
-    EXPECT_EQ(what(100h, k_now), std::nullopt);
-    EXPECT_EQ(what(95h, k_now + 8h), std::nullopt); // more than half of the lifetime is left
-    EXPECT_EQ(what(1h, k_now + 11h), WhenShort::hold);
+    EXPECT_EQ(what(100h, k_ticket_time), std::nullopt);
+    EXPECT_EQ(what(95h, k_ticket_time + 8h),
+              std::nullopt); // more than half of the lifetime is left
+    EXPECT_EQ(what(1h, k_ticket_time + 11h), WhenShort::hold);
     m_store.files[credential_plan_json(m_run.key())] = to_json(
         CredentialPlan{"ada@EXAMPLE.ORG", m_directory, WhenShort::hold, "", "/home/ada/key"});
-    EXPECT_EQ(what(95h, k_now + 9h), std::nullopt) << "the keytab gives the next";
-    EXPECT_EQ(what(1h, k_now + 11h), WhenShort::hold) << "it has given none";
+    EXPECT_EQ(what(95h, k_ticket_time + 9h), std::nullopt) << "the keytab gives the next";
+    EXPECT_EQ(what(1h, k_ticket_time + 11h), WhenShort::hold) << "it has given none";
     plan(WhenShort::fail);
-    EXPECT_EQ(what(1h, k_now + 11h), WhenShort::fail);
+    EXPECT_EQ(what(1h, k_ticket_time + 11h), WhenShort::fail);
     plan(WhenShort::run);
-    EXPECT_EQ(what(1h, k_now + 11h), std::nullopt);
+    EXPECT_EQ(what(1h, k_ticket_time + 11h), std::nullopt);
     m_store.files.erase(credential_plan_json(m_run.key()));
-    EXPECT_EQ(what(1h, k_now + 11h), std::nullopt); // it never had a ticket
+    EXPECT_EQ(what(1h, k_ticket_time + 11h), std::nullopt); // it never had a ticket
 }
 
 TEST_F(Credentials, ATokenThatDoesNotTellIsDueTenMinutesAfterItWasGot)
@@ -164,18 +166,18 @@ TEST_F(Credentials, ATokenThatDoesNotTellIsDueTenMinutesAfterItWasGot)
     plan.token = true;
     m_store.files[credential_plan_json(m_run.key())] = to_json(plan);
     const auto due = [&](Time now) { return token_due(m_store, m_files, {m_run.key()}, now); };
-    EXPECT_EQ(due(k_now), k_now) << "there is none";
-    m_files.now = k_now;
+    EXPECT_EQ(due(k_ticket_time), k_ticket_time) << "there is none";
+    m_files.now = k_ticket_time;
     m_files.directories[m_directory];
     ASSERT_TRUE(m_files.write(m_directory, k_token, "opaque"));
-    EXPECT_EQ(due(k_now + 1min), k_now + 10min);
-    EXPECT_EQ(due(k_now + 20min), k_now + 10min) << "while it waits, too";
+    EXPECT_EQ(due(k_ticket_time + 1min), k_ticket_time + 10min);
+    EXPECT_EQ(due(k_ticket_time + 20min), k_ticket_time + 10min) << "while it waits, too";
     CredentialState state;
-    state.at = k_now + 19min; // the state was written at that time for another reason
+    state.at = k_ticket_time + 19min; // the state was written at that time for another reason
     state.token = credentials::Token{};
-    state.token_got = k_now + 5min;
+    state.token_got = k_ticket_time + 5min;
     m_store.files[credential_state_json(m_run.key(), LinkNumber{1})] = to_json(state);
-    EXPECT_EQ(due(k_now + 20min), k_now + 15min);
+    EXPECT_EQ(due(k_ticket_time + 20min), k_ticket_time + 15min);
 }
 
 TEST_F(Credentials, EmptiesNoFolderButTheRunsOwn)

@@ -2,6 +2,7 @@
 #include "runs/find.h"
 
 #include "fakes/memory_store.h"
+#include "fakes/now.h"
 #include "runs/run_on_disk.h"
 
 #include <gmock/gmock.h>
@@ -14,8 +15,6 @@ using namespace std::chrono_literals;
 using fakes::RunOnDisk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-const Time k_now{1'800'000'000s};
 
 class Find : public ::testing::Test {
 protected:

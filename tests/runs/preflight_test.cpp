@@ -45,7 +45,7 @@ SiteContext on(const Disk& disk)
     return here;
 }
 
-RunParameters asking(const Strings& program)
+RunParameters parameters_for(const Strings& program)
 {
     RunParameters parameters;
     parameters.program = program;
@@ -65,7 +65,7 @@ std::string outcome(const RunParameters& parameters, const Disk& disk)
 
 std::string outcome(const Strings& program, const Disk& disk = {})
 {
-    return outcome(asking(program), disk);
+    return outcome(parameters_for(program), disk);
 }
 
 TEST(Preflight, LetsStartWhatCanStart)
@@ -152,19 +152,19 @@ TEST(Preflight, LeavesToTheNodeWhatOnlyItCanKnow)
     EXPECT_EQ(outcome({"/usr/bin/nvidia-smi"}), "");
     EXPECT_EQ(outcome({"nvidia-smi"}),
               "warning: nvidia-smi is not in PATH on this host; the node may have it");
-    RunParameters parameters = asking({"tool.py"});
+    RunParameters parameters = parameters_for({"tool.py"});
     parameters.modules = {"tools"};
     EXPECT_EQ(outcome(parameters, {}), "");
-    parameters = asking({"tool.py"});
+    parameters = parameters_for({"tool.py"});
     parameters.conda = "torch";
     EXPECT_EQ(outcome(parameters, {}), "");
-    parameters = asking({"tool.py"});
+    parameters = parameters_for({"tool.py"});
     parameters.env = {{"PATH", "/opt/bin"}};
     EXPECT_EQ(outcome(parameters, {}), "");
-    parameters = asking({"./in-image"});
+    parameters = parameters_for({"./in-image"});
     parameters.container = "image.sif";
     EXPECT_EQ(outcome(parameters, {}), "");
-    parameters = asking({"./built-by-the-run-before"});
+    parameters = parameters_for({"./built-by-the-run-before"});
     parameters.after = JobId{7};
     EXPECT_EQ(outcome(parameters, {}), "");
 }
@@ -178,7 +178,7 @@ TEST(Preflight, LooksForTheFilesOfOptions)
                      {"/home/ann/empty", File::directory}},
                     {}};
     const auto with = [&](const auto& set) {
-        RunParameters parameters = asking({"/opt/node/prog"});
+        RunParameters parameters = parameters_for({"/opt/node/prog"});
         set(parameters);
         return outcome(parameters, disk);
     };
@@ -207,7 +207,7 @@ TEST(Preflight, LooksForTheFilesOfOptions)
 
 TEST(Preflight, ASourcedScriptMayChangeTheDirectory)
 {
-    RunParameters parameters = asking({"./nosuch"});
+    RunParameters parameters = parameters_for({"./nosuch"});
     parameters.sources = {"/opt/cd.sh"};
     EXPECT_EQ(outcome(parameters, {}), "");
     parameters.program = {"/home/ann/nosuch"};
@@ -216,7 +216,7 @@ TEST(Preflight, ASourcedScriptMayChangeTheDirectory)
 
 TEST(Preflight, ModulesDoNotMakeAPathAppear)
 {
-    RunParameters parameters = asking({"./nosuch"});
+    RunParameters parameters = parameters_for({"./nosuch"});
     parameters.modules = {"tools"};
     parameters.conda = "torch";
     EXPECT_EQ(outcome(parameters, {}), "127: ./nosuch: not found");

@@ -2,6 +2,7 @@
 #include "runs/repeat.h"
 
 #include "core/split_arguments.h"
+#include "fakes/now.h"
 #include "runs/plan.h"
 
 #include <gmock/gmock.h>
@@ -13,9 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Strings = std::vector<std::string>;
 
-const Time k_now{1'800'000'000s};
-
-const std::vector<Partition> k_lab = {
+const std::vector<Partition> k_queues = {
     {.name = "gpu", .max_time = 48h, .default_time = 4h},
     {.name = "calibration", .max_time = 2h, .default_time = 1h, .is_default = true},
 };
@@ -31,7 +30,7 @@ SiteContext here()
     return site_context;
 }
 
-Request planned(const RunParameters& parameters, const std::vector<Partition>& queues = k_lab,
+Request planned(const RunParameters& parameters, const std::vector<Partition>& queues = k_queues,
                 const SiteContext& site_context = here())
 {
     const auto made = plan(parameters, queues, site_context);

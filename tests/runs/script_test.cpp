@@ -165,12 +165,12 @@ TEST(SbatchScript, LeavesWhenItsEnvironmentCanNotBeHad)
     EXPECT_EQ(outcome.output, Strings{});
 }
 
-const RunKey k_key = *RunKey::parse("20261120T131158.042Z-0f3a9c1e5b7d2468");
+const RunKey k_run = *RunKey::parse("20261120T131158.042Z-0f3a9c1e5b7d2468");
 
 TEST(BatchScript, ExecutesTheSupervisor)
 {
     EXPECT_EQ(batch_script({"/usr/libexec/gpuq/gpuq-supervisor", "/home/ann/.local/state/gpuq",
-                            k_key, LinkNumber{1}},
+                            k_run, LinkNumber{1}},
                            simple(), small()),
               "#!/bin/bash\nexec -- /usr/libexec/gpuq/gpuq-supervisor run "
               "/home/ann/.local/state/gpuq 20261120T131158.042Z-0f3a9c1e5b7d2468 1\n");
@@ -182,7 +182,7 @@ TEST(BatchScript, HasThePersonsOptionsAfterOursForSbatch)
     request.slurm_options = "--exclude=n1 -L 'a b'";
     JobSpec spec = small();
     spec.by_sbatch = true;
-    EXPECT_EQ(batch_script({"/s", "/d", k_key, LinkNumber{1}}, request, spec),
+    EXPECT_EQ(batch_script({"/s", "/d", k_run, LinkNumber{1}}, request, spec),
               "#!/bin/bash\n"
               "#SBATCH --job-name=train.py\n"
               "#SBATCH --partition=gpu\n"
@@ -197,12 +197,12 @@ TEST(BatchScript, HasThePersonsOptionsAfterOursForSbatch)
 TEST(BatchScript, QuotesOddFolders)
 {
     const StandIns site;
-    site.file("job.sh", batch_script({site.directory() + "/bin/show", "/scratch/it's\n$me", k_key,
+    site.file("job.sh", batch_script({site.directory() + "/bin/show", "/scratch/it's\n$me", k_run,
                                       LinkNumber{2}},
                                      simple(), small()));
     const Strings output = site.run({"bash", site.directory() + "/job.sh"}).output;
     EXPECT_EQ(Strings(output.begin(), output.begin() + 4),
-              (Strings{"run", "/scratch/it's\n$me", k_key.text(), "2"}));
+              (Strings{"run", "/scratch/it's\n$me", k_run.text(), "2"}));
 }
 
 } // namespace

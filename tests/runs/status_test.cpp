@@ -2,6 +2,7 @@
 #include "runs/status.h"
 
 #include "ports/accounting.h"
+#include "runs/events.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 const Time k_made{1'800'000'000s};
-const Time k_now = k_made + 10min;
+const Time k_ten_minutes_later = k_made + 10min;
 
 Run the_run()
 {
@@ -37,14 +38,6 @@ Evidence submitted()
     evidence.job = LinkJob{"lab", JobId{7}, k_made + 1s, true};
     evidence.job_recorded = true;
     return evidence;
-}
-
-Event event(Event::Kind kind, Time at)
-{
-    Event result;
-    result.kind = kind;
-    result.at = at;
-    return result;
 }
 
 Evidence supervised(Time last_beat)
@@ -71,7 +64,7 @@ PastJob past(JobState state, int exit_status = 0)
     result.id = JobId{7};
     result.state = state;
     result.exit_status = exit_status;
-    result.ended_at = k_now - 1min;
+    result.ended_at = k_ten_minutes_later - 1min;
     return result;
 }
 
@@ -92,14 +85,14 @@ Evidence with(Evidence evidence, SlurmAnswer slurm, PastAnswer past_answer = Not
 
 Evidence stop_asked(Evidence evidence)
 {
-    evidence.stop = StopRequest{"ada@login1", k_now - 2min};
+    evidence.stop = StopRequest{"ada@login1", k_ten_minutes_later - 2min};
     return evidence;
 }
 
 /// The same run, created a moment ago.
 Evidence just_made()
 {
-    Evidence evidence{RunKey::make(k_now - 5s, {1, 2, 3, 4, 5, 6, 7, 8})};
+    Evidence evidence{RunKey::make(k_ten_minutes_later - 5s, {1, 2, 3, 4, 5, 6, 7, 8})};
     evidence.run = the_run();
     return evidence;
 }
@@ -113,8 +106,8 @@ Job failed_with(int status)
 
 Evidence ended_in_journal()
 {
-    Evidence evidence = supervised(k_now - 1s);
-    evidence.journal.push_back(event(Event::Kind::ended, k_now - 1s));
+    Evidence evidence = supervised(k_ten_minutes_later - 1s);
+    evidence.journal.push_back(event(Event::Kind::ended, k_ten_minutes_later - 1s));
     evidence.journal.back().status = 3;
     evidence.journal.back().cause = Cause::finished;
     return evidence;
@@ -123,7 +116,7 @@ Evidence ended_in_journal()
 Evidence ended_in_record()
 {
     Evidence evidence = submitted();
-    evidence.ended = Ending{119, Cause::node_failed, "", k_now - 1h};
+    evidence.ended = Ending{119, Cause::node_failed, "", k_ten_minutes_later - 1h};
     return evidence;
 }
 
@@ -131,7 +124,7 @@ class Conclude : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Conclude, SaysWhatIsKnown)
 {
-    const RunStatus status = conclude(GetParam().evidence(), k_now);
+    const RunStatus status = conclude(GetParam().evidence(), k_ten_minutes_later);
     EXPECT_EQ(word(status.state), word(GetParam().state)) << status.why_unknown;
     ASSERT_EQ(status.ending.has_value(), GetParam().cause.has_value());
     if (status.ending) {
@@ -147,7 +140,7 @@ const Case k_cases[] = {
     {"JournalBeforeRecord",
      [] {
          Evidence evidence = ended_in_journal();
-         evidence.ended = Ending{119, Cause::lost, "", k_now};
+         evidence.ended = Ending{119, Cause::lost, "", k_ten_minutes_later};
          return evidence;
      },
      RunState::ended, Cause::finished, 3},
@@ -156,23 +149,26 @@ const Case k_cases[] = {
     {"RecordBeforeAFreshHeartbeat",
      [] {
          Evidence evidence = ended_in_record();
-         evidence.heartbeat = Heartbeat{k_now, JobId{7}, 99, 0, 0};
+         evidence.heartbeat = Heartbeat{k_ten_minutes_later, JobId{7}, 99, 0, 0};
          return evidence;
      },
      RunState::ended, Cause::node_failed, 119},
     // Fresh heartbeat.
     {"FreshHeartbeatBeforeSlurm",
-     [] { return with(supervised(k_now - 14s), job(JobState::failed)); },
+     [] { return with(supervised(k_ten_minutes_later - 14s), job(JobState::failed)); },
      RunState::running,
      {}},
     {"FreshHeartbeatWithoutSlurm",
-     [] { return with(supervised(k_now - 14s), NoAnswer{"down"}); },
+     [] { return with(supervised(k_ten_minutes_later - 14s), NoAnswer{"down"}); },
      RunState::running,
      {}},
     // Unknown is never reported as ended.
-    {"StaleHeartbeatUnasked", [] { return supervised(k_now - 16s); }, RunState::unknown, {}},
+    {"StaleHeartbeatUnasked",
+     [] { return supervised(k_ten_minutes_later - 16s); },
+     RunState::unknown,
+     {}},
     {"StaleHeartbeatSlurmSilent",
-     [] { return with(supervised(k_now - 9min), NoAnswer{"down"}); },
+     [] { return with(supervised(k_ten_minutes_later - 9min), NoAnswer{"down"}); },
      RunState::unknown,
      {}},
     {"QueuedSlurmSilent",
@@ -199,7 +195,7 @@ const Case k_cases[] = {
     {"Pending", [] { return with(submitted(), job(JobState::pending)); }, RunState::waiting, {}},
     {"Running", [] { return with(submitted(), job(JobState::running)); }, RunState::running, {}},
     {"RunningSilentSupervisor",
-     [] { return with(supervised(k_now - 1min), job(JobState::running)); },
+     [] { return with(supervised(k_ten_minutes_later - 1min), job(JobState::running)); },
      RunState::running,
      {}},
     {"Suspended",
@@ -273,16 +269,16 @@ TEST(Status, TellsWhyAndUntilWhenARunWaits)
 {
     Job waiting = job(JobState::pending);
     waiting.reason = "Priority";
-    waiting.started_at = k_now + 1h;
-    const RunStatus status = conclude(with(submitted(), waiting), k_now);
+    waiting.started_at = k_ten_minutes_later + 1h;
+    const RunStatus status = conclude(with(submitted(), waiting), k_ten_minutes_later);
     EXPECT_EQ(status.reason, "Priority");
-    EXPECT_EQ(status.expected_start, k_now + 1h);
+    EXPECT_EQ(status.expected_start, k_ten_minutes_later + 1h);
     EXPECT_FALSE(status.started_at);
 }
 
 TEST(Status, TellsSinceWhenWhereAndUntilWhenARunRuns)
 {
-    const RunStatus by_itself = conclude(supervised(k_now), k_now);
+    const RunStatus by_itself = conclude(supervised(k_ten_minutes_later), k_ten_minutes_later);
     EXPECT_EQ(by_itself.started_at, k_made + 2s);
     EXPECT_EQ(by_itself.ends_at, k_made + 2s + 120min);
     EXPECT_EQ(by_itself.host, "node1");
@@ -290,7 +286,7 @@ TEST(Status, TellsSinceWhenWhereAndUntilWhenARunRuns)
     running.started_at = k_made + 3s;
     running.ends_at = k_made + 3h;
     running.batch_host = "node2";
-    const RunStatus by_slurm = conclude(with(submitted(), running), k_now);
+    const RunStatus by_slurm = conclude(with(submitted(), running), k_ten_minutes_later);
     EXPECT_EQ(by_slurm.started_at, k_made + 3s);
     EXPECT_EQ(by_slurm.ends_at, k_made + 3h);
     EXPECT_EQ(by_slurm.host, "node2");
@@ -300,13 +296,13 @@ TEST(Status, TellsWhichOfAPolicysQueuesARunIsIn)
 {
     const auto queue = [](Evidence evidence) {
         evidence.run->request.queue = "calibration,long";
-        return conclude(evidence, k_now).queue;
+        return conclude(evidence, k_ten_minutes_later).queue;
     };
     Job running = job(JobState::running);
     running.partition = "long-visu";
     Job waiting = job(JobState::pending);
     waiting.partition = "calibration,long,long-visu";
-    Evidence by_itself = supervised(k_now);
+    Evidence by_itself = supervised(k_ten_minutes_later);
     by_itself.journal.front().detail = "calibration-lab";
     EXPECT_EQ(queue(with(submitted(), running)), "long");
     EXPECT_EQ(queue(with(submitted(), waiting)), "calibration,long");
@@ -317,22 +313,26 @@ TEST(Status, TellsWhichOfAPolicysQueuesARunIsIn)
 
 TEST(Status, TellsASuspendedRun)
 {
-    EXPECT_TRUE(conclude(with(submitted(), job(JobState::suspended)), k_now).suspended);
-    EXPECT_FALSE(conclude(with(submitted(), job(JobState::running)), k_now).suspended);
+    EXPECT_TRUE(
+        conclude(with(submitted(), job(JobState::suspended)), k_ten_minutes_later).suspended);
+    EXPECT_FALSE(
+        conclude(with(submitted(), job(JobState::running)), k_ten_minutes_later).suspended);
 }
 
 TEST(Status, SaysWhoStoppedOrCancelledARun)
 {
-    EXPECT_EQ(
-        conclude(with(stop_asked(submitted()), job(JobState::cancelled)), k_now).ending->detail,
-        "by ada@login1");
+    EXPECT_EQ(conclude(with(stop_asked(submitted()), job(JobState::cancelled)), k_ten_minutes_later)
+                  .ending->detail,
+              "by ada@login1");
     PastJob cancelled = past(JobState::cancelled);
     cancelled.cancelled_by = 1001;
-    EXPECT_EQ(
-        conclude(with(submitted(), job(JobState::cancelled), cancelled), k_now).ending->detail,
-        "by user id 1001");
+    EXPECT_EQ(conclude(with(submitted(), job(JobState::cancelled), cancelled), k_ten_minutes_later)
+                  .ending->detail,
+              "by user id 1001");
     cancelled.cancelled_by = 0;
-    EXPECT_EQ(conclude(with(submitted(), NoSuchJob{}, cancelled), k_now).ending->detail, "by root");
+    EXPECT_EQ(
+        conclude(with(submitted(), NoSuchJob{}, cancelled), k_ten_minutes_later).ending->detail,
+        "by root");
 }
 
 TEST(Status, TellsARunThatCouldNeverStartFromACancelledOne)
@@ -341,12 +341,13 @@ TEST(Status, TellsARunThatCouldNeverStartFromACancelledOne)
     evidence.run->request.after = JobId{6};
     Job cancelled = job(JobState::cancelled);
     cancelled.reason = "DependencyNeverSatisfied";
-    const Ending ending = *conclude(with(evidence, cancelled), k_now).ending;
+    const Ending ending = *conclude(with(evidence, cancelled), k_ten_minutes_later).ending;
     EXPECT_EQ(ending.cause, Cause::not_started);
     EXPECT_EQ(ending.status, 125);
     EXPECT_EQ(ending.detail, "run 6, which it was to follow, did not succeed");
     const auto cause = [&](SlurmAnswer slurm, PastAnswer answer) {
-        return conclude(with(evidence, std::move(slurm), std::move(answer)), k_now).ending->cause;
+        return conclude(with(evidence, std::move(slurm), std::move(answer)), k_ten_minutes_later)
+            .ending->cause;
     };
     EXPECT_EQ(cause(cancelled, past(JobState::cancelled)), Cause::not_started);
     EXPECT_EQ(cause(NoSuchJob{}, past(JobState::cancelled)), Cause::not_started);
@@ -362,43 +363,43 @@ TEST(Status, QuotesWhatWasSaidBeforeThereWasASupervisor)
     Evidence evidence = with(submitted(), failed_with(127));
     evidence.slurm_log =
         "first\nslurm_script: line 2: /x\033[31m/gpuq-supervisor: No such file\n\n";
-    const Ending ending = *conclude(evidence, k_now).ending;
+    const Ending ending = *conclude(evidence, k_ten_minutes_later).ending;
     EXPECT_EQ(ending.cause, Cause::not_started);
     EXPECT_EQ(ending.status, 125);
     EXPECT_EQ(ending.detail.find('\033'), std::string::npos);
     EXPECT_TRUE(ending.detail.ends_with("/gpuq-supervisor: No such file")) << ending.detail;
     EXPECT_EQ(ending.detail.find("first"), std::string::npos);
     evidence.slurm_log = " \n\n";
-    EXPECT_EQ(conclude(evidence, k_now).ending->status, 127) << "nothing was said";
+    EXPECT_EQ(conclude(evidence, k_ten_minutes_later).ending->status, 127) << "nothing was said";
     Evidence supervised_one = with(supervised(k_made), failed_with(3));
     supervised_one.slurm_log = "a warning";
-    EXPECT_EQ(conclude(supervised_one, k_now).ending->status, 3);
+    EXPECT_EQ(conclude(supervised_one, k_ten_minutes_later).ending->status, 3);
 }
 
 TEST(Status, DoesNotTakeALateStopRequestForTheCause)
 {
     Job cancelled = job(JobState::cancelled);
-    cancelled.ends_at = k_now - 5min;
-    EXPECT_EQ(conclude(with(stop_asked(submitted()), cancelled), k_now).ending->cause,
+    cancelled.ends_at = k_ten_minutes_later - 5min;
+    EXPECT_EQ(conclude(with(stop_asked(submitted()), cancelled), k_ten_minutes_later).ending->cause,
               Cause::cancelled);
 }
 
 TEST(Status, TellsNoStartOfAJobThatNeverLeftTheQueue)
 {
     Job cancelled = job(JobState::cancelled);
-    cancelled.started_at = cancelled.ends_at = k_now - 1min; // as reported by Slurm
-    EXPECT_FALSE(conclude(with(submitted(), cancelled), k_now).started_at);
+    cancelled.started_at = cancelled.ends_at = k_ten_minutes_later - 1min; // as reported by Slurm
+    EXPECT_FALSE(conclude(with(submitted(), cancelled), k_ten_minutes_later).started_at);
     cancelled.nodes = "node1";
-    EXPECT_TRUE(conclude(with(submitted(), cancelled), k_now).started_at);
+    EXPECT_TRUE(conclude(with(submitted(), cancelled), k_ten_minutes_later).started_at);
 }
 
 TEST(Status, AsksOnlyWhoCanSayMore)
 {
-    EXPECT_FALSE(needs_slurm(ended_in_journal(), k_now));
-    EXPECT_FALSE(needs_slurm(ended_in_record(), k_now));
-    EXPECT_FALSE(needs_slurm(supervised(k_now - 15s), k_now));
-    EXPECT_TRUE(needs_slurm(supervised(k_now - 16s), k_now));
-    EXPECT_TRUE(needs_slurm(submitted(), k_now));
+    EXPECT_FALSE(needs_slurm(ended_in_journal(), k_ten_minutes_later));
+    EXPECT_FALSE(needs_slurm(ended_in_record(), k_ten_minutes_later));
+    EXPECT_FALSE(needs_slurm(supervised(k_ten_minutes_later - 15s), k_ten_minutes_later));
+    EXPECT_TRUE(needs_slurm(supervised(k_ten_minutes_later - 16s), k_ten_minutes_later));
+    EXPECT_TRUE(needs_slurm(submitted(), k_ten_minutes_later));
     EXPECT_TRUE(needs_accounting(with(submitted(), NoSuchJob{})));
     EXPECT_TRUE(needs_accounting(with(submitted(), job(JobState::cancelled))));
     EXPECT_FALSE(needs_accounting(with(stop_asked(submitted()), job(JobState::cancelled))));
@@ -411,21 +412,22 @@ TEST(Status, CallsOnlyAnAllocationWithoutASupervisorAbandoned)
 {
     Job allocation = job(JobState::running);
     allocation.batch = false;
-    allocation.started_at = k_now - 61s;
-    EXPECT_TRUE(is_abandoned(with(recorded(), allocation), k_now));
-    EXPECT_FALSE(is_abandoned(with(recorded(), allocation), k_now - 2s));
+    allocation.started_at = k_ten_minutes_later - 61s;
+    EXPECT_TRUE(is_abandoned(with(recorded(), allocation), k_ten_minutes_later));
+    EXPECT_FALSE(is_abandoned(with(recorded(), allocation), k_ten_minutes_later - 2s));
     Evidence silent = with(supervised(k_made), allocation);
-    EXPECT_TRUE(needs_step(silent, k_now));
-    EXPECT_FALSE(is_abandoned(silent, k_now));
+    EXPECT_TRUE(needs_step(silent, k_ten_minutes_later));
+    EXPECT_FALSE(is_abandoned(silent, k_ten_minutes_later));
     silent.step_is_over = true;
-    EXPECT_TRUE(is_abandoned(silent, k_now));
-    EXPECT_FALSE(needs_step(with(supervised(k_now), allocation), k_now));
-    EXPECT_FALSE(is_abandoned(recorded(), k_now));
+    EXPECT_TRUE(is_abandoned(silent, k_ten_minutes_later));
+    EXPECT_FALSE(
+        needs_step(with(supervised(k_ten_minutes_later), allocation), k_ten_minutes_later));
+    EXPECT_FALSE(is_abandoned(recorded(), k_ten_minutes_later));
     Job batch = allocation;
     batch.batch = true;
-    EXPECT_FALSE(is_abandoned(with(recorded(), batch), k_now));
+    EXPECT_FALSE(is_abandoned(with(recorded(), batch), k_ten_minutes_later));
     allocation.state = JobState::pending;
-    EXPECT_FALSE(is_abandoned(with(recorded(), allocation), k_now));
+    EXPECT_FALSE(is_abandoned(with(recorded(), allocation), k_ten_minutes_later));
 }
 
 } // namespace

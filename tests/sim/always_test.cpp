@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-namespace gpuq::sim::testing {
+namespace gpuq::sim::small {
 namespace {
 
 /// Three partitions with tiers, a cap, overflow and lent nodes.
@@ -159,4 +159,4 @@ TEST_P(Always, WithoutBackfillOneUsersJobsNeverServeTheOthers)
 INSTANTIATE_TEST_SUITE_P(Weeks, Always, ::testing::Values(1U, 2U, 3U, 4U));
 
 } // namespace
-} // namespace gpuq::sim::testing
+} // namespace gpuq::sim::small

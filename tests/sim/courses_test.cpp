@@ -9,7 +9,7 @@
 #include <array>
 #include <cstdint>
 
-namespace gpuq::sim::testing {
+namespace gpuq::sim::small {
 namespace {
 
 /// FNV-1a over numbers.
@@ -263,4 +263,4 @@ TEST(Courses, AreExactlyAsBefore)
 }
 
 } // namespace
-} // namespace gpuq::sim::testing
+} // namespace gpuq::sim::small

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace gpuq::sim::testing {
+namespace gpuq::sim::small {
 namespace {
 
 using ::testing::DoubleEq;
@@ -63,4 +63,4 @@ TEST(Curves, HaveAHundredPartsAtMost)
 }
 
 } // namespace
-} // namespace gpuq::sim::testing
+} // namespace gpuq::sim::small

@@ -3,7 +3,7 @@
 
 #include "sim/small_machine.h"
 
-namespace gpuq::sim::testing {
+namespace gpuq::sim::small {
 namespace {
 
 TEST(Measure, CountsWaitsByClassAndUser)
@@ -71,4 +71,4 @@ TEST(Measure, NothingIsNothing)
 }
 
 } // namespace
-} // namespace gpuq::sim::testing
+} // namespace gpuq::sim::small

@@ -37,9 +37,9 @@ struct Expected {
     double within_target;
 };
 
-class Outcome : public testing::TestWithParam<Expected> {};
+class UserModelOutcome : public testing::TestWithParam<Expected> {};
 
-TEST_P(Outcome, ShortRunsStartAndLongOnesHardlyWaitLonger)
+TEST_P(UserModelOutcome, ShortRunsStartAndLongOnesHardlyWaitLonger)
 {
     const auto trace = read_trace(GPUQ_TRACES_DIR "/philly_small_centre.csv.gz");
     ASSERT_TRUE(trace) << trace.error().text;
@@ -57,7 +57,7 @@ TEST_P(Outcome, ShortRunsStartAndLongOnesHardlyWaitLonger)
 
 // The more runs can resume, the less long runs lose; the bound is weakest if none can.
 INSTANTIATE_TEST_SUITE_P(
-    UserModel, Outcome,
+    UserModel, UserModelOutcome,
     testing::Values(Expected{"HonestAndNoneResumes", {}, 1.2, 0.998},
                     Expected{"HonestAndAllResume", {Declared::honestly, 100}, 1.0, 0.998},
                     Expected{"TheFewestSayHowLong", {Declared::rarely, 0}, 1.2, 0.998}),

@@ -2,7 +2,7 @@
 // Partitions, tiers, caps, preemption, reservations and fair share in small scenarios.
 #include "sim/small_machine.h"
 
-namespace gpuq::sim::testing {
+namespace gpuq::sim::small {
 namespace {
 
 /// One node with 4 GPUs in two partitions; `first` has the higher tier.
@@ -247,4 +247,4 @@ TEST(Policy, GpuMinutesAheadRunDown)
 }
 
 } // namespace
-} // namespace gpuq::sim::testing
+} // namespace gpuq::sim::small

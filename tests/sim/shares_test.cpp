@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-namespace gpuq::sim::testing {
+namespace gpuq::sim::small {
 namespace {
 
 using Starts = std::vector<std::int64_t>;
@@ -210,4 +210,4 @@ TEST(Shares, NoGpuHasTooManyJobs)
 }
 
 } // namespace
-} // namespace gpuq::sim::testing
+} // namespace gpuq::sim::small

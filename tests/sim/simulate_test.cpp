@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace gpuq::sim::testing {
+namespace gpuq::sim::small {
 namespace {
 
 using Starts = std::vector<std::int64_t>;
@@ -387,4 +387,4 @@ TEST(Simulate, ReleasesDifferInWhichEndsTheyTakeTogether)
 }
 
 } // namespace
-} // namespace gpuq::sim::testing
+} // namespace gpuq::sim::small

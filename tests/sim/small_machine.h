@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace gpuq::sim::testing {
+namespace gpuq::sim::small {
 
 using namespace std::chrono_literals;
 
@@ -79,4 +79,4 @@ inline std::vector<Job> busy_week(unsigned seed, int count, int most_gpus)
     return jobs;
 }
 
-} // namespace gpuq::sim::testing
+} // namespace gpuq::sim::small

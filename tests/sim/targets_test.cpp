@@ -28,7 +28,7 @@ std::string policy_with(const std::string& first, const std::string& second = "m
            second + "}}\n";
 }
 
-TraceJob run(Seconds submit, Seconds duration, int gpus)
+TraceJob run_of(Seconds submit, Seconds duration, int gpus)
 {
     TraceJob job;
     job.submit = submit;
@@ -55,7 +55,7 @@ struct Simulation {
 TEST(Targets, NameTheQueueTheFigureAndTheLine)
 {
     // Three runs of one hour, each on the whole node.
-    const std::vector<TraceJob> jobs(3, run(0s, 1h, 4));
+    const std::vector<TraceJob> jobs(3, run_of(0s, 1h, 4));
     const Simulation kept(policy_with("p50: 90m, max: 3h"), jobs);
     EXPECT_THAT(broken_targets(kept.rules, kept.scenario, kept.course), IsEmpty());
     const Simulation one(policy_with("p50: 30m, p95: 3h, max: 110m"), jobs);
@@ -72,7 +72,7 @@ TEST(Targets, NameTheQueueTheFigureAndTheLine)
 TEST(Targets, ARunThatNeverStartsBreaksEvenTheLongest)
 {
     Simulation one(policy_with("max: 2h", "p50: 48h, max: 48h"),
-                   {run(0s, 3h, 1), run(1s, 3h, 1), run(2s, 3h, 2)});
+                   {run_of(0s, 3h, 1), run_of(1s, 3h, 1), run_of(2s, 3h, 2)});
     one.course.outcomes[2] = Outcome{}; // never started
     const auto broken = broken_targets(one.rules, one.scenario, one.course);
     EXPECT_THAT(broken, ElementsAre(BrokenTarget{"long", 100, 48h, std::nullopt, 7}));
@@ -80,7 +80,8 @@ TEST(Targets, ARunThatNeverStartsBreaksEvenTheLongest)
 
 TEST(Targets, RefusalsAreRunsOfTheTrace)
 {
-    const Simulation one(policy_with("max: 2h"), {run(0s, 1h, 1), run(1s, 1h, 9), run(2s, 1h, 1)});
+    const Simulation one(policy_with("max: 2h"),
+                         {run_of(0s, 1h, 1), run_of(1s, 1h, 9), run_of(2s, 1h, 1)});
     const auto refused = refusals(one.scenario, one.course);
     ASSERT_EQ(refused.size(), 1U);
     EXPECT_EQ(refused.begin()->first, 1U);

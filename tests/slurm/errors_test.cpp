@@ -11,29 +11,29 @@
 namespace gpuq::slurm {
 namespace {
 
-using Kind = Error::Kind;
+using ErrorKind = Error::Kind;
 using testing::HasSubstr;
 
 TEST(SlurmErrors, WhatCanNotBeNowMayBeQueued)
 {
     for (const int code : {2013, 2016, 2050, 2078, 2101, 2125}) {
-        EXPECT_EQ(kind_of(code, Question::start), Kind::busy) << code;
-        EXPECT_EQ(kind_of(code, Question::submit), Kind::denied) << code;
+        EXPECT_EQ(kind_of(code, Question::start), ErrorKind::busy) << code;
+        EXPECT_EQ(kind_of(code, Question::submit), ErrorKind::denied) << code;
     }
 }
 
 TEST(SlurmErrors, WhatCanNeverBeIsDenied)
 {
     for (const int code : {-1, 2000, 2002, 2014, 2045, 2051, 2066, 2072}) {
-        EXPECT_EQ(kind_of(code, Question::start), Kind::denied) << code;
-        EXPECT_EQ(kind_of(code, Question::submit), Kind::denied) << code;
+        EXPECT_EQ(kind_of(code, Question::start), ErrorKind::denied) << code;
+        EXPECT_EQ(kind_of(code, Question::submit), ErrorKind::denied) << code;
     }
 }
 
 TEST(SlurmErrors, WithoutAnAnswerTheOutcomeIsUnknown)
 {
     for (const int code : {0, 110, 1000, 1007, 1800, 1802, 1804, 2027, 5004, 6000, 7000}) {
-        EXPECT_EQ(kind_of(code, Question::start), Kind::unreachable) << code;
+        EXPECT_EQ(kind_of(code, Question::start), ErrorKind::unreachable) << code;
     }
     EXPECT_TRUE(never_sent(1800));
     EXPECT_FALSE(never_sent(1802));
@@ -41,7 +41,7 @@ TEST(SlurmErrors, WithoutAnAnswerTheOutcomeIsUnknown)
 
 TEST(SlurmErrors, AnUnknownJobIsMissingAndAnEndedOneHasEnded)
 {
-    EXPECT_EQ(kind_of(2017, Question::other), Kind::missing);
+    EXPECT_EQ(kind_of(2017, Question::other), ErrorKind::missing);
     EXPECT_TRUE(means_ended(2017));
     EXPECT_TRUE(means_ended(2021));
     EXPECT_FALSE(means_ended(2002));

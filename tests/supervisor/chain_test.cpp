@@ -16,9 +16,9 @@ using std::chrono::seconds;
 /// submitted. A sanitizer slows the start of each of these processes. At most 3 s, so that the
 /// lengths below stay within the 5 s of a short link.
 #ifdef __SANITIZE_ADDRESS__
-constexpr auto k_start = 3000ms;
+constexpr auto k_start_time = 3000ms;
 #else
-constexpr auto k_start = 700ms;
+constexpr auto k_start_time = 700ms;
 #endif
 
 /// `save` writes a safetensors file without tensors, which gets its name only when it is complete;
@@ -116,7 +116,7 @@ class Leaving : public testing::TestWithParam<const char*> {};
 
 TEST_P(Leaving, AfterTheNoticeGoesOnWhenItHasSaved)
 {
-    Link link(saves_and(GetParam()), k_start + 2s);
+    Link link(saves_and(GetParam()), k_start_time + 2s);
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.ended->ending.continues);
@@ -149,7 +149,7 @@ TEST(Chained, AProgramThatStaysAfterItHasSavedIsEnded)
     Link link(
         "late() { save 1; touch -d '-0.5 seconds' $GPUQ_CHECKPOINT_DIR/step-1.safetensors; }; "
         "trap late USR1; stay",
-        k_start + 14s);
+        k_start_time + 14s);
     link.run.request.chain->link = 28s; // notice 14 s before the end
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
@@ -187,7 +187,8 @@ TEST(Chained, ASaveThatIsTooLateLeavesTheOneBefore)
 {
     Link link(
         "save 1; trap 'printf half >$GPUQ_CHECKPOINT_DIR/step-2.safetensors; stay' USR1; stay",
-        std::min<std::chrono::milliseconds>(k_start + 3s, 5s)); // save to notice: more than 1 s
+        std::min<std::chrono::milliseconds>(k_start_time + 3s,
+                                            5s)); // save to notice: more than 1 s
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.ended->ending.continues);
@@ -245,7 +246,7 @@ TEST(Chained, AProgramThatFinishesAtOnceLeavesNoNextLink)
 
 TEST(Chained, AProgramThatFinishesWhileItIsToldHasFinished)
 {
-    Link link("trap 'exit 0' USR1; stay", k_start + 2s);
+    Link link("trap 'exit 0' USR1; stay", k_start_time + 2s);
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.ended->ending.cause, Cause::finished);

@@ -8,44 +8,44 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Time k_start{1'000'000s};
+const Time k_job_start{1'000'000s};
 const TimeLimit::Steady k_steady{1h};
 
 TimeLimit an_hour(std::optional<Time> link_end = std::nullopt)
 {
-    return {Deadline(k_start, 60min, link_end), link_end, 60min, k_steady + 10s};
+    return {Deadline(k_job_start, 60min, link_end), link_end, 60min, k_steady + 10s};
 }
 
 TEST(TimeLimit, FollowsSlurmsAnswer)
 {
     TimeLimit limit = an_hour();
-    EXPECT_EQ(limit.at(), k_start + 60min);
+    EXPECT_EQ(limit.at(), k_job_start + 60min);
     EXPECT_EQ(limit.reached().detail, "");
     JobNews news;
-    news.ends_at = k_start + 30min;
+    news.ends_at = k_job_start + 30min;
     news.walltime = 30min;
     limit.take_walltime(news);
     limit.take_end(news);
-    EXPECT_EQ(limit.at(), k_start + 30min);
+    EXPECT_EQ(limit.at(), k_job_start + 30min);
     EXPECT_EQ(limit.reached().detail, "30 min");
-    EXPECT_FALSE(limit.is_reached(k_start + 29min));
-    EXPECT_TRUE(limit.is_reached(k_start + 29min + 55s));
+    EXPECT_FALSE(limit.is_reached(k_job_start + 29min));
+    EXPECT_TRUE(limit.is_reached(k_job_start + 29min + 55s));
     limit.take_walltime({});
     limit.take_end({}); // unknown: as before
-    EXPECT_EQ(limit.at(), k_start + 30min);
+    EXPECT_EQ(limit.at(), k_job_start + 30min);
     EXPECT_EQ(limit.reached().detail, "30 min");
 }
 
 TEST(TimeLimit, OfALinkThatIsShorterThanItsJobIsItsOwnEnd)
 {
-    TimeLimit limit = an_hour(k_start + 20min);
+    TimeLimit limit = an_hour(k_job_start + 20min);
     JobNews news;
-    news.ends_at = k_start + 50min;
+    news.ends_at = k_job_start + 50min;
     limit.take_end(news);
-    EXPECT_EQ(limit.at(), k_start + 20min);
-    news.ends_at = k_start + 10min;
+    EXPECT_EQ(limit.at(), k_job_start + 20min);
+    news.ends_at = k_job_start + 10min;
     limit.take_end(news);
-    EXPECT_EQ(limit.at(), k_start + 10min);
+    EXPECT_EQ(limit.at(), k_job_start + 10min);
 }
 
 TEST(TimeLimit, IsQueriedOnceOrPeriodically)
@@ -73,10 +73,10 @@ TEST(TimeLimit, IsQueriedOnceOrPeriodically)
 TEST(TimeLimit, IsQueriedBeforeEachWarning)
 {
     TimeLimit limit = an_hour();
-    EXPECT_EQ(limit.next_warning(), k_start + 45min);
+    EXPECT_EQ(limit.next_warning(), k_job_start + 45min);
     EXPECT_TRUE(limit.needs_query_to_warn());
     EXPECT_FALSE(limit.needs_query_to_warn());
-    EXPECT_EQ(limit.warning(k_start + 45min), "15 minutes left");
+    EXPECT_EQ(limit.warning(k_job_start + 45min), "15 minutes left");
     EXPECT_TRUE(limit.needs_query_to_warn());
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeps/forecast.h"
 
+#include "fakes/now.h"
+
 #include <gtest/gtest.h>
 
 namespace gpuq::sweeps {
 namespace {
 
 using namespace std::chrono_literals;
-
-const Time k_now{1'795'000'000s};
 
 Try succeeded(std::chrono::seconds used, int status = 0)
 {

@@ -30,7 +30,7 @@ Sweep proposed_sweep()
     return sweep;
 }
 
-std::string mistake(std::string_view text)
+std::string proposal_mistake(std::string_view text)
 {
     const auto found = proposals_in(text, {"lr", "n"}, 9);
     return found ? "" : found.error().text;
@@ -64,12 +64,12 @@ TEST(Proposals, AreReadAsATableOfTries)
 
 TEST(Proposals, AreRefusedIfTheyAreNoTries)
 {
-    EXPECT_EQ(mistake("lr,n\n1,2\n"), "output:1: not a JSON object");
-    EXPECT_EQ(mistake("{\"lr\": 1}"), "the tries have the parameters lr, n");
-    EXPECT_EQ(mistake("{\"lr\": 1, \"m\": 2}"), "the tries have the parameters lr, n");
-    EXPECT_EQ(mistake("{\"lr\": 1, \"n\": 2}\nTraceback"), "output:2: not a JSON object");
-    EXPECT_THAT(mistake("{\"lr\": [1], \"n\": 2}"), HasSubstr("'lr' is neither"));
-    EXPECT_THAT(mistake("{\"lr\": \"\\u0000\", \"n\": 2}"), HasSubstr("zero byte"));
+    EXPECT_EQ(proposal_mistake("lr,n\n1,2\n"), "output:1: not a JSON object");
+    EXPECT_EQ(proposal_mistake("{\"lr\": 1}"), "the tries have the parameters lr, n");
+    EXPECT_EQ(proposal_mistake("{\"lr\": 1, \"m\": 2}"), "the tries have the parameters lr, n");
+    EXPECT_EQ(proposal_mistake("{\"lr\": 1, \"n\": 2}\nTraceback"), "output:2: not a JSON object");
+    EXPECT_THAT(proposal_mistake("{\"lr\": [1], \"n\": 2}"), HasSubstr("'lr' is neither"));
+    EXPECT_THAT(proposal_mistake("{\"lr\": \"\\u0000\", \"n\": 2}"), HasSubstr("zero byte"));
 }
 
 TEST(Proposals, EndWithAFileThatARetryRemoves)

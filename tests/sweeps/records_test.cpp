@@ -11,14 +11,14 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const RunKey k_key = RunKey::make(Time(1'700'000'000s), {1, 2, 3, 4, 5, 6, 7, 8});
+const RunKey k_worker = RunKey::make(Time(1'700'000'000s), {1, 2, 3, 4, 5, 6, 7, 8});
 
 TEST(Records, OfASweepAreReadAsWritten)
 {
     Sweep sweep{"cal", {"lr", "n"},           {"val/acc", Metric::Goal::max},
-                3,     18446744073709551615U, {k_key}};
+                3,     18446744073709551615U, {k_worker}};
     sweep.run.cluster = "c";
-    sweep.run.submitted_at = k_key.made_at();
+    sweep.run.submitted_at = k_worker.made_at();
     sweep.run.request.program = {"python3", "train \xff.py", "{lr}"};
     sweep.run.request.name = "cal";
     sweep.stop_early = parse_stop_rule("asha:eta=4").value();
@@ -30,7 +30,7 @@ TEST(Records, OfASweepAreReadAsWritten)
     EXPECT_EQ(read->per_gpu, 3);
     EXPECT_EQ(read->seed, sweep.seed);
     EXPECT_EQ(read->stop_early, sweep.stop_early);
-    EXPECT_EQ(read->run.key, k_key);
+    EXPECT_EQ(read->run.key, k_worker);
     EXPECT_EQ(read->run.request, sweep.run.request);
     EXPECT_FALSE(sweep_from_json("{}"));
     EXPECT_FALSE(sweep_from_json("rubbish"));
@@ -108,11 +108,11 @@ TEST(Records, OfEventsAreRefusedIfTorn)
 
 TEST(Records, OfClaimsNameTheWorkersLink)
 {
-    const Claimant claimant{k_key, LinkNumber{2}};
+    const Claimant claimant{k_worker, LinkNumber{2}};
     EXPECT_EQ(claimant_in(to_text(claimant)), claimant);
     EXPECT_FALSE(claimant_in(""));
     EXPECT_FALSE(claimant_in("../../etc 1\n"));
-    EXPECT_FALSE(claimant_in(k_key.text() + " 0\n"));
+    EXPECT_FALSE(claimant_in(k_worker.text() + " 0\n"));
 }
 
 TEST(Records, OfRetriesSkipRubbish)

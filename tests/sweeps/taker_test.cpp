@@ -23,7 +23,7 @@ RunKey key_of(unsigned char number)
 }
 
 const RunKey k_sweep = key_of(255);
-const Time k_now = Time(1'700'000'100s);
+const Time k_taken = Time(1'700'000'100s);
 
 Sweep sweep_named(const std::string& name)
 {
@@ -45,7 +45,7 @@ std::vector<Values> numbered(int count)
 
 TryEvent end_of(const TryTaker::Taken& taken, TryEnd end = TryEnd::finished, int status = 0)
 {
-    TryEvent event{TryEvent::Kind::ended, taken.number, taken.attempt, k_now + 1s};
+    TryEvent event{TryEvent::Kind::ended, taken.number, taken.attempt, k_taken + 1s};
     event.end = end;
     event.status = status;
     return event;
@@ -76,11 +76,11 @@ TEST_F(TakerTest, GivesEachTryToOneWorker)
     begin(3);
     TryTaker one = taker(1);
     TryTaker two = taker(2);
-    EXPECT_EQ(number(one.next(k_now)), 1U);
-    EXPECT_EQ(number(two.next(k_now)), 2U);
-    EXPECT_EQ(number(one.next(k_now)), 3U);
-    EXPECT_EQ(number(two.next(k_now)), 0U);
-    EXPECT_EQ(number(one.next(k_now)), 0U);
+    EXPECT_EQ(number(one.next(k_taken)), 1U);
+    EXPECT_EQ(number(two.next(k_taken)), 2U);
+    EXPECT_EQ(number(one.next(k_taken)), 3U);
+    EXPECT_EQ(number(two.next(k_taken)), 0U);
+    EXPECT_EQ(number(one.next(k_taken)), 0U);
 }
 
 TEST_F(TakerTest, KnowsTheRungsOfAllTriesAndWhichMayNotEndEarlyAgain)
@@ -88,10 +88,10 @@ TEST_F(TakerTest, KnowsTheRungsOfAllTriesAndWhichMayNotEndEarlyAgain)
     begin(2);
     TryTaker one = taker(1);
     TryTaker two = taker(2);
-    const auto first = one.next(k_now);
-    ASSERT_EQ(number(two.next(k_now)), 2U);
+    const auto first = one.next(k_taken);
+    ASSERT_EQ(number(two.next(k_taken)), 2U);
     const auto pass = [](TryTaker& by, std::size_t which, int attempt, RungValue value) {
-        TryEvent event{TryEvent::Kind::passed, which, attempt, k_now};
+        TryEvent event{TryEvent::Kind::passed, which, attempt, k_taken};
         event.rung = value;
         ASSERT_TRUE(by.record(event));
     };
@@ -109,9 +109,9 @@ TEST_F(TakerTest, KnowsTheRungsOfAllTriesAndWhichMayNotEndEarlyAgain)
     ASSERT_TRUE(two.refresh());
     EXPECT_EQ(tally_of(two.board().tries()).stopped_early, 1U);
     EXPECT_EQ(two.board().tries()[0].end->evidence, end.evidence);
-    EXPECT_EQ(number(two.next(k_now)), 0U) << "it is not continued";
+    EXPECT_EQ(number(two.next(k_taken)), 0U) << "it is not continued";
     ASSERT_TRUE(retry(m_store, k_sweep, {{1, 1}}));
-    const auto again = two.next(k_now);
+    const auto again = two.next(k_taken);
     ASSERT_EQ(number(again), 1U);
     pass(two, 1, 2, {9, 0.5, 1, 9}); // from the beginning
     ASSERT_TRUE(two.refresh());
@@ -124,11 +124,11 @@ TEST_F(TakerTest, KnowsTheRungsOfAllTriesAndWhichMayNotEndEarlyAgain)
 TEST_F(TakerTest, TakesATryOfALostWorkerOnlyOnceItIsOver)
 {
     begin(1);
-    ASSERT_EQ(number(taker(1).next(k_now)), 1U);
+    ASSERT_EQ(number(taker(1).next(k_taken)), 1U);
     TryTaker two = taker(2);
-    EXPECT_EQ(number(two.next(k_now)), 0U);
+    EXPECT_EQ(number(two.next(k_taken)), 0U);
     m_over.insert(key_of(1));
-    const auto taken = two.next(k_now);
+    const auto taken = two.next(k_taken);
     ASSERT_EQ(number(taken), 1U);
     EXPECT_EQ((*taken)->attempt, 2);
     EXPECT_EQ((*taken)->interruptions, 1);
@@ -140,34 +140,34 @@ TEST_F(TakerTest, FindsAClaimThatNoJournalMentions)
     ASSERT_TRUE(m_store.write_once(layout::try_claim(k_sweep, 1, 1),
                                    to_text(Claimant{key_of(1), LinkNumber{1}})));
     TryTaker two = taker(2);
-    EXPECT_EQ(number(two.next(k_now)), 0U);
+    EXPECT_EQ(number(two.next(k_taken)), 0U);
     m_over.insert(key_of(1));
-    EXPECT_EQ(number(two.next(k_now)), 1U);
+    EXPECT_EQ(number(two.next(k_taken)), 1U);
 }
 
 TEST_F(TakerTest, ContinuesPausedTriesFirstAndThoseOfTheEarlierLink)
 {
     begin(3);
     TryTaker one = taker(1);
-    const auto first = one.next(k_now);
-    const auto second = one.next(k_now);
+    const auto first = one.next(k_taken);
+    const auto second = one.next(k_taken);
     ASSERT_EQ(number(second), 2U);
     ASSERT_TRUE(one.record(end_of(**second, TryEnd::paused, 85)));
     TryTaker next_link = taker(1, 2);
-    EXPECT_EQ(number(next_link.next(k_now)), 2U);
-    EXPECT_EQ(number(next_link.next(k_now)), 3U);
-    EXPECT_EQ(number(next_link.next(k_now)), 1U); // the first link ended without recording it
-    EXPECT_EQ(number(next_link.next(k_now)), 0U);
+    EXPECT_EQ(number(next_link.next(k_taken)), 2U);
+    EXPECT_EQ(number(next_link.next(k_taken)), 3U);
+    EXPECT_EQ(number(next_link.next(k_taken)), 1U); // the first link ended without recording it
+    EXPECT_EQ(number(next_link.next(k_taken)), 0U);
 }
 
 TEST_F(TakerTest, IgnoresTheLateEndOfAVoidAttempt)
 {
     begin(1);
     TryTaker one = taker(1);
-    const auto old = one.next(k_now);
+    const auto old = one.next(k_taken);
     m_over.insert(key_of(1));
     TryTaker two = taker(2);
-    const auto newer = two.next(k_now);
+    const auto newer = two.next(k_taken);
     ASSERT_EQ(number(newer), 1U);
     ASSERT_TRUE(one.record(end_of(**old, TryEnd::finished, 1)));
     ASSERT_TRUE(two.record(end_of(**newer)));
@@ -181,8 +181,8 @@ TEST_F(TakerTest, KnowsTheValuesOfARunningTryAndOfTheAttemptsItContinues)
 {
     begin(2);
     TryTaker one = taker(1);
-    const auto taken = one.next(k_now);
-    TryEvent reached{TryEvent::Kind::reached, 1, 1, k_now, {}, {3.0, 2.0, 5}};
+    const auto taken = one.next(k_taken);
+    TryEvent reached{TryEvent::Kind::reached, 1, 1, k_taken, {}, {3.0, 2.0, 5}};
     ASSERT_TRUE(one.record(reached));
     ASSERT_TRUE(one.refresh());
     EXPECT_EQ(one.board().tries().front().reached, reached.values);
@@ -191,12 +191,12 @@ TEST_F(TakerTest, KnowsTheValuesOfARunningTryAndOfTheAttemptsItContinues)
     TryEvent paused = end_of(**taken, TryEnd::paused, 85);
     paused.values = {2.5, 2.0, 5};
     ASSERT_TRUE(one.record(paused));
-    EXPECT_EQ(number(one.next(k_now)), 1U);
+    EXPECT_EQ(number(one.next(k_taken)), 1U);
     ASSERT_TRUE(one.refresh());
     EXPECT_EQ(one.board().tries().front().reached, paused.values);
-    ASSERT_TRUE(one.record({TryEvent::Kind::ended, 1, 2, k_now, {}, {1.0, 1.0, 9}}));
+    ASSERT_TRUE(one.record({TryEvent::Kind::ended, 1, 2, k_taken, {}, {1.0, 1.0, 9}}));
     ASSERT_TRUE(retry(m_store, k_sweep, {{1, 2}}));
-    EXPECT_EQ(number(one.next(k_now)), 1U);
+    EXPECT_EQ(number(one.next(k_taken)), 1U);
     ASSERT_TRUE(one.refresh());
     EXPECT_EQ(one.board().tries().front().reached, TryValues());
 }
@@ -208,32 +208,32 @@ TEST_F(TakerTest, CountsTheGpuTimeOfAllAttempts)
     sweep.run.request.gpus.count = 2;
     sweep.gpu_time = 1min;
     TryTaker one = taker(1);
-    const auto taken = one.next(k_now);
+    const auto taken = one.next(k_taken);
     ASSERT_TRUE(one.refresh());
-    EXPECT_EQ(gpu_time_used(one.board().tries(), sweep, k_now + 10s), 20s);
-    EXPECT_FALSE(is_spent(one.board().tries(), sweep, k_now + 29s));
-    EXPECT_TRUE(is_spent(one.board().tries(), sweep, k_now + 30s));
+    EXPECT_EQ(gpu_time_used(one.board().tries(), sweep, k_taken + 10s), 20s);
+    EXPECT_FALSE(is_spent(one.board().tries(), sweep, k_taken + 29s));
+    EXPECT_TRUE(is_spent(one.board().tries(), sweep, k_taken + 30s));
     m_over.insert(key_of(1)); // its end is not known
     TryTaker two = taker(2);
-    EXPECT_EQ(number(two.next(k_now + 5s)), 2U);
-    EXPECT_EQ(number(two.next(k_now + 12s)), 1U);
+    EXPECT_EQ(number(two.next(k_taken + 5s)), 2U);
+    EXPECT_EQ(number(two.next(k_taken + 12s)), 1U);
     ASSERT_TRUE(two.refresh());
-    EXPECT_EQ(gpu_time_used(two.board().tries(), sweep, k_now + 20s), 2 * (12s + 15s + 8s));
+    EXPECT_EQ(gpu_time_used(two.board().tries(), sweep, k_taken + 20s), 2 * (12s + 15s + 8s));
     sweep.per_gpu = 2; // side by side
-    EXPECT_EQ(gpu_time_used(two.board().tries(), sweep, k_now + 20s), 12s + 15s + 8s);
+    EXPECT_EQ(gpu_time_used(two.board().tries(), sweep, k_taken + 20s), 12s + 15s + 8s);
 }
 
 TEST_F(TakerTest, ReadsTheJournalsOfAttemptsInAnyOrder)
 {
     begin(1);
     TryTaker later = taker(2); // its journal is read after that of worker 1
-    ASSERT_EQ(number(later.next(k_now)), 1U);
+    ASSERT_EQ(number(later.next(k_taken)), 1U);
     m_over.insert(key_of(2));
     TryTaker earlier = taker(1);
-    const auto taken = earlier.next(k_now + 7s);
+    const auto taken = earlier.next(k_taken + 7s);
     ASSERT_EQ(number(taken), 1U);
     TryEvent end = end_of(**taken);
-    end.at = k_now + 10s;
+    end.at = k_taken + 10s;
     ASSERT_TRUE(earlier.record(end));
     ASSERT_TRUE(earlier.refresh());
     Board afresh(m_store, k_sweep);
@@ -250,29 +250,29 @@ TEST_F(TakerTest, StopsWithTheSweepAndContinuesWithIt)
     begin(2);
     TryTaker one = taker(1);
     ASSERT_TRUE(stop_sweep(m_store, k_sweep));
-    EXPECT_EQ(number(one.next(k_now)), 0U);
+    EXPECT_EQ(number(one.next(k_taken)), 0U);
     ASSERT_TRUE(continue_sweep(m_store, k_sweep));
-    EXPECT_EQ(number(taker(2).next(k_now)), 1U);
+    EXPECT_EQ(number(taker(2).next(k_taken)), 1U);
 }
 
 TEST_F(TakerTest, TakesAddedAndRetriedTries)
 {
     begin(1);
     TryTaker one = taker(1);
-    const auto first = one.next(k_now);
+    const auto first = one.next(k_taken);
     ASSERT_TRUE(one.record(end_of(**first, TryEnd::finished, 1)));
-    EXPECT_EQ(number(one.next(k_now)), 0U);
+    EXPECT_EQ(number(one.next(k_taken)), 0U);
     ASSERT_TRUE(add_tries(m_store, k_sweep, numbered(1)));
-    const auto added = one.next(k_now);
+    const auto added = one.next(k_taken);
     EXPECT_EQ(number(added), 2U);
     ASSERT_TRUE(one.record(end_of(**added)));
     ASSERT_TRUE(retry(m_store, k_sweep, {{1, 1}}));
-    const auto again = one.next(k_now);
+    const auto again = one.next(k_taken);
     ASSERT_EQ(number(again), 1U);
     EXPECT_EQ((*again)->attempt, 2);
     EXPECT_EQ((*again)->interruptions, 0); // it had come to an end
     ASSERT_TRUE(one.record(end_of(**again)));
-    EXPECT_EQ(number(one.next(k_now)), 0U);
+    EXPECT_EQ(number(one.next(k_taken)), 0U);
     EXPECT_EQ(tally_of(one.board().tries()).succeeded, 2U);
 }
 
@@ -281,9 +281,9 @@ TEST_F(TakerTest, ReportsAFullDiskAndTakesNothing)
     begin(1);
     m_store.full = true;
     TryTaker one = taker(1);
-    EXPECT_FALSE(one.next(k_now));
+    EXPECT_FALSE(one.next(k_taken));
     m_store.full = false;
-    EXPECT_EQ(number(one.next(k_now)), 1U);
+    EXPECT_EQ(number(one.next(k_taken)), 1U);
 }
 
 TEST_F(TakerTest, IsOverIfTheLinkRecordedItsEndOrTheNextHasBegun)
@@ -522,7 +522,7 @@ private:
             }
             return;
         }
-        const auto taken = worker.taker->next(k_now);
+        const auto taken = worker.taker->next(k_taken);
         EXPECT_TRUE(taken);
         if (taken && *taken) {
             EXPECT_TRUE(m_alive.insert((*taken)->number).second)

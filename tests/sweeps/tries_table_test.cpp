@@ -10,14 +10,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TriesTable parsed(std::string_view text)
+TriesTable table_of(std::string_view text)
 {
     const auto table = parse_tries(text, "tries");
     EXPECT_TRUE(table) << (table ? "" : table.error().text);
     return table ? *table : TriesTable{};
 }
 
-std::string error_of(std::string_view text)
+std::string table_error(std::string_view text)
 {
     const auto table = parse_tries(text, "tries");
     return table ? "accepted" : table.error().text;
@@ -25,7 +25,8 @@ std::string error_of(std::string_view text)
 
 TEST(TriesTable, ReadsCsv)
 {
-    const auto table = parsed("lr,note\r\n1e-4,\"a, \"\"b\"\"\"\r\n\r\n1e-3,\"two\nlines\"\n5,\n");
+    const auto table =
+        table_of("lr,note\r\n1e-4,\"a, \"\"b\"\"\"\r\n\r\n1e-3,\"two\nlines\"\n5,\n");
     EXPECT_THAT(table.names, ElementsAre("lr", "note"));
     EXPECT_THAT(table.tries, ElementsAre(Values{"1e-4", "a, \"b\""}, Values{"1e-3", "two\nlines"},
                                          Values{"5", ""}));
@@ -33,8 +34,8 @@ TEST(TriesTable, ReadsCsv)
 
 TEST(TriesTable, ReadsJsonLines)
 {
-    const auto table = parsed("{\"lr\": 1e-4, \"act\": \"relu\", \"amp\": true}\n\n"
-                              "{\"amp\": false, \"act\": \"gelu\", \"lr\": 3}\n");
+    const auto table = table_of("{\"lr\": 1e-4, \"act\": \"relu\", \"amp\": true}\n\n"
+                                "{\"amp\": false, \"act\": \"gelu\", \"lr\": 3}\n");
     EXPECT_THAT(table.names, ElementsAre("lr", "act", "amp"));
     EXPECT_THAT(table.tries,
                 ElementsAre(Values{"0.0001", "relu", "true"}, Values{"3", "gelu", "false"}));
@@ -42,19 +43,21 @@ TEST(TriesTable, ReadsJsonLines)
 
 TEST(TriesTable, NamesTheLineOfAnError)
 {
-    EXPECT_THAT(error_of(""), HasSubstr("tries:1: no tries"));
-    EXPECT_THAT(error_of("lr\n"), HasSubstr("tries: no tries in it"));
-    EXPECT_THAT(error_of("lr,lr\n1,2\n"), HasSubstr("tries:1: 'lr' is there twice"));
-    EXPECT_THAT(error_of("learning rate\n1\n"), HasSubstr("tries:1: 'learning rate'"));
-    EXPECT_THAT(error_of("a,b\n1,2\n3\n"), HasSubstr("tries:3: 1 values, but 2 names"));
-    EXPECT_THAT(error_of("a,b\n\"1\n2\",3\n4\n"), HasSubstr("tries:4: 1 values"));
-    EXPECT_THAT(error_of("a\n\"1\n2\n"), HasSubstr("tries:2: a quote is not closed"));
-    EXPECT_THAT(error_of("a\n\"1\"2\n"), HasSubstr("tries:2: text after a closing quote"));
-    EXPECT_THAT(error_of("{\"a\": 1}\n{\"b\": 1}\n"), HasSubstr("tries:2: 'a' is missing"));
-    EXPECT_THAT(error_of("{\"a\": 1}\n{\"a\": 1, \"b\": 2}\n"), HasSubstr("tries:2: other names"));
-    EXPECT_THAT(error_of("{\"a\": [1]}\n"), HasSubstr("tries:1: 'a' is neither"));
-    EXPECT_THAT(error_of("{\"a\": 1}\nrubbish\n"), HasSubstr("tries:2: not a JSON object"));
-    EXPECT_THAT(error_of(std::string_view("a\n\0\n", 4)), HasSubstr("tries:2: a value has a zero"));
+    EXPECT_THAT(table_error(""), HasSubstr("tries:1: no tries"));
+    EXPECT_THAT(table_error("lr\n"), HasSubstr("tries: no tries in it"));
+    EXPECT_THAT(table_error("lr,lr\n1,2\n"), HasSubstr("tries:1: 'lr' is there twice"));
+    EXPECT_THAT(table_error("learning rate\n1\n"), HasSubstr("tries:1: 'learning rate'"));
+    EXPECT_THAT(table_error("a,b\n1,2\n3\n"), HasSubstr("tries:3: 1 values, but 2 names"));
+    EXPECT_THAT(table_error("a,b\n\"1\n2\",3\n4\n"), HasSubstr("tries:4: 1 values"));
+    EXPECT_THAT(table_error("a\n\"1\n2\n"), HasSubstr("tries:2: a quote is not closed"));
+    EXPECT_THAT(table_error("a\n\"1\"2\n"), HasSubstr("tries:2: text after a closing quote"));
+    EXPECT_THAT(table_error("{\"a\": 1}\n{\"b\": 1}\n"), HasSubstr("tries:2: 'a' is missing"));
+    EXPECT_THAT(table_error("{\"a\": 1}\n{\"a\": 1, \"b\": 2}\n"),
+                HasSubstr("tries:2: other names"));
+    EXPECT_THAT(table_error("{\"a\": [1]}\n"), HasSubstr("tries:1: 'a' is neither"));
+    EXPECT_THAT(table_error("{\"a\": 1}\nrubbish\n"), HasSubstr("tries:2: not a JSON object"));
+    EXPECT_THAT(table_error(std::string_view("a\n\0\n", 4)),
+                HasSubstr("tries:2: a value has a zero"));
 }
 
 } // namespace

@@ -24,7 +24,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::VariantWith;
 
-const Time k_now{1'795'000'012s};
+const Time k_board_time{1'795'000'012s};
 
 TryRow try_with(std::size_t number, std::optional<double> best)
 {
@@ -58,7 +58,7 @@ Sweep sweep()
     made.tries[2].active = false;
     made.tries[6].state = "running";
     made.tries[6].mark = RunMark::running;
-    made.tries[6].since = k_now - 95s;
+    made.tries[6].since = k_board_time - 95s;
     made.course = {{1, {}, 0.9}, {2, {}, 0.5}, {3, {}, 0.21}, {4, {}, 0.125}, {5, {}, 0.125}};
     made.best = 5;
     made.done = 5;
@@ -87,7 +87,7 @@ RunRow row_of(Sweep content)
     row.running = false;
     row.state = "5/12 done, 1 failed, 1 running";
     row.part = 0.5;
-    row.ends = k_now + 34min;
+    row.ends = k_board_time + 34min;
     row.facts = {"5 of 12 tries done, 1 failed, 1 running, 5 waiting",
                  "GPU-hours: 0.6 used, about 0.7 to come; finish: about 11:40"};
     row.sweep = std::make_shared<const Sweep>(std::move(content));
@@ -99,7 +99,7 @@ Picture picture(Sweep content)
     Picture made;
     made.cluster = "centre";
     made.answer = "yes: 2 k80 in queue calibration (up to 2 h)";
-    made.slurm_at = k_now - 12s;
+    made.slurm_at = k_board_time - 12s;
     made.runs = {row_of(std::move(content)), run("w2", "4712", "cal-w2"),
                  run("w1", "4711", "cal-w1"), run("other", "4700", "train")};
     made.runs[1].sweep_key = made.runs[2].sweep_key = "S";
@@ -110,7 +110,7 @@ Model model(Resized size, Sweep content = sweep())
 {
     Model made;
     update(made, size);
-    update(made, Tick{k_now});
+    update(made, Tick{k_board_time});
     update(made, PictureRead{picture(std::move(content))});
     return made;
 }

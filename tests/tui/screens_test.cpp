@@ -13,17 +13,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Time k_now{std::chrono::seconds(1'795'000'012)};
+const Time k_screen_time{std::chrono::seconds(1'795'000'012)};
 
 Picture picture()
 {
     Picture made;
     made.cluster = "centre";
     made.answer = "yes: 2 k80 in queue calibration (up to 2 h); 3 jobs wait for 5 GPUs";
-    made.slurm_at = k_now - std::chrono::seconds(12);
-    made.holders = {{"key0", "4711", "train-0", true, k_now - 47min, k_now + 73min},
+    made.slurm_at = k_screen_time - std::chrono::seconds(12);
+    made.holders = {{"key0", "4711", "train-0", true, k_screen_time - 47min, k_screen_time + 73min},
                     {"key1", "4710", "train-1", true, {}, {}},
-                    {"", "4690", "lena", false, k_now - 3h, k_now + 9min}};
+                    {"", "4690", "lena", false, k_screen_time - 3h, k_screen_time + 9min}};
     GpuModel k80;
     k80.name = "k80";
     k80.queues = "calibration,gpu";
@@ -45,7 +45,7 @@ Picture picture()
     a100.queues = "gpu";
     a100.total = 2;
     a100.free = 0;
-    a100.next = k_now + 9min;
+    a100.next = k_screen_time + 9min;
     a100.nodes = {{"n2", {{Gpu::State::reserved, -1, {}, {}}, {Gpu::State::down, -1, {}, {}}}}};
     made.gpus = {k80, a100};
     for (int i = 0; i < 7; ++i) {
@@ -65,7 +65,7 @@ Picture picture()
                    : i == 4 ? RunMark::waiting
                    : i == 5 ? RunMark::failed
                             : RunMark::done;
-        row.ends = i < 4 ? std::optional(k_now + 73min) : std::nullopt;
+        row.ends = i < 4 ? std::optional(k_screen_time + 73min) : std::nullopt;
         row.active = i < 5;
         row.running = i < 4;
         row.saves = i == 0;
@@ -85,7 +85,7 @@ Detail detail(const std::string& key)
     Curve loss{"train/loss", "", {}, true}, val{"val/loss", "", {}, true};
     Curve busy{"GPUs busy", "%", {}, false};
     for (int i = 0; i < 200; ++i) {
-        const Time at = k_now - 400s + i * 2s;
+        const Time at = k_screen_time - 400s + i * 2s;
         loss.dots.push_back({static_cast<double>(i), at, 4.0 / (1 + i * 0.1)});
         val.dots.push_back({static_cast<double>(i), at, 4.4 / (1 + i * 0.08)});
         busy.dots.push_back(
@@ -93,16 +93,17 @@ Detail detail(const std::string& key)
     }
     made.curves = {loss, busy, val};
     made.progress = 0.4;
-    made.finish = k_now + 97s;
+    made.finish = k_screen_time + 97s;
     made.loss = 0.19;
     made.gpus = {{"n0 GPU 0", "97 % busy, 7.3 of 12.0 GiB", 0.97, 0.61},
                  {"n0 GPU 1", "42 % busy, 7.2 of 12.0 GiB", 0.42, 0.6}};
-    made.events = {{Event::Kind::waiting, k_now - 50min, k_now - 47min, "job 4711 waiting"},
-                   {Event::Kind::running, k_now - 47min, k_now, "job 4711 on n0"},
-                   {Event::Kind::checkpoint, k_now - 30min, {}, "epoch-1.pt"},
-                   {Event::Kind::idle, k_now - 20min, k_now - 18min, "its GPUs were idle"},
-                   {Event::Kind::notice, k_now - 18min, {}, "works again"},
-                   {Event::Kind::checkpoint, k_now - 10min, {}, "epoch-2.pt"}};
+    made.events = {
+        {Event::Kind::waiting, k_screen_time - 50min, k_screen_time - 47min, "job 4711 waiting"},
+        {Event::Kind::running, k_screen_time - 47min, k_screen_time, "job 4711 on n0"},
+        {Event::Kind::checkpoint, k_screen_time - 30min, {}, "epoch-1.pt"},
+        {Event::Kind::idle, k_screen_time - 20min, k_screen_time - 18min, "its GPUs were idle"},
+        {Event::Kind::notice, k_screen_time - 18min, {}, "works again"},
+        {Event::Kind::checkpoint, k_screen_time - 10min, {}, "epoch-2.pt"}};
     return made;
 }
 
@@ -133,7 +134,7 @@ std::string screen_of(const Pane& pane, Resized size)
 {
     Model model;
     update(model, size);
-    update(model, Tick{k_now});
+    update(model, Tick{k_screen_time});
     update(model, PictureRead{picture()});
     update(model, DetailRead{detail("key0")});
     update(model, DetailRead{detail("key1")});

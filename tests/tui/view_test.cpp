@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Picture picture(int runs)
+Picture picture_of(int runs)
 {
     Picture made;
     made.cluster = "centre";
@@ -71,7 +71,7 @@ Model model(int rows, int columns, int runs)
     made.theme.ascii = true;
     made.now = Time(std::chrono::seconds(1'795'000'012));
     update(made, Resized{rows, columns});
-    update(made, PictureRead{picture(runs)});
+    update(made, PictureRead{picture_of(runs)});
     update(made, DetailRead{detail()});
     return made;
 }

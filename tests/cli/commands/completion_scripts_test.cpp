@@ -40,12 +40,12 @@ private:
         fmt::format("{}gpuq-completion-test.{}.{}", testing::TempDir(), ::getpid(), next());
 };
 
-struct Outcome {
+struct Completed {
     int status;
     std::string out;
 };
 
-Outcome shell(const std::string& command)
+Completed shell(const std::string& command)
 {
     std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
     std::string out;
@@ -210,7 +210,7 @@ void expect_good_syntax(const std::string& name, const std::string& command,
         FAIL() << name << " is not installed; contrib/install-packages.sh installs it";
     }
     const File script(text);
-    const Outcome outcome = shell(command + " " + script.path());
+    const Completed outcome = shell(command + " " + script.path());
     EXPECT_EQ(outcome.status, 0) << outcome.out;
     EXPECT_EQ(outcome.out, "");
 }

@@ -25,18 +25,19 @@ using testing::HasSubstr;
 using testing::Not;
 using Strings = std::vector<std::string>;
 
-const std::string k_policy = "version: 1\n"
-                             "pools:\n"
-                             "  all: {nodes: 'n[1-2]', gpus: 'k80:4'}\n"
-                             "queues:\n"
-                             "  short: {time: 2h, pools: all, limits: {user: {soft_gpus: 2}}}\n"
-                             "  long: {time: 48h, pools: all, allow: {accounts: lab, ask: Ada}}\n"
-                             "tests:\n"
-                             "  - {job: {gpus: 1, time: 2h}, expect: {queue: short}}\n"
-                             "  - {job: {gpus: 1, time: 3h}, expect: {refused: ask Ada}}\n"
-                             "  - {job: {account: lab, gpus: 1, time: 3h}, expect: {queue: long}}\n"
-                             "  - {job: {account: lab, gpus: 1, time: 49h}, expect: {refused: at "
-                             "most 2 days}}\n";
+const std::string k_lab_policy =
+    "version: 1\n"
+    "pools:\n"
+    "  all: {nodes: 'n[1-2]', gpus: 'k80:4'}\n"
+    "queues:\n"
+    "  short: {time: 2h, pools: all, limits: {user: {soft_gpus: 2}}}\n"
+    "  long: {time: 48h, pools: all, allow: {accounts: lab, ask: Ada}}\n"
+    "tests:\n"
+    "  - {job: {gpus: 1, time: 2h}, expect: {queue: short}}\n"
+    "  - {job: {gpus: 1, time: 3h}, expect: {refused: ask Ada}}\n"
+    "  - {job: {account: lab, gpus: 1, time: 3h}, expect: {queue: long}}\n"
+    "  - {job: {account: lab, gpus: 1, time: 49h}, expect: {refused: at "
+    "most 2 days}}\n";
 
 /// Uses a real Lua interpreter, which needs no outside resources.
 class ServicesWithLua : public FakeServices {
@@ -51,7 +52,7 @@ class PolicyVerb : public testing::Test {
 protected:
     ServicesWithLua m_services;
 
-    PolicyVerb() { m_services.files["p.yaml"] = {k_policy, 1000, 0644}; }
+    PolicyVerb() { m_services.files["p.yaml"] = {k_lab_policy, 1000, 0644}; }
 
     Use policy(const Strings& arguments) { return use(k_policy_verb, m_services, arguments); }
     void write(const std::string& text) { m_services.files["p.yaml"].text = text; }
@@ -65,7 +66,7 @@ TEST_F(PolicyVerb, ChecksAFile)
     EXPECT_THAT(fine.out, HasSubstr("JobSubmitPlugins needs lua too (it is now: not set)"));
     EXPECT_EQ(policy({"check", "p.yaml", "--slurm", "22.05"}).out,
               "p.yaml: can be used, 0 errors, 0 warnings\n");
-    write(k_policy + "quues: {}\n");
+    write(k_lab_policy + "quues: {}\n");
     const Use wrong = policy({"check", "p.yaml"});
     EXPECT_EQ(wrong.status, 1);
     EXPECT_THAT(wrong.out, HasSubstr("p.yaml:12:1: error: unknown name 'quues' (did you mean"));
@@ -76,7 +77,7 @@ TEST_F(PolicyVerb, ChecksAFile)
 
 TEST_F(PolicyVerb, JudgesForTheSlurmThatAnswersOrIsNamed)
 {
-    std::string text = k_policy;
+    std::string text = k_lab_policy;
     text.replace(text.find("soft_gpus: 2"), 12, "gpu_hours_ahead: 8");
     write(text);
     EXPECT_THAT(policy({"check", "p.yaml"}).out, HasSubstr("Slurm 22.05 stores gpu_hours_ahead"));
@@ -87,12 +88,12 @@ TEST_F(PolicyVerb, JudgesForTheSlurmThatAnswersOrIsNamed)
 TEST_F(PolicyVerb, TheInstalledOneBelongsToRootAlone)
 {
     EXPECT_THAT(policy({"check"}).err, HasSubstr("/etc/gpuq/policy.yaml: not found"));
-    m_services.files["/etc/gpuq/policy.yaml"] = {k_policy, 0, 0644};
+    m_services.files["/etc/gpuq/policy.yaml"] = {k_lab_policy, 0, 0644};
     EXPECT_EQ(policy({"check"}).status, 0);
     m_services.files["/etc/gpuq/policy.yaml"].mode = 0664;
     EXPECT_THAT(policy({"check"}).err,
                 HasSubstr("is writable by users other than root (mode 0664)"));
-    m_services.files["/etc/gpuq/policy.yaml"] = {k_policy, 1000, 0644};
+    m_services.files["/etc/gpuq/policy.yaml"] = {k_lab_policy, 1000, 0644};
     EXPECT_THAT(policy({"check"}).err, HasSubstr("belongs to user 1000, not to root"));
     m_services.variables["GPUQ_POLICY"] = "p.yaml";
     EXPECT_EQ(policy({"check"}).status, 0);
@@ -199,12 +200,12 @@ TEST_F(PolicyVerb, TriesTheFilesOwnTests)
     EXPECT_EQ(done.status, 0) << done.out;
     EXPECT_THAT(done.out, HasSubstr("4 of 4 tests passed, each by gpuq and by job_submit.lua; 5 of "
                                     "5 rules have a test\n"));
-    write(k_policy + "  - {name: no, job: {gpus: 1, time: 1h}, expect: {queue: long}}\n");
+    write(k_lab_policy + "  - {name: no, job: {gpus: 1, time: 1h}, expect: {queue: long}}\n");
     const Use failed = policy({"test", "p.yaml"});
     EXPECT_EQ(failed.status, 1);
     EXPECT_THAT(failed.out,
                 HasSubstr("FAILED  no (p.yaml:12): queue short; expected queue long\n"));
-    write(k_policy.substr(0, k_policy.find("  - {job: {account: lab")));
+    write(k_lab_policy.substr(0, k_lab_policy.find("  - {job: {account: lab")));
     const Use gap = policy({"test", "p.yaml"});
     EXPECT_EQ(gap.status, 1);
     EXPECT_THAT(gap.out, HasSubstr("no test queue long (p.yaml:6)"));
@@ -240,7 +241,7 @@ Strings examples_in(const std::string& page)
     return examples;
 }
 
-std::string text_of(const std::string& path)
+std::string content_of(const std::string& path)
 {
     std::ifstream stream(path);
     return {std::istreambuf_iterator<char>(stream), {}};
@@ -248,7 +249,7 @@ std::string text_of(const std::string& path)
 
 TEST(PolicyPages, TheirFilesWork)
 {
-    const Strings examples = examples_in(text_of(GPUQ_MAN_DIR "/gpuq-policy.5"));
+    const Strings examples = examples_in(content_of(GPUQ_MAN_DIR "/gpuq-policy.5"));
     ASSERT_EQ(examples.size(), 2U);
     for (const std::string& example : examples) {
         const auto reading = policy::read_policy(example, "example");
@@ -264,10 +265,11 @@ TEST(PolicyPages, TheirFilesWork)
 
 TEST(PolicyPages, TheirCommandsWork)
 {
-    const Strings examples = examples_in(text_of(GPUQ_MAN_DIR "/gpuq-policy.1"));
+    const Strings examples = examples_in(content_of(GPUQ_MAN_DIR "/gpuq-policy.1"));
     ASSERT_EQ(examples.size(), 1U);
     ServicesWithLua services;
-    services.files["policies/criann.yaml"] = {text_of(GPUQ_POLICIES_DIR "/criann.yaml"), 0, 0644};
+    services.files["policies/criann.yaml"] = {content_of(GPUQ_POLICIES_DIR "/criann.yaml"), 0,
+                                              0644};
     std::istringstream lines(examples.front());
     int count = 0;
     for (std::string line; std::getline(lines, line); ++count) {

@@ -20,12 +20,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Strings = std::vector<std::string>;
 
-const std::string k_policy = "version: 1\n"
-                             "pools:\n"
-                             "  class: {nodes: 'c[1-3]', gpus: 'a10:2'}\n"
-                             "queues:\n"
-                             "  short: {time: 2h, pools: class}\n"
-                             "reserve: {users: ada, longest: 4h, most: 4}\n";
+const std::string k_class_policy = "version: 1\n"
+                                   "pools:\n"
+                                   "  class: {nodes: 'c[1-3]', gpus: 'a10:2'}\n"
+                                   "queues:\n"
+                                   "  short: {time: 2h, pools: class}\n"
+                                   "reserve: {users: ada, longest: 4h, most: 4}\n";
 
 /// Ada calls gpuq by sudo, as an account that is an operator in Slurm.
 class Reserve : public testing::Test {
@@ -36,7 +36,7 @@ protected:
     {
         ::setenv("TZ", "UTC", 1);
         ::tzset();
-        m_services.ruler.files["applied.yaml"] = k_policy;
+        m_services.ruler.files["applied.yaml"] = k_class_policy;
         call_as("ada");
         for (const char* name : {"c1", "c2", "c3"}) {
             Node node;
@@ -105,7 +105,7 @@ TEST_F(Reserve, RefusesWithTheLineOfTheRuleAndAsksSlurmForNothing)
 TEST_F(Reserve, CountsAllGpusOfTheNodes)
 {
     m_services.ruler.files["applied.yaml"] =
-        std::string(k_policy).replace(k_policy.find("most: 4"), 7, "most: 3");
+        std::string(k_class_policy).replace(k_class_policy.find("most: 4"), 7, "most: 3");
     EXPECT_THAT(reserve_class().err, HasSubstr("this is 4 GPUs; Slurm reserves whole nodes, those "
                                                "of pool class have 2 GPUs"));
 }

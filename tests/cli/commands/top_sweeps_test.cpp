@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "fakes/memory_store.h"
+#include "fakes/now.h"
 #include "sweeps/changes.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,6 @@ using namespace std::chrono_literals;
 using State = SweepStatus::State;
 using sweeps::TryEvent;
 
-const Time k_now{1'795'000'000s};
 const RunKey k_sweep = RunKey::make(k_now - 1h, {1});
 const RunKey k_worker = RunKey::make(k_now - 59min, {2});
 

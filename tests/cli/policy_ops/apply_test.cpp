@@ -13,11 +13,12 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string k_policy = "version: 1\n"
-                             "pools:\n"
-                             "  all: {nodes: 'n[1-2]', gpus: 'k80:4'}\n"
-                             "queues:\n"
-                             "  short: {time: 2h, pools: all, limits: {user: {gpus: 2}}}\n";
+const std::string k_two_gpus_a_user =
+    "version: 1\n"
+    "pools:\n"
+    "  all: {nodes: 'n[1-2]', gpus: 'k80:4'}\n"
+    "queues:\n"
+    "  short: {time: 2h, pools: all, limits: {user: {gpus: 2}}}\n";
 
 class PolicyApply : public testing::Test {
 protected:
@@ -25,7 +26,7 @@ protected:
 
     PolicyApply()
     {
-        m_services.files["p.yaml"] = {k_policy, 0, 0644};
+        m_services.files["p.yaml"] = {k_two_gpus_a_user, 0, 0644};
         m_services.ruler.nodes = {"n1", "n2"};
         m_services.ruler.site_settings = {
             {"AccountingStorageEnforce", "associations,limits,qos,safe"},

@@ -18,11 +18,11 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string k_policy = "version: 1\n"
-                             "pools:\n"
-                             "  all: {nodes: 'n[1-2]', gpus: 'k80:4'}\n"
-                             "queues:\n"
-                             "  short: {time: 2h, pools: all, limits: {job: {gpus: 4}}}\n";
+const std::string k_four_gpus_a_job = "version: 1\n"
+                                      "pools:\n"
+                                      "  all: {nodes: 'n[1-2]', gpus: 'k80:4'}\n"
+                                      "queues:\n"
+                                      "  short: {time: 2h, pools: all, limits: {job: {gpus: 4}}}\n";
 
 class PolicySimulate : public testing::Test {
 protected:
@@ -34,7 +34,7 @@ protected:
         std::string name = fs::temp_directory_path() / "gpuq-simulate-XXXXXX";
         ASSERT_NE(::mkdtemp(name.data()), nullptr);
         m_dir = name;
-        m_services.files["p.yaml"] = {k_policy, 0, 0644};
+        m_services.files["p.yaml"] = {k_four_gpus_a_job, 0, 0644};
         std::ofstream(m_dir / "<b>&.csv")
             << "submit_s,duration_s,gpus\n0,3600,8\n60,600,4\n90,60,4\n";
     }

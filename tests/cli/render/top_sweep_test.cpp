@@ -2,6 +2,7 @@
 #include "cli/render/top_sweep.h"
 
 #include "cli/render/top_picture.h"
+#include "fakes/now.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +14,6 @@ using namespace std::chrono_literals;
 using sweeps::Try;
 using testing::ElementsAre;
 
-const Time k_now{1'795'000'000s};
 const RunKey k_key = RunKey::make(k_now - 1h, {1, 2, 3, 4, 5, 6, 7, 8});
 
 Try ended(std::vector<std::string> values, std::optional<double> best, int status = 0)

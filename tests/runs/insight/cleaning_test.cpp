@@ -16,22 +16,22 @@ using fakes::some_run;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Time k_now{std::chrono::sys_days{std::chrono::year{2026} / 11 / 21}};
+constexpr Time k_this_day{std::chrono::sys_days{std::chrono::year{2026} / 11 / 21}};
 
 RunKey key(unsigned char number)
 {
-    return RunKey::make(k_now - 1000h, {number});
+    return RunKey::make(k_this_day - 1000h, {number});
 }
 
 RunOnShelf run(unsigned char number, std::optional<std::chrono::seconds> age, std::uint64_t bytes)
 {
-    return {key(number), age ? std::optional<Time>(k_now - *age) : std::nullopt, bytes};
+    return {key(number), age ? std::optional<Time>(k_this_day - *age) : std::nullopt, bytes};
 }
 
 std::vector<RunKey> gone(std::vector<RunOnShelf> runs, const Retention& retention)
 {
     std::vector<RunKey> keys;
-    for (const RunOnShelf& one : outdated(std::move(runs), retention, k_now)) {
+    for (const RunOnShelf& one : outdated(std::move(runs), retention, k_this_day)) {
         keys.push_back(one.key);
     }
     return keys;
@@ -77,9 +77,9 @@ protected:
 
 TEST_F(OnDisk, ARunGoesWithItsIndexesAndNothingElse)
 {
-    RunOnDisk old(m_store, some_run(k_now - 90h, "old", 1));
-    old.submitted(JobId{7}).ended({0, Cause::finished, "", k_now - 89h});
-    RunOnDisk other(m_store, some_run(k_now - 80h, "other", 2));
+    RunOnDisk old(m_store, some_run(k_this_day - 90h, "old", 1));
+    old.submitted(JobId{7}).ended({0, Cause::finished, "", k_this_day - 89h});
+    RunOnDisk other(m_store, some_run(k_this_day - 80h, "other", 2));
     other.submitted(JobId{8});
     ASSERT_TRUE(remove_run(m_store, old.key()));
     EXPECT_THAT(all_runs(m_store).value(), ElementsAre(other.key()));
@@ -91,9 +91,9 @@ TEST_F(OnDisk, ARunGoesWithItsIndexesAndNothingElse)
 
 TEST_F(OnDisk, AnIndexThatHasBecomeAnotherRunsStays)
 {
-    RunOnDisk old(m_store, some_run(k_now - 90h, "old", 1));
+    RunOnDisk old(m_store, some_run(k_this_day - 90h, "old", 1));
     old.submitted(JobId{7});
-    RunOnDisk newer(m_store, some_run(k_now - 1h, "newer", 2));
+    RunOnDisk newer(m_store, some_run(k_this_day - 1h, "newer", 2));
     newer.submitted(JobId{7}); // the cluster was set up again
     ASSERT_TRUE(remove_run(m_store, old.key()));
     EXPECT_EQ(m_store.read(layout::job_index("lab", JobId{7})).value(), newer.key().text() + "\n");
@@ -101,13 +101,13 @@ TEST_F(OnDisk, AnIndexThatHasBecomeAnotherRunsStays)
 
 TEST_F(OnDisk, OnlyAnEndThatIsKnownCounts)
 {
-    RunOnDisk run(m_store, some_run(k_now - 90h, "run", 1));
+    RunOnDisk run(m_store, some_run(k_this_day - 90h, "run", 1));
     RunStatus status{run.key()};
     status.state = RunState::ended;
     EXPECT_EQ(on_shelf(m_store, status).ended_at, std::nullopt);
     EXPECT_GT(on_shelf(m_store, status).bytes, 0U);
-    status.ending = Ending{0, Cause::finished, "", k_now - 89h};
-    EXPECT_EQ(on_shelf(m_store, status).ended_at, k_now - 89h);
+    status.ending = Ending{0, Cause::finished, "", k_this_day - 89h};
+    EXPECT_EQ(on_shelf(m_store, status).ended_at, k_this_day - 89h);
     status.state = RunState::unknown;
     EXPECT_EQ(on_shelf(m_store, status).ended_at, std::nullopt);
 }

@@ -18,16 +18,16 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Kind = SettingValue::Kind;
 
-constexpr Time k_now = Time(10h);
+constexpr Time k_ten_hours = Time(10h);
 
 RunToCompare run(std::vector<std::string> program)
 {
-    Run record = fakes::some_run(k_now - 1h, "train");
+    Run record = fakes::some_run(k_ten_hours - 1h, "train");
     record.request.program = std::move(program);
     RunToCompare one{RunStatus{record.key, record}, {}, {}};
     one.status.state = RunState::ended;
-    one.status.started_at = k_now - 30min;
-    one.status.ending = Ending{0, Cause::finished, "", k_now - 10min};
+    one.status.started_at = k_ten_hours - 30min;
+    one.status.ending = Ending{0, Cause::finished, "", k_ten_hours - 10min};
     one.gpu_time.busy = 10min;
     one.gpu_time.unknown = 10min;
     return one;
@@ -59,7 +59,7 @@ std::string text_of(const SettingValue& value)
 std::vector<std::string> settings(const std::vector<RunToCompare>& runs)
 {
     std::vector<std::string> lines;
-    for (const Setting& setting : compare(runs, k_now).settings) {
+    for (const Setting& setting : compare(runs, k_ten_hours).settings) {
         std::vector<std::string> texts;
         for (const SettingValue& value : setting.values) {
             texts.push_back(text_of(value));
@@ -125,7 +125,7 @@ TEST(Comparison, OfAnUnreadableRecordIsUnknown)
     EXPECT_THAT(settings({run({"a", "--lr", "1"}), lost, run({"a", "--lr", "2"})}),
                 ElementsAre("--lr: 1 | (unknown) | 2"));
     EXPECT_THAT(settings({run({"a", "--lr", "1"}), lost}), IsEmpty());
-    EXPECT_FALSE(compare({lost, lost}, k_now).runs[0].gpu_hours);
+    EXPECT_FALSE(compare({lost, lost}, k_ten_hours).runs[0].gpu_hours);
 }
 
 TEST(Comparison, HasTimeAndGpuHoursOfRunsThatHaveStarted)
@@ -134,7 +134,7 @@ TEST(Comparison, HasTimeAndGpuHoursOfRunsThatHaveStarted)
     waiting.status.state = RunState::waiting;
     waiting.status.started_at.reset();
     waiting.status.ending.reset();
-    const Comparison both = compare({run({"a"}), waiting}, k_now);
+    const Comparison both = compare({run({"a"}), waiting}, k_ten_hours);
     EXPECT_EQ(both.runs[0].duration, std::optional<std::chrono::seconds>(20min));
     EXPECT_NEAR(both.runs[0].gpu_hours.value_or(0), 1.0 / 3, 1e-9);
     EXPECT_EQ(both.runs[1].duration, std::nullopt);
@@ -174,7 +174,7 @@ TEST(Comparison, HasTheMetricsThatAllRunsHave)
     add(one, "only_here", {1});
     add(other, "loss", {4, 2, 1.5});
     add(other, "val_acc", {0.2, 0.8});
-    const Comparison all = compare({one, without, other}, k_now);
+    const Comparison all = compare({one, without, other}, k_ten_hours);
     ASSERT_EQ(all.metrics.size(), 2U);
     EXPECT_EQ(all.metrics_not_common, 1U);
     EXPECT_FALSE(all.runs[1].has_metrics);
@@ -198,7 +198,7 @@ TEST(Comparison, MatchesTheMainLossesOfDifferentNames)
     RunToCompare one = run({"a"}), other = run({"a"});
     add(one, "train/loss", {1});
     add(other, "loss", {1});
-    const Comparison both = compare({one, other}, k_now);
+    const Comparison both = compare({one, other}, k_ten_hours);
     ASSERT_EQ(both.metrics.size(), 1U);
     EXPECT_EQ(both.metrics[0].name, "main loss");
     EXPECT_EQ(both.metrics[0].runs[0]->tag, "train/loss");
@@ -212,7 +212,7 @@ TEST(Comparison, CountsNoValueThatIsNotFinite)
     RunToCompare one = run({"a"}), other = run({"a"});
     add(one, "loss", {NAN, 2, INFINITY, 3, NAN});
     add(other, "loss", {NAN, NAN});
-    const Comparison both = compare({one, other}, k_now);
+    const Comparison both = compare({one, other}, k_ten_hours);
     const ComparedMetric& loss = both.metrics[0];
     EXPECT_EQ(loss.runs[0]->lowest, (telemetry::Point{2, {}, 2}));
     EXPECT_TRUE(std::isnan(loss.runs[0]->last.value));
@@ -232,7 +232,7 @@ TEST(Comparison, KeepsTheExtremesInABoundedCurve)
     }
     values.back() = -100;
     add(one, "loss", values);
-    const Comparison both = compare({one, one}, k_now);
+    const Comparison both = compare({one, one}, k_ten_hours);
     const auto& curve = both.metrics[0].runs[0]->curve;
     EXPECT_LE(curve.size(), Comparison::k_most_points);
     EXPECT_GT(curve.size(), Comparison::k_most_points / 4);
@@ -251,7 +251,7 @@ TEST(Comparison, LimitsTheNumberOfMetrics)
     for (int i = 0; i < 40; ++i) {
         add(one, fmt::format("m{}", i), {1});
     }
-    const Comparison both = compare({one, one}, k_now);
+    const Comparison both = compare({one, one}, k_ten_hours);
     EXPECT_EQ(both.metrics.size(), Comparison::k_most_metrics);
     EXPECT_EQ(both.metrics_left_out, 8U);
 }
@@ -261,7 +261,8 @@ TEST(Comparison, NoticesRunsThatWroteTheSameFile)
     RunToCompare one = run({"a"}), other = run({"a"}), third = run({"a"});
     one.training.source = other.training.source = third.training.source = "logs/metrics.csv";
     request(other).work_dir = "/scratch";
-    EXPECT_THAT(compare({one, other, third}, k_now).same_file, ElementsAre(ElementsAre(0, 2)));
+    EXPECT_THAT(compare({one, other, third}, k_ten_hours).same_file,
+                ElementsAre(ElementsAre(0, 2)));
 }
 
 } // namespace

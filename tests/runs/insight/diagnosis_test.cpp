@@ -16,12 +16,12 @@ using namespace std::chrono_literals;
 using Level = Finding::Level;
 using testing::HasSubstr;
 
-constexpr Time k_now{std::chrono::sys_days{std::chrono::year{2026} / 11 / 21}};
-const Answered k_answered{"lab", 12ms, k_now, k_now + 12ms};
+constexpr Time k_today{std::chrono::sys_days{std::chrono::year{2026} / 11 / 21}};
+const Answered k_answered{"lab", 12ms, k_today, k_today + 12ms};
 
 Controller healthy()
 {
-    return {"22.05.8", "22.05.8", k_now, "", 30s, 0s, true};
+    return {"22.05.8", "22.05.8", k_today, "", 30s, 0s, true};
 }
 
 Finding one(const std::vector<Finding>& findings, const std::string& check)
@@ -31,44 +31,46 @@ Finding one(const std::vector<Finding>& findings, const std::string& check)
     return found == findings.end() ? Finding{"none", Level::unknown, "", ""} : *found;
 }
 
-std::vector<Finding> judged(const Controller& controller)
+std::vector<Finding> controller_findings(const Controller& controller)
 {
     return assess_controller(controller, k_answered);
 }
 
 TEST(Diagnosis, AHealthyControllerHasNothingToRemedy)
 {
-    for (const Finding& finding : judged(healthy())) {
+    for (const Finding& finding : controller_findings(healthy())) {
         EXPECT_EQ(finding.level, Level::ok) << finding.check;
         EXPECT_EQ(finding.remedy, "") << finding.check;
     }
-    EXPECT_EQ(one(judged(healthy()), "slurm").text, "cluster lab answered in 12 ms");
+    EXPECT_EQ(one(controller_findings(healthy()), "slurm").text, "cluster lab answered in 12 ms");
 }
 
 TEST(Diagnosis, MemoryThatIsNotLimitedIsAWarning)
 {
     Controller controller = healthy();
     controller.limits_memory = false;
-    EXPECT_EQ(one(judged(controller), "memory-limit").level, Level::warning);
-    EXPECT_THAT(one(judged(controller), "memory-limit").remedy, HasSubstr("ConstrainRAMSpace=yes"));
+    EXPECT_EQ(one(controller_findings(controller), "memory-limit").level, Level::warning);
+    EXPECT_THAT(one(controller_findings(controller), "memory-limit").remedy,
+                HasSubstr("ConstrainRAMSpace=yes"));
     controller.counts_memory = false;
-    EXPECT_THAT(one(judged(controller), "memory-limit").text, HasSubstr("--mem has no effect"));
+    EXPECT_THAT(one(controller_findings(controller), "memory-limit").text,
+                HasSubstr("--mem has no effect"));
 }
 
 TEST(Diagnosis, HiddenJobsAreNamedAndHiddenQueuesAreAProblem)
 {
     Controller controller = healthy();
     controller.private_data = {"jobs", "usage"};
-    EXPECT_EQ(one(judged(controller), "private-data").level, Level::ok);
-    EXPECT_EQ(one(judged(controller), "private-data").text,
+    EXPECT_EQ(one(controller_findings(controller), "private-data").level, Level::ok);
+    EXPECT_EQ(one(controller_findings(controller), "private-data").text,
               "PrivateData=jobs,usage: why and free know no jobs of other users");
     controller.private_data = {"partitions"};
-    EXPECT_EQ(one(judged(controller), "private-data").level, Level::problem);
+    EXPECT_EQ(one(controller_findings(controller), "private-data").level, Level::problem);
 }
 
 TEST(Diagnosis, ASlowAnswerIsAWarning)
 {
-    const auto findings = assess_controller(healthy(), {"lab", 1500ms, k_now, k_now + 1500ms});
+    const auto findings = assess_controller(healthy(), {"lab", 1500ms, k_today, k_today + 1500ms});
     EXPECT_EQ(one(findings, "slurm").level, Level::warning);
 }
 
@@ -78,7 +80,7 @@ TEST(Diagnosis, TheLibraryMayBeOlderThanTheControllerButNotNewer)
         Controller controller = healthy();
         controller.version = server;
         controller.library = client;
-        return one(judged(controller), "version").level;
+        return one(controller_findings(controller), "version").level;
     };
     EXPECT_EQ(level("22.05.8", "22.05.3"), Level::ok);
     EXPECT_EQ(level("23.02.1", "22.05.8"), Level::ok);
@@ -95,14 +97,14 @@ TEST(Diagnosis, AClockIsWrongOnlyBeyondWhatItsSecondsCanTell)
     const auto clock = [](std::optional<Time> now) {
         Controller controller = healthy();
         controller.now = now;
-        return one(judged(controller), "clock");
+        return one(controller_findings(controller), "clock");
     };
-    EXPECT_EQ(clock(k_now + 1s).level, Level::ok);
-    EXPECT_EQ(clock(k_now - 2s).level, Level::ok);
-    EXPECT_EQ(clock(k_now - 5s).level, Level::warning);
-    EXPECT_EQ(clock(k_now - 5s).text, "the clock of slurmctld's host is 5 s behind this host's");
-    EXPECT_EQ(clock(k_now + 61s).level, Level::problem);
-    EXPECT_THAT(clock(k_now + 61s).text, HasSubstr("60 s ahead of"));
+    EXPECT_EQ(clock(k_today + 1s).level, Level::ok);
+    EXPECT_EQ(clock(k_today - 2s).level, Level::ok);
+    EXPECT_EQ(clock(k_today - 5s).level, Level::warning);
+    EXPECT_EQ(clock(k_today - 5s).text, "the clock of slurmctld's host is 5 s behind this host's");
+    EXPECT_EQ(clock(k_today + 61s).level, Level::problem);
+    EXPECT_THAT(clock(k_today + 61s).text, HasSubstr("60 s ahead of"));
     EXPECT_EQ(clock(std::nullopt).level, Level::unknown);
 }
 
@@ -110,22 +112,22 @@ TEST(Diagnosis, SchedulerParametersThatDelayRunsAreTold)
 {
     Controller controller = healthy();
     controller.scheduler_parameters = "bf_interval=60,defer,batch_sched_delay=20,max_rpc_cnt=50";
-    const auto findings = judged(controller);
+    const auto findings = controller_findings(controller);
     EXPECT_EQ(one(findings, "defer").level, Level::warning);
     EXPECT_EQ(one(findings, "batch-sched-delay").level, Level::warning);
     EXPECT_THAT(one(findings, "batch-sched-delay").text, HasSubstr("20 s"));
     EXPECT_THAT(one(findings, "max-rpc-cnt").text, HasSubstr("50"));
 
     controller.scheduler_parameters = "defer_batch,batch_sched_delay=1";
-    EXPECT_EQ(one(judged(controller), "defer").level, Level::ok);
-    EXPECT_EQ(one(judged(controller), "batch-sched-delay").level, Level::ok);
+    EXPECT_EQ(one(controller_findings(controller), "defer").level, Level::ok);
+    EXPECT_EQ(one(controller_findings(controller), "batch-sched-delay").level, Level::ok);
 }
 
 TEST(Diagnosis, AShortKillWaitIsAWarning)
 {
     Controller controller = healthy();
     controller.kill_wait = 5s;
-    EXPECT_EQ(one(judged(controller), "kill-wait").level, Level::warning);
+    EXPECT_EQ(one(controller_findings(controller), "kill-wait").level, Level::warning);
 }
 
 TEST(Diagnosis, WithoutAnAnswerOnlySlurmIsAProblemAndTheRestIsUnknown)
@@ -139,7 +141,7 @@ TEST(Diagnosis, WithoutAnAnswerOnlySlurmIsAProblemAndTheRestIsUnknown)
     EXPECT_EQ(std::count_if(findings.begin(), findings.end(),
                             [](const Finding& row) { return row.level == Level::unknown; }),
               static_cast<long>(findings.size()) - 1);
-    EXPECT_EQ(findings.size(), judged(healthy()).size()); // one line per check
+    EXPECT_EQ(findings.size(), controller_findings(healthy()).size()); // one line per check
 }
 
 Partition queue(const std::string& name)
@@ -304,7 +306,7 @@ TEST(Diagnosis, ANodeSaysWhatItSees)
     EXPECT_EQ(view.may_submit, false);
     EXPECT_EQ(view.clock, Time(1795219200s));
     view.writes_directory = true;
-    view.clock = k_now;
+    view.clock = k_today;
     const auto findings = assess_node(view, "/home/ada/gpuq", "/usr/bin/s", k_answered);
     EXPECT_EQ(one(findings, "nodes-see-folder").level, Level::ok);
     EXPECT_EQ(one(findings, "nodes-see-supervisor").level, Level::ok);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/insight/holdings.h"
 
+#include "fakes/now.h"
 #include "runs/insight/overview_record.h"
 
 #include <fmt/format.h>
@@ -12,9 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t k_me = 1000, k_other = 1001, k_third = 4'294'967'294;
-const Time k_now{1'795'000'000s};
-
+constexpr std::uint32_t k_first = 1000, k_second = 1001, k_third = 4'294'967'294;
 Inventory inventory(int in_use)
 {
     Inventory made;
@@ -47,7 +46,7 @@ Job running(std::uint32_t id, std::uint32_t uid, const char* node, int gpus,
 
 Overview overview(std::vector<Job> jobs, int in_use = 4)
 {
-    return make_overview("centre", inventory(in_use), {std::move(jobs)}, k_me, k_now);
+    return make_overview("centre", inventory(in_use), {std::move(jobs)}, k_first, k_now);
 }
 
 std::vector<std::uint32_t> jobs_in(const std::vector<Holding>& holdings)
@@ -61,33 +60,35 @@ std::vector<std::uint32_t> jobs_in(const std::vector<Holding>& holdings)
 
 TEST(Holdings, AreThoseOfAllUsersByNodeAndJob)
 {
-    Job wide = running(3, k_other, "n1", 2, {});
+    Job wide = running(3, k_second, "n1", 2, {});
     wide.held.whole.push_back({"n0", "k80", 1});
     wide.called = "20_3";
-    Job waits = running(4, k_other, "n0", 1, {});
+    Job waits = running(4, k_second, "n0", 1, {});
     waits.state = JobState::pending;
-    const Overview made = overview({wide, running(2, k_me, "n1", 1, k_now + 1h + 300ms), waits});
+    const Overview made = overview({wide, running(2, k_first, "n1", 1, k_now + 1h + 300ms), waits});
     EXPECT_EQ(made.holdings, (std::vector<Holding>{
-                                 {"n0", "k80", 1, JobId{3}, "20_3", k_other, k_now - 1h, {}},
-                                 {"n1", "k80", 1, JobId{2}, "", k_me, k_now - 1h, k_now + 1h},
-                                 {"n1", "k80", 2, JobId{3}, "20_3", k_other, k_now - 1h, {}},
+                                 {"n0", "k80", 1, JobId{3}, "20_3", k_second, k_now - 1h, {}},
+                                 {"n1", "k80", 1, JobId{2}, "", k_first, k_now - 1h, k_now + 1h},
+                                 {"n1", "k80", 2, JobId{3}, "20_3", k_second, k_now - 1h, {}},
                              }));
 }
 
 TEST(Holdings, OfOnesOwnJobsAreReplacedByEachAnswer)
 {
-    Overview known = overview({running(1, k_me, "n0", 2, {}), running(2, k_other, "n0", 1, {})});
-    replace_own_holdings(known, {running(7, k_me, "n1", 1, {})});
+    Overview known =
+        overview({running(1, k_first, "n0", 2, {}), running(2, k_second, "n0", 1, {})});
+    replace_own_holdings(known, {running(7, k_first, "n1", 1, {})});
     EXPECT_EQ(jobs_in(known.holdings), (std::vector<std::uint32_t>{2, 7}));
-    known.jobs = {OwnJob{running(7, k_me, "n1", 1, {})}};
+    known.jobs = {OwnJob{running(7, k_first, "n1", 1, {})}};
     replace_own_holdings(known, {});
     EXPECT_EQ(jobs_in(known.holdings), (std::vector<std::uint32_t>{2}));
 }
 
 TEST(Holdings, OfOthersGoWhenTheirTimeLimitIsLongPast)
 {
-    Overview known = overview({running(1, k_other, "n0", 1, k_now),
-                               running(2, k_other, "n0", 1, {}), running(3, k_me, "n0", 1, k_now)});
+    Overview known =
+        overview({running(1, k_second, "n0", 1, k_now), running(2, k_second, "n0", 1, {}),
+                  running(3, k_first, "n0", 1, k_now)});
     drop_ended_holdings(known, k_now + 1min);
     EXPECT_EQ(jobs_in(known.holdings), (std::vector<std::uint32_t>{1, 2, 3}));
     drop_ended_holdings(known, k_now + 3min);
@@ -97,8 +98,8 @@ TEST(Holdings, OfOthersGoWhenTheirTimeLimitIsLongPast)
 TEST(Holdings, OfOthersGoWhenFewerGpusAreInUse)
 {
     Overview known = overview(
-        {running(1, k_other, "n0", 1, {}), running(2, k_other, "n0", 1, k_now + 2h),
-         running(3, k_other, "n0", 1, k_now + 1h), running(4, k_me, "n0", 1, k_now + 10min)});
+        {running(1, k_second, "n0", 1, {}), running(2, k_second, "n0", 1, k_now + 2h),
+         running(3, k_second, "n0", 1, k_now + 1h), running(4, k_first, "n0", 1, k_now + 10min)});
     known.pools[0].nodes[0].in_use = 3;
     drop_ended_holdings(known, k_now);
     EXPECT_EQ(jobs_in(known.holdings), (std::vector<std::uint32_t>{1, 2, 4}));
@@ -114,7 +115,7 @@ TEST(OverviewRecord, ReadsBackNodesAndHoldings)
 {
     Job array = running(0x80000001, k_third, "n0", 1, {});
     array.called = "20_3";
-    Overview made = overview({array, running(2, k_me, "n1", 3, k_now + 1h)});
+    Overview made = overview({array, running(2, k_first, "n1", 3, k_now + 1h)});
     made.pools[0].nodes[0].up = false;
     made.pools[0].nodes[1].in_use = std::nullopt;
     made.pools[0].nodes[1].reserved = true;
@@ -122,7 +123,7 @@ TEST(OverviewRecord, ReadsBackNodesAndHoldings)
     ASSERT_TRUE(read);
     EXPECT_EQ(read->pools, made.pools);
     EXPECT_EQ(read->holdings, made.holdings);
-    EXPECT_EQ(read->uid, k_me);
+    EXPECT_EQ(read->uid, k_first);
     EXPECT_EQ(overview_from_json(to_json(Overview{}))->uid, std::nullopt);
 }
 
@@ -131,7 +132,7 @@ TEST(OverviewRecord, OfTenThousandJobsIsSmall)
     std::vector<Job> jobs;
     for (std::uint32_t i = 0; i < 10'000; ++i) {
         const std::string node = fmt::format("gpu{:04}", i * 7919 % 1250);
-        jobs.push_back(running(48'000'000 + i * 3, k_me + i * 31 % 400, node.c_str(), 1,
+        jobs.push_back(running(48'000'000 + i * 3, k_first + i * 31 % 400, node.c_str(), 1,
                                k_now + std::chrono::seconds(i * 7907 % 86'400)));
         jobs.back().started_at = k_now - std::chrono::seconds(i * 6421 % 86'400);
     }
@@ -142,7 +143,7 @@ TEST(OverviewRecord, OfTenThousandJobsIsSmall)
 
 TEST(OverviewRecord, WithInvalidHoldingsIsNone)
 {
-    const std::string text = to_json(overview({running(2, k_me, "n1", 3, k_now + 1h)}));
+    const std::string text = to_json(overview({running(2, k_first, "n1", 3, k_now + 1h)}));
     const std::string rows = "\"rows\":\"";
     const std::size_t begin = text.find(rows);
     ASSERT_NE(begin, std::string::npos);

@@ -6,6 +6,7 @@
 #include "fakes/fake_cluster.h"
 #include "fakes/fake_host.h"
 #include "fakes/memory_store.h"
+#include "fakes/now.h"
 #include "ports/cluster.h"
 #include "runs/insight/overview_record.h"
 #include "runs/insight/own_gpus.h"
@@ -19,8 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t k_me = 1000, k_other = 1001;
-const Time k_now{1'795'000'000s};
-
 Inventory inventory()
 {
     Inventory made;

@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "fakes/memory_store.h"
+#include "fakes/now.h"
 #include "ports/job.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +12,6 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
-
-const Time k_now{1'795'000'000s};
 
 Job job(std::uint32_t id, JobState state = JobState::running, const std::string& called = "")
 {

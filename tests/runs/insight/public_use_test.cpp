@@ -7,7 +7,7 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
-using Rows = std::vector<PublicUse>;
+using PublicRows = std::vector<PublicUse>;
 
 /// A job of `user` for `seconds` on one GPU.
 UseRecord job(const std::string& account, const std::string& user, int seconds)
@@ -24,7 +24,7 @@ TEST(PublicUse, AddsUpThoseWithFewUsers)
         job("a", "u1", 100), job("a", "u2", 100), job("b", "u3", 30), job("b", "u3", 1),
         job("c", "u4", 40),  job("d", "u1", 10),  job("d", "u2", 1)};
     EXPECT_EQ(public_use(records, UseBy::account, 2),
-              (Rows{{"a", 200}, {"d", 11}, {std::nullopt, 71}}));
+              (PublicRows{{"a", 200}, {"d", 11}, {std::nullopt, 71}}));
 }
 
 TEST(PublicUse, HidesASingleOneBehindTheSmallestOther)
@@ -33,10 +33,11 @@ TEST(PublicUse, HidesASingleOneBehindTheSmallestOther)
     const std::vector<UseRecord> records = {job("a", "u1", 100), job("a", "u2", 100),
                                             job("b", "u3", 30), job("b", "u4", 1),
                                             job("c", "u9", 500)};
-    EXPECT_EQ(public_use(records, UseBy::account, 2), (Rows{{"a", 200}, {std::nullopt, 531}}));
+    EXPECT_EQ(public_use(records, UseBy::account, 2),
+              (PublicRows{{"a", 200}, {std::nullopt, 531}}));
     // One user of two accounts is still one.
     EXPECT_EQ(public_use({job("a", "u1", 9), job("b", "u1", 9)}, UseBy::account, 2), std::nullopt);
-    EXPECT_EQ(public_use({}, UseBy::account, 2), Rows{});
+    EXPECT_EQ(public_use({}, UseBy::account, 2), PublicRows{});
 }
 
 TEST(PublicUse, KeepsWhatTheGpusDid)
@@ -44,7 +45,8 @@ TEST(PublicUse, KeepsWhatTheGpusDid)
     UseRecord one = job("a", "u1", 10);
     one.whole = true;
     one.comment = "gpuq:KEY busy=7 idle=2 unknown=1";
-    EXPECT_EQ(public_use({one, job("a", "u2", 5)}, UseBy::account, 2), (Rows{{"a", 15, 7, 2}}));
+    EXPECT_EQ(public_use({one, job("a", "u2", 5)}, UseBy::account, 2),
+              (PublicRows{{"a", 15, 7, 2}}));
 }
 
 } // namespace

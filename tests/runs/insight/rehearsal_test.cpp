@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Act = RehearsalAct;
 using Level = Finding::Level;
-using Links = std::vector<RehearsedLink>;
+using Rehearsed = std::vector<RehearsedLink>;
 
 Time at(std::chrono::milliseconds when)
 {
@@ -40,7 +40,7 @@ Request request()
 }
 
 /// A successful rehearsal: saves every 10 s, gets notice at 12 s and is killed at 33 s.
-Links good()
+Rehearsed good()
 {
     RehearsedLink first;
     first.started_at = at(0s);
@@ -73,7 +73,7 @@ std::map<std::string, Level> levels(const RehearsalReport& report)
     return found;
 }
 
-RehearsalReport judged(const Links& links, const std::optional<FailureRate>& rate = {})
+RehearsalReport judged(const Rehearsed& links, const std::optional<FailureRate>& rate = {})
 {
     return evaluate_rehearsal(request(), links, rate, "nobody watched");
 }
@@ -123,7 +123,7 @@ TEST(Rehearsal, ReadsAJournal)
 
 TEST(Rehearsal, TellsKillsAndStopsAMomentAfterACheckpoint)
 {
-    Links links = good();
+    Rehearsed links = good();
     links[0].noticed_at.reset();
     links[0].saves.pop_back();
     links[0].ending.reset();
@@ -147,7 +147,7 @@ TEST(Rehearsal, TellsKillsAndStopsAMomentAfterACheckpoint)
 TEST(Rehearsal, WaitsForAProgramThatDoesNotSaveByItself)
 {
     EXPECT_EQ(next_act({}, at(0s), 60s), Act::wait);
-    Links links = {RehearsedLink{}};
+    Rehearsed links = {RehearsedLink{}};
     EXPECT_EQ(next_act(links, at(500s), 60s), Act::wait) << "it has not begun";
     links[0].started_at = at(0s);
     EXPECT_EQ(next_act(links, at(59s), 60s), Act::wait);
@@ -177,7 +177,7 @@ TEST(Rehearsal, OfAProgramThatCanDoItHasNoProblem)
 
 TEST(Rehearsal, SeesThatAProgramBeginsFromTheStart)
 {
-    Links links = good();
+    Rehearsed links = good();
     links[1].saves = {save(26s, 100)};
     auto found = levels(judged(links));
     EXPECT_EQ(found["resume"], Level::problem);
@@ -203,7 +203,7 @@ TEST(Rehearsal, SeesThatAProgramBeginsFromTheStart)
 
 TEST(Rehearsal, SeesThatAProgramFailsWhenItIsToGoOn)
 {
-    Links links = good();
+    Rehearsed links = good();
     links[1].killed_at.reset();
     links[1].saves.clear();
     links[1].ending = ending(17s, 1, Cause::finished, true);
@@ -217,7 +217,7 @@ TEST(Rehearsal, SeesThatAProgramFailsWhenItIsToGoOn)
 
 TEST(Rehearsal, SeesThatNobodySaves)
 {
-    Links links = good();
+    Rehearsed links = good();
     links.resize(1);
     links[0].saves.clear();
     links[0].ending->continues = false;
@@ -229,7 +229,7 @@ TEST(Rehearsal, SeesThatNobodySaves)
 
 TEST(Rehearsal, OfAProgramThatNobodyCanTellIsAWarning)
 {
-    Links links = good();
+    Rehearsed links = good();
     links[0].notified = 0;
     const RehearsalReport report = judged(links);
     EXPECT_EQ(levels(report)["notice"], Level::warning);
@@ -243,7 +243,7 @@ TEST(Rehearsal, OfAProgramThatNobodyCanTellIsAWarning)
 
 TEST(Rehearsal, OfAProgramThatSavesOnlyWhenToldSaysWhatAKillLoses)
 {
-    Links links = good();
+    Rehearsed links = good();
     links[0].saves.erase(links[0].saves.begin());
     links[1].saves.clear();
     links[2].resumed_from = "out/step-130.pt";
@@ -265,7 +265,7 @@ TEST(Rehearsal, OfAProgramThatLeavesAtOnceIsAProblem)
 
 TEST(Rehearsal, OfARunThatDoesNotComeBackIsAProblem)
 {
-    Links links = good();
+    Rehearsed links = good();
     links.resize(2);
     links[1].ending->continues = false;
     links[1].ending->detail = "cancelled";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/insight/samples.h"
 
+#include "fakes/now.h"
 #include "runs/run_on_disk.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +12,6 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
-
-const Time k_now{std::chrono::seconds{1'764'000'000}};
 
 /// A node's sample file with one sample.
 std::string file_with(const GpuTime& gpu_time)

@@ -6,6 +6,7 @@
 #include "fakes/fake_cluster.h"
 #include "fakes/fake_host.h"
 #include "fakes/memory_store.h"
+#include "fakes/now.h"
 #include "runs/insight/overview_record.h"
 
 #include <gtest/gtest.h>
@@ -15,10 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t k_me = 1000, k_other = 100, k_idle = 7;
-const Time k_now{1'795'000'000s};
-
-Inventory inventory()
+constexpr std::uint32_t k_owner = 1000, k_user = 100, k_idle = 7;
+Inventory one_node()
 {
     Inventory made;
     Partition queue;
@@ -47,8 +46,8 @@ Job running(std::uint32_t id, std::uint32_t uid, int gpus)
     return job;
 }
 
-Job pending(std::uint32_t id, std::uint32_t uid, std::uint32_t priority,
-            const std::string& queue = "short")
+Job waiting_job(std::uint32_t id, std::uint32_t uid, std::uint32_t priority,
+                const std::string& queue = "short")
 {
     Job job;
     job.id = JobId{id};
@@ -64,9 +63,9 @@ Job pending(std::uint32_t id, std::uint32_t uid, std::uint32_t priority,
 
 AllJobs all_jobs()
 {
-    return AllJobs{{running(1, k_me, 2), running(2, k_other, 3), pending(3, k_other, 9),
-                    pending(4, k_me, 5), pending(5, k_me, 5, "long,short"),
-                    pending(6, k_other, 1, "long")}};
+    return AllJobs{{running(1, k_owner, 2), running(2, k_user, 3), waiting_job(3, k_user, 9),
+                    waiting_job(4, k_owner, 5), waiting_job(5, k_owner, 5, "long,short"),
+                    waiting_job(6, k_user, 1, "long")}};
 }
 
 const std::vector<ReservedGpus> k_reserved{
@@ -74,16 +73,16 @@ const std::vector<ReservedGpus> k_reserved{
 
 std::string text()
 {
-    return shared_overview_text("lab", inventory(), all_jobs(), k_reserved, k_now - 1min, k_now,
+    return shared_overview_text("lab", one_node(), all_jobs(), k_reserved, k_now - 1min, k_now,
                                 250ms);
 }
 
 TEST(SharedOverview, IsForEachUserWhatTheirOwnQueriesWouldGive)
 {
-    for (const std::uint32_t uid : {k_me, k_other, k_idle, 10U, 0U}) {
+    for (const std::uint32_t uid : {k_owner, k_user, k_idle, 10U, 0U}) {
         const auto shared = parse_shared_overview(text(), "lab", uid);
         ASSERT_TRUE(shared);
-        Overview own = make_overview("lab", inventory(), all_jobs(), uid, k_now);
+        Overview own = make_overview("lab", one_node(), all_jobs(), uid, k_now);
         own.reserved = k_reserved;
         own.took = 250ms;
         EXPECT_EQ(to_json(shared->overview), to_json(own)) << uid;
@@ -95,15 +94,15 @@ TEST(SharedOverview, OfACutOrOtherFileIsNone)
 {
     const std::string whole = text();
     for (std::size_t size = 0; size < whole.size(); ++size) {
-        EXPECT_FALSE(parse_shared_overview(whole.substr(0, size), "lab", k_me)) << size;
+        EXPECT_FALSE(parse_shared_overview(whole.substr(0, size), "lab", k_owner)) << size;
     }
-    EXPECT_FALSE(parse_shared_overview(whole, "other", k_me));
+    EXPECT_FALSE(parse_shared_overview(whole, "other", k_owner));
     const std::string rest = whole.substr(whole.find('\n'));
     for (const char* header : {"gpuq-overview 2 1", "gpuq-overview 1 ", "gpuq-overview 1 -1",
                                "gpuq-overview 1 99999999999", "gpuq-overview 1 x"}) {
-        EXPECT_FALSE(parse_shared_overview(header + rest, "lab", k_me)) << header;
+        EXPECT_FALSE(parse_shared_overview(header + rest, "lab", k_owner)) << header;
     }
-    EXPECT_FALSE(parse_shared_overview("gpuq-overview 1 1\n{}\nend\n", "lab", k_me));
+    EXPECT_FALSE(parse_shared_overview("gpuq-overview 1 1\n{}\nend\n", "lab", k_owner));
     EXPECT_FALSE(
         parse_shared_overview(whole.substr(0, whole.size() - 4) + "7 []\nend\n", "lab", 7));
 }
@@ -128,13 +127,13 @@ class Shared : public testing::Test {
 protected:
     void refresh(Wish::Anew anew = Wish::Anew::no, Time changed = {})
     {
-        refresh_overview(m_store, m_cluster, m_host, m_clock, k_me,
+        refresh_overview(m_store, m_cluster, m_host, m_clock, k_owner,
                          {m_clock.now(), anew, changed, [this] {
                               ++m_read;
                               return m_shared;
                           }});
     }
-    void share() { m_shared = make_overview("lab", inventory(), m_jobs, k_me, m_clock.now()); }
+    void share() { m_shared = make_overview("lab", one_node(), m_jobs, k_owner, m_clock.now()); }
     Overview kept() { return kept_overview(m_store, "lab"); }
 
     fakes::MemoryStore m_store;
@@ -187,7 +186,7 @@ TEST_F(Shared, DoesNotReplaceNewerData)
 {
     share();
     m_clock.advance(40s);
-    const std::vector<Job> own = {running(9, k_me, 1)};
+    const std::vector<Job> own = {running(9, k_owner, 1)};
     m_cluster.jobs = own;
     own_jobs_now(m_store, m_cluster, m_clock);
     const Time queried = m_clock.now();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queues/calibration.h"
 
+#include "fakes/now.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
@@ -9,8 +11,6 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
-
-const Time k_now{1'795'000'000s};
 
 StartForecasts by(std::uint32_t id, Time p50, Time p90)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queues/expected_start.h"
 
-#include "ports/job.h"
-#include "ports/nodes.h"
+#include "runs/queues/machine.h"
 
 #include <gtest/gtest.h>
 
@@ -13,58 +12,10 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
-
-const Time k_now{1'795'000'000s};
-
-Node node(const char* name, int gpus = 4, const char* queue = "gpu", const char* model = "k80")
-{
-    Node made;
-    made.name = name;
-    made.gpus = {{model, gpus, 0}};
-    made.partitions = {queue};
-    made.cpus = 16;
-    made.memory_mib = 64 << 10;
-    return made;
-}
-
-Inventory machine(std::vector<Node> nodes)
-{
-    Inventory made;
-    for (const char* name : {"gpu", "other"}) {
-        Partition queue;
-        queue.name = name;
-        made.partitions.push_back(queue);
-    }
-    made.nodes = std::move(nodes);
-    return made;
-}
-
-Job running(std::uint32_t id, const char* on, int gpus, std::optional<Time> ends)
-{
-    Job job;
-    job.id = JobId{id};
-    job.state = JobState::running;
-    job.partition = "gpu";
-    job.nodes = on;
-    job.ends_at = ends;
-    job.held.whole = {{on, "k80", gpus}};
-    job.size.cpus = gpus;
-    return job;
-}
-
-Job pending(std::uint32_t id, std::uint32_t priority, int gpus, std::chrono::minutes walltime)
-{
-    Job job;
-    job.id = JobId{id};
-    job.state = JobState::pending;
-    job.partition = "gpu";
-    job.reason = "Resources";
-    job.priority = priority;
-    job.walltime = walltime;
-    job.size.gpus = {{"", gpus}};
-    job.size.cpus = gpus;
-    return job;
-}
+using fakes::gpu_node;
+using fakes::holding;
+using fakes::machine;
+using fakes::queued;
 
 StartEstimate estimate(std::uint32_t id, const std::vector<Job>& jobs, const Inventory& inventory)
 {
@@ -74,11 +25,11 @@ StartEstimate estimate(std::uint32_t id, const std::vector<Job>& jobs, const Inv
 /// The case from the live trials: first in the queue, behind four running jobs with known ends.
 TEST(ExpectedStart, OfTheFirstInLineIsWhenEnoughRunningJobsHaveReachedTheirLimits)
 {
-    const Inventory one = machine({node("n0")});
-    const std::vector<Job> jobs = {running(1, "n0", 1, k_now + 40min),
-                                   running(2, "n0", 1, k_now + 10min),
-                                   running(3, "n0", 1, k_now + 20min),
-                                   running(4, "n0", 1, k_now + 30min), pending(5, 9, 2, 60min)};
+    const Inventory one = machine({gpu_node("n0")});
+    const std::vector<Job> jobs = {holding(1, "n0", 1, k_now + 40min),
+                                   holding(2, "n0", 1, k_now + 10min),
+                                   holding(3, "n0", 1, k_now + 20min),
+                                   holding(4, "n0", 1, k_now + 30min), queued(5, 9, 2, 60min)};
     const StartEstimate found = estimate(5, jobs, one);
     EXPECT_EQ(found.at, k_now + 20min);
     EXPECT_EQ(found.after, JobId{3});
@@ -98,30 +49,30 @@ Job with_shards(Job job, int parts)
 
 TEST(ExpectedStart, OfAShareIsWhenAShareIsFree)
 {
-    Node divided = node("n0", 1);
+    Node divided = gpu_node("n0", 1);
     divided.shares = {{GpuShare::Kind::shard, "k80", 2, 2, 0, 0}};
     const Inventory one = machine({divided});
-    const std::vector<Job> two = {with_shards(running(1, "n0", 1, k_now + 40min), 1),
-                                  with_shards(running(2, "n0", 1, k_now + 10min), 1)};
+    const std::vector<Job> two = {with_shards(holding(1, "n0", 1, k_now + 40min), 1),
+                                  with_shards(holding(2, "n0", 1, k_now + 10min), 1)};
     std::vector<Job> jobs = two;
-    jobs.push_back(with_shards(pending(3, 9, 1, 60min), 1));
+    jobs.push_back(with_shards(queued(3, 9, 1, 60min), 1));
     EXPECT_EQ(estimate(3, jobs, one).at, k_now + 10min);
     EXPECT_EQ(estimate(3, jobs, one).after, JobId{2});
-    jobs.back() = with_shards(pending(3, 9, 1, 60min), 2);
+    jobs.back() = with_shards(queued(3, 9, 1, 60min), 2);
     EXPECT_EQ(estimate(3, jobs, one).at, k_now + 40min);
-    jobs.back() = pending(3, 9, 1, 60min); // the whole GPU
+    jobs.back() = queued(3, 9, 1, 60min); // the whole GPU
     EXPECT_EQ(estimate(3, jobs, one).at, k_now + 40min);
-    jobs = {running(1, "n0", 1, k_now + 20min), with_shards(pending(3, 9, 1, 60min), 1)};
+    jobs = {holding(1, "n0", 1, k_now + 20min), with_shards(queued(3, 9, 1, 60min), 1)};
     EXPECT_EQ(estimate(3, jobs, one).at, k_now + 20min); // held as a whole
-    jobs = {two[0], with_shards(pending(3, 9, 1, 60min), 1)};
+    jobs = {two[0], with_shards(queued(3, 9, 1, 60min), 1)};
     EXPECT_EQ(estimate(3, jobs, one).at, k_now); // the other one is free
-    jobs.back() = with_shards(pending(3, 9, 1, 60min), 3);
+    jobs.back() = with_shards(queued(3, 9, 1, 60min), 3);
     EXPECT_FALSE(estimate(3, jobs, one).unknown.empty()); // never
 }
 
 TEST(ExpectedStart, OfAShareNeedsEnoughOnOneGpu)
 {
-    Node divided = node("n0", 2);
+    Node divided = gpu_node("n0", 2);
     divided.shares = {{GpuShare::Kind::shard, "k80", 4, 8, 6, 2}};
     const auto on = [](Job job, int parts, std::vector<int> gpus) {
         job = with_shards(std::move(job), parts);
@@ -129,19 +80,19 @@ TEST(ExpectedStart, OfAShareNeedsEnoughOnOneGpu)
         return job;
     };
     const Inventory one = machine({divided});
-    std::vector<Job> jobs = {on(running(1, "n0", 1, k_now + 40min), 3, {0}),
-                             on(running(2, "n0", 1, k_now + 10min), 3, {1}),
-                             with_shards(pending(3, 9, 1, 60min), 2)};
+    std::vector<Job> jobs = {on(holding(1, "n0", 1, k_now + 40min), 3, {0}),
+                             on(holding(2, "n0", 1, k_now + 10min), 3, {1}),
+                             with_shards(queued(3, 9, 1, 60min), 2)};
     EXPECT_EQ(estimate(3, jobs, one).at, k_now + 10min); // a free share on each GPU
-    jobs.back() = with_shards(pending(3, 9, 1, 60min), 1);
+    jobs.back() = with_shards(queued(3, 9, 1, 60min), 1);
     EXPECT_EQ(estimate(3, jobs, one).at, k_now);
-    jobs.back() = pending(3, 9, 1, 60min);
+    jobs.back() = queued(3, 9, 1, 60min);
     EXPECT_EQ(estimate(3, jobs, one).after, JobId{2});
-    jobs.back() = pending(3, 9, 2, 60min);
+    jobs.back() = queued(3, 9, 2, 60min);
     EXPECT_EQ(estimate(3, jobs, one).after, JobId{1});
     // The other job has the GPU that is not shared.
-    jobs = {running(1, "n0", 1, k_now + 40min), on(running(2, "n0", 1, k_now + 10min), 3, {0}),
-            with_shards(pending(3, 9, 1, 60min), 2)};
+    jobs = {holding(1, "n0", 1, k_now + 40min), on(holding(2, "n0", 1, k_now + 10min), 3, {0}),
+            with_shards(queued(3, 9, 1, 60min), 2)};
     EXPECT_EQ(estimate(3, jobs, one).at, k_now + 10min);
     jobs.back().size.share->kind = GpuShare::Kind::mps;
     EXPECT_EQ(estimate(3, jobs, one).unknown,
@@ -154,9 +105,9 @@ TEST(ExpectedStart, OfAShareNeedsEnoughOnOneGpu)
 
 TEST(ExpectedStart, WaitsForThoseThatGoFirst)
 {
-    const Inventory one = machine({node("n0")});
-    const std::vector<Job> jobs = {running(1, "n0", 4, k_now + 10min), pending(2, 9, 4, 60min),
-                                   pending(3, 5, 1, 5min)};
+    const Inventory one = machine({gpu_node("n0")});
+    const std::vector<Job> jobs = {holding(1, "n0", 4, k_now + 10min), queued(2, 9, 4, 60min),
+                                   queued(3, 5, 1, 5min)};
     const StartEstimate found = estimate(3, jobs, one);
     EXPECT_EQ(found.at, k_now + 70min);
     EXPECT_EQ(found.after, JobId{2});
@@ -167,10 +118,10 @@ TEST(ExpectedStart, WaitsForThoseThatGoFirst)
 
 TEST(ExpectedStart, CountsTheGpusOfTheModelAskedFor)
 {
-    const Inventory two = machine({node("n0"), node("n1", 4, "gpu", "a100")});
-    Job a100 = running(2, "n1", 4, k_now + 50min);
+    const Inventory two = machine({gpu_node("n0"), gpu_node("n1", 4, "gpu", "a100")});
+    Job a100 = holding(2, "n1", 4, k_now + 50min);
     a100.held.whole = {{"n1", "a100", 4}};
-    std::vector<Job> jobs = {running(1, "n0", 4, k_now + 10min), a100, pending(3, 5, 1, 5min)};
+    std::vector<Job> jobs = {holding(1, "n0", 4, k_now + 10min), a100, queued(3, 5, 1, 5min)};
     EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min);
     jobs[2].size.gpus = {{"a100", 1}};
     EXPECT_EQ(estimate(3, jobs, two).at, k_now + 50min);
@@ -178,9 +129,9 @@ TEST(ExpectedStart, CountsTheGpusOfTheModelAskedFor)
 
 TEST(ExpectedStart, TakesCoresMemoryAndNodesIntoAccount)
 {
-    const Inventory two = machine({node("n0"), node("n1")});
-    std::vector<Job> jobs = {running(1, "n0", 1, k_now + 10min), running(2, "n1", 1, k_now + 20min),
-                             pending(3, 5, 1, 5min)};
+    const Inventory two = machine({gpu_node("n0"), gpu_node("n1")});
+    std::vector<Job> jobs = {holding(1, "n0", 1, k_now + 10min), holding(2, "n1", 1, k_now + 20min),
+                             queued(3, 5, 1, 5min)};
     EXPECT_EQ(estimate(3, jobs, two).at, k_now);
     jobs[2].size.cpus = 16;
     EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min);
@@ -200,9 +151,9 @@ TEST(ExpectedStart, TakesCoresMemoryAndNodesIntoAccount)
 
 TEST(ExpectedStart, SpreadsGpusOverNodesOnlyWhereThatWasAskedFor)
 {
-    const Inventory two = machine({node("n0"), node("n1")});
-    std::vector<Job> jobs = {running(1, "n0", 2, k_now + 10min), running(2, "n1", 2, k_now + 20min),
-                             pending(3, 5, 4, 5min)};
+    const Inventory two = machine({gpu_node("n0"), gpu_node("n1")});
+    std::vector<Job> jobs = {holding(1, "n0", 2, k_now + 10min), holding(2, "n1", 2, k_now + 20min),
+                             queued(3, 5, 4, 5min)};
     EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min) << "--gres=gpu:4: on one node";
     jobs[2].size.spreads = true;
     EXPECT_EQ(estimate(3, jobs, two).at, k_now) << "--gpus=4: two on each";
@@ -210,9 +161,9 @@ TEST(ExpectedStart, SpreadsGpusOverNodesOnlyWhereThatWasAskedFor)
 
 TEST(ExpectedStart, LeavesOutNodesThatTakeNoJobsAndOtherQueues)
 {
-    Inventory three = machine({node("n0"), node("n1"), node("n2", 4, "other")});
+    Inventory three = machine({gpu_node("n0"), gpu_node("n1"), gpu_node("n2", 4, "other")});
     three.nodes[1].up = false;
-    const std::vector<Job> jobs = {running(1, "n0", 4, k_now + 10min), pending(2, 5, 4, 5min)};
+    const std::vector<Job> jobs = {holding(1, "n0", 4, k_now + 10min), queued(2, 5, 4, 5min)};
     EXPECT_EQ(estimate(2, jobs, three).at, k_now + 10min);
     three.nodes[0].reserved = true;
     EXPECT_EQ(estimate(2, jobs, three).unknown,
@@ -221,18 +172,17 @@ TEST(ExpectedStart, LeavesOutNodesThatTakeNoJobsAndOtherQueues)
 
 TEST(ExpectedStart, AJobOfAnotherQueueIsNotInTheWay)
 {
-    const Inventory two = machine({node("n0"), node("n2", 4, "other")});
-    std::vector<Job> jobs = {running(1, "n0", 4, k_now + 10min), pending(2, 9, 4, 5min),
-                             pending(3, 5, 4, 5min)};
+    const Inventory two = machine({gpu_node("n0"), gpu_node("n2", 4, "other")});
+    std::vector<Job> jobs = {holding(1, "n0", 4, k_now + 10min), queued(2, 9, 4, 5min),
+                             queued(3, 5, 4, 5min)};
     jobs[1].partition = "other";
     EXPECT_EQ(estimate(3, jobs, two).at, k_now + 10min);
 }
 
 TEST(ExpectedStart, IsUnknownWhereAJobHasNoLimit)
 {
-    const Inventory one = machine({node("n0")});
-    std::vector<Job> jobs = {running(1, "n0", 4, {}), pending(2, 9, 1, 5min),
-                             pending(3, 5, 1, 5min)};
+    const Inventory one = machine({gpu_node("n0")});
+    std::vector<Job> jobs = {holding(1, "n0", 4, {}), queued(2, 9, 1, 5min), queued(3, 5, 1, 5min)};
     EXPECT_FALSE(estimate(2, jobs, one).at);
     EXPECT_EQ(estimate(2, jobs, one).unknown, "job 1 has no time limit");
     jobs[0].ends_at = k_now + 1min;
@@ -243,8 +193,8 @@ TEST(ExpectedStart, IsUnknownWhereAJobHasNoLimit)
 
 TEST(ExpectedStart, IsUnknownWhereSlurmDoesNotShowEnough)
 {
-    const Inventory one = machine({node("n0")});
-    Job job = pending(2, 9, 1, 5min);
+    const Inventory one = machine({gpu_node("n0")});
+    Job job = queued(2, 9, 1, 5min);
     const auto found = [&](bool complete) {
         return expected_starts({JobId{2}}, AllJobs{{job}, complete}, one, k_now).at(JobId{2});
     };
@@ -270,11 +220,11 @@ TEST(ExpectedStart, IsKnownForHundredsOfNodesAndThousandsOfJobs)
     std::vector<Job> jobs;
     for (unsigned i = 0; i < 300; ++i) {
         const std::string name = "n" + std::to_string(i);
-        nodes.push_back(node(name.c_str()));
-        jobs.push_back(running(i + 1, name.c_str(), 4, k_now + std::chrono::minutes(i)));
+        nodes.push_back(gpu_node(name.c_str()));
+        jobs.push_back(holding(i + 1, name.c_str(), 4, k_now + std::chrono::minutes(i)));
     }
     for (unsigned i = 0; i < 3000; ++i) {
-        jobs.push_back(pending(1000 + i, 9000 - i, 4, 60min));
+        jobs.push_back(queued(1000 + i, 9000 - i, 4, 60min));
     }
     const Inventory inventory = machine(std::move(nodes));
     EXPECT_EQ(estimate(1000, jobs, inventory).at, k_now);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queues/forecast.h"
 
-#include "ports/job.h"
-#include "ports/nodes.h"
 #include "runs/queues/expected_start.h"
+#include "runs/queues/machine.h"
 
 #include <gtest/gtest.h>
 
@@ -13,55 +12,17 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
+using fakes::gpu_node;
+using fakes::holding;
+using fakes::machine;
+using fakes::queued;
 
-const Time k_now{1'795'000'000s};
-
-Node node(const char* name, int gpus = 4, const char* model = "k80")
+Job holding_since(std::uint32_t id, const char* on, int gpus, std::chrono::minutes since,
+                  std::chrono::minutes limit)
 {
-    Node made;
-    made.name = name;
-    made.gpus = {{model, gpus, 0}};
-    made.partitions = {"gpu"};
-    made.cpus = 16;
-    made.memory_mib = 64 << 10;
-    return made;
-}
-
-Inventory machine(std::vector<Node> nodes)
-{
-    Inventory made;
-    made.partitions.emplace_back().name = "gpu";
-    made.nodes = std::move(nodes);
-    return made;
-}
-
-Job running(std::uint32_t id, const char* on, int gpus, std::chrono::minutes since,
-            std::chrono::minutes limit)
-{
-    Job job;
-    job.id = JobId{id};
-    job.state = JobState::running;
-    job.partition = "gpu";
-    job.nodes = on;
+    Job job = holding(id, on, gpus, k_now - since + limit);
     job.started_at = k_now - since;
-    job.ends_at = *job.started_at + limit;
     job.walltime = limit;
-    job.held.whole = {{on, "k80", gpus}};
-    job.size.cpus = gpus;
-    return job;
-}
-
-Job pending(std::uint32_t id, std::uint32_t priority, int gpus, std::chrono::minutes walltime)
-{
-    Job job;
-    job.id = JobId{id};
-    job.state = JobState::pending;
-    job.partition = "gpu";
-    job.reason = "Resources";
-    job.priority = priority;
-    job.walltime = walltime;
-    job.size.gpus = {{"", gpus}};
-    job.size.cpus = gpus;
     return job;
 }
 
@@ -73,15 +34,15 @@ StartForecast forecast(std::uint32_t id, const std::vector<Job>& jobs, const Inv
 
 TEST(Forecast, IsNowIfThereIsRoom)
 {
-    const StartForecast found = forecast(1, {pending(1, 9, 2, 60min)}, machine({node("n0")}));
+    const StartForecast found = forecast(1, {queued(1, 9, 2, 60min)}, machine({gpu_node("n0")}));
     EXPECT_EQ(found, (StartForecast{k_now, k_now, ""}));
 }
 
 TEST(Forecast, IsBeforeTheTimeLimitsOfTheJobsBefore)
 {
-    const Inventory one = machine({node("n0")});
-    const std::vector<Job> jobs = {running(1, "n0", 4, 10min, 10h), pending(2, 9, 4, 10h),
-                                   pending(3, 5, 4, 1h)};
+    const Inventory one = machine({gpu_node("n0")});
+    const std::vector<Job> jobs = {holding_since(1, "n0", 4, 10min, 10h), queued(2, 9, 4, 10h),
+                                   queued(3, 5, 4, 1h)};
     const StartForecast first = forecast(2, jobs, one);
     const StartForecast second = forecast(3, jobs, one);
     EXPECT_GT(first.p50, k_now);
@@ -93,8 +54,8 @@ TEST(Forecast, IsBeforeTheTimeLimitsOfTheJobsBefore)
 
 TEST(Forecast, FollowsHowFarEarlierForecastsWereRight)
 {
-    const Inventory one = machine({node("n0")});
-    const AllJobs all{{running(1, "n0", 4, 0min, 60min), pending(2, 9, 4, 60min)}, true};
+    const Inventory one = machine({gpu_node("n0")});
+    const AllJobs all{{holding_since(1, "n0", 4, 0min, 60min), queued(2, 9, 4, 60min)}, true};
     RunTimes times;
     const auto found = [&] { return forecast_starts({JobId{2}}, all, one, times, k_now); };
     const StartForecast before = found().at(JobId{2});
@@ -109,29 +70,32 @@ TEST(Forecast, FollowsHowFarEarlierForecastsWereRight)
 
 TEST(Forecast, OfAJobBehindOnesAboutToEndIsAlmostCertain)
 {
-    const Inventory one = machine({node("n0")});
-    const std::vector<Job> jobs = {running(1, "n0", 4, 99min, 100min), pending(2, 9, 4, 60min)};
+    const Inventory one = machine({gpu_node("n0")});
+    const std::vector<Job> jobs = {holding_since(1, "n0", 4, 99min, 100min),
+                                   queued(2, 9, 4, 60min)};
     const StartForecast found = forecast(2, jobs, one);
     EXPECT_LE(*found.p90, k_now + 1min);
-    const std::vector<Job> late = {running(1, "n0", 4, 101min, 100min), pending(2, 9, 4, 60min)};
+    const std::vector<Job> late = {holding_since(1, "n0", 4, 101min, 100min),
+                                   queued(2, 9, 4, 60min)};
     EXPECT_LE(*forecast(2, late, one).p90, k_now + 1min);
 }
 
 TEST(Forecast, LetsAShortJobPassALargeOneOnlyIfThatDoesNotDelayIt)
 {
-    const Inventory one = machine({node("n0")});
-    const Job large = pending(2, 9, 4, 60min);
-    std::vector<Job> jobs = {running(1, "n0", 2, 0min, 120min), large, pending(3, 5, 1, 100min)};
+    const Inventory one = machine({gpu_node("n0")});
+    const Job large = queued(2, 9, 4, 60min);
+    std::vector<Job> jobs = {holding_since(1, "n0", 2, 0min, 120min), large,
+                             queued(3, 5, 1, 100min)};
     EXPECT_EQ(forecast(3, jobs, one).p90, k_now) << "it ends before the large one can start";
-    jobs[2] = pending(3, 5, 1, 150min);
+    jobs[2] = queued(3, 5, 1, 150min);
     EXPECT_GT(*forecast(3, jobs, one).p50, *forecast(2, jobs, one).p50);
 }
 
 TEST(Forecast, CountsEachTaskOfAnArray)
 {
-    const Inventory one = machine({node("n0")});
-    std::vector<Job> jobs = {running(1, "n0", 4, 0min, 60min), pending(2, 9, 4, 60min),
-                             pending(3, 5, 4, 60min)};
+    const Inventory one = machine({gpu_node("n0")});
+    std::vector<Job> jobs = {holding_since(1, "n0", 4, 0min, 60min), queued(2, 9, 4, 60min),
+                             queued(3, 5, 4, 60min)};
     const Time behind_one = *forecast(3, jobs, one).p50;
     jobs[1].called = "2_[0-9]";
     const Time behind_ten = *forecast(3, jobs, one).p50;
@@ -143,68 +107,69 @@ TEST(Forecast, CountsEachTaskOfAnArray)
 
 TEST(Forecast, RunsOnlyAsManyTasksAsTheArrayAllows)
 {
-    const Inventory one = machine({node("n0")});
-    std::vector<Job> jobs = {running(1, "n0", 2, 0min, 60min), pending(2, 9, 2, 60min),
-                             pending(3, 5, 2, 60min)};
+    const Inventory one = machine({gpu_node("n0")});
+    std::vector<Job> jobs = {holding_since(1, "n0", 2, 0min, 60min), queued(2, 9, 2, 60min),
+                             queued(3, 5, 2, 60min)};
     jobs[1].called = "2_[0-99%1]";
     EXPECT_LE(*forecast(3, jobs, one).p90, k_now + 60min) << "the other half of the node";
 }
 
 TEST(Forecast, IsUnknownWithAReason)
 {
-    const Inventory one = machine({node("n0")});
-    std::vector<Job> jobs = {running(1, "n0", 4, 0min, 60min), pending(2, 9, 1, 60min)};
+    const Inventory one = machine({gpu_node("n0")});
+    std::vector<Job> jobs = {holding_since(1, "n0", 4, 0min, 60min), queued(2, 9, 1, 60min)};
     EXPECT_EQ(forecast(2, jobs, one, false).unknown, "the jobs of other users are hidden here");
     jobs[1].size.gpus = {{"a100", 1}};
     EXPECT_EQ(forecast(2, jobs, one).unknown,
               "the nodes that are up in its queue lack the resources it asks for");
-    jobs[1] = pending(2, 9, 1, 60min);
+    jobs[1] = queued(2, 9, 1, 60min);
     jobs[1].priority.reset();
     EXPECT_EQ(forecast(2, jobs, one).unknown, "its priority is not shown");
-    jobs[1] = pending(2, 9, 1, 60min);
+    jobs[1] = queued(2, 9, 1, 60min);
     jobs[0].ends_at.reset();
     EXPECT_EQ(forecast(2, jobs, one).unknown, "jobs without a time limit are in its way");
 }
 
 TEST(Forecast, OfAnImaginedJobIsThatOfTheLastInLine)
 {
-    const Inventory one = machine({node("n0")});
-    const std::vector<Job> jobs = {running(1, "n0", 4, 0min, 60min), pending(2, 1, 4, 60min),
-                                   pending(3, 7, 4, 60min)};
+    const Inventory one = machine({gpu_node("n0")});
+    const std::vector<Job> jobs = {holding_since(1, "n0", 4, 0min, 60min), queued(2, 1, 4, 60min),
+                                   queued(3, 7, 4, 60min)};
     const StartForecast found =
-        forecast_start(pending(0, 0, 4, 60min), AllJobs{jobs, true}, one, {}, k_now);
+        forecast_start(queued(0, 0, 4, 60min), AllJobs{jobs, true}, one, {}, k_now);
     EXPECT_GT(found.p50, forecast(2, jobs, one).p50);
     EXPECT_EQ(found.unknown, "");
-    EXPECT_EQ(forecast_start(pending(0, 0, 4, 60min), AllJobs{jobs, false}, one, {}, k_now).unknown,
+    EXPECT_EQ(forecast_start(queued(0, 0, 4, 60min), AllJobs{jobs, false}, one, {}, k_now).unknown,
               "the jobs of other users are hidden here");
-    EXPECT_EQ(forecast_start(pending(0, 0, 9, 60min), AllJobs{jobs, true}, one, {}, k_now).unknown,
+    EXPECT_EQ(forecast_start(queued(0, 0, 9, 60min), AllJobs{jobs, true}, one, {}, k_now).unknown,
               "the nodes that are up in its queue lack the resources it asks for");
 }
 
 TEST(Forecast, OfAShareCountsTheSharesThatAreFree)
 {
-    Node divided = node("n0", 1);
+    Node divided = gpu_node("n0", 1);
     divided.shares = {{GpuShare::Kind::shard, "k80", 2, 2, 0, 0}};
-    Job one = running(1, "n0", 1, 0min, 60min);
+    Job one = holding_since(1, "n0", 1, 0min, 60min);
     one.held.whole.clear();
     one.size.share = GpuShare{GpuShare::Kind::shard, 1, {}, {}, {}};
-    Job share = pending(2, 9, 0, 60min);
+    Job share = queued(2, 9, 0, 60min);
     share.size.gpus.clear();
     share.size.cpus = 1;
     share.size.share = one.size.share;
     EXPECT_EQ(forecast(2, {one, share}, machine({divided})).p90, k_now);
-    EXPECT_GT(forecast(2, {one, pending(2, 9, 1, 60min)}, machine({divided})).p50, k_now)
+    EXPECT_GT(forecast(2, {one, queued(2, 9, 1, 60min)}, machine({divided})).p50, k_now)
         << "the whole GPU";
 }
 
 /// Without reasons to the contrary, the expected start by the limits is later.
 TEST(Forecast, OfAMixedQueueIsBeforeTheExpectedStart)
 {
-    const Inventory three = machine({node("n0"), node("n1"), node("n2")});
-    std::vector<Job> jobs = {running(1, "n0", 4, 5min, 60min), running(2, "n1", 2, 20min, 240min),
-                             running(3, "n1", 2, 30min, 120min), running(4, "n2", 3, 1min, 30min)};
+    const Inventory three = machine({gpu_node("n0"), gpu_node("n1"), gpu_node("n2")});
+    std::vector<Job> jobs = {
+        holding_since(1, "n0", 4, 5min, 60min), holding_since(2, "n1", 2, 20min, 240min),
+        holding_since(3, "n1", 2, 30min, 120min), holding_since(4, "n2", 3, 1min, 30min)};
     for (std::uint32_t i = 0; i < 30; ++i) {
-        jobs.push_back(pending(10 + i, 100 - i, 1 + static_cast<int>(i % 4), 60min + i * 10min));
+        jobs.push_back(queued(10 + i, 100 - i, 1 + static_cast<int>(i % 4), 60min + i * 10min));
         jobs.back().size.nodes = i % 7 == 0 ? 2 : 1;
         jobs.back().size.cpus = 4;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queues/free_gpus.h"
 
+#include "fakes/now.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
 
@@ -14,9 +15,7 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
-using Queues = std::vector<std::string>;
-
-const Time k_now{std::chrono::hours(480000)};
+using Names = std::vector<std::string>;
 
 Node node(const std::string& name, int total, std::optional<int> in_use,
           const std::string& model = "k80")
@@ -36,7 +35,7 @@ std::vector<Partition> queues()
             Partition{"short", 2h, {}, true, true, false, ""}};
 }
 
-Job running(std::uint32_t id, const std::string& node, int gpus, std::optional<Time> ends_at)
+Job running_job(std::uint32_t id, const std::string& node, int gpus, std::optional<Time> ends_at)
 {
     Job job;
     job.id = JobId{id};
@@ -46,7 +45,7 @@ Job running(std::uint32_t id, const std::string& node, int gpus, std::optional<T
     return job;
 }
 
-Job pending(std::uint32_t id, std::uint32_t priority, const std::string& reason = "Resources")
+Job pending_job(std::uint32_t id, std::uint32_t priority, const std::string& reason = "Resources")
 {
     Job job;
     job.id = JobId{id};
@@ -186,11 +185,11 @@ TEST(NextFree, IsInTheOrderOfTheLimits)
 {
     Node down = node("n9", 4, 4);
     down.up = false;
-    const auto next =
-        next_free({node("n0", 4, 4), node("n1", 4, 4), down},
-                  {running(1, "n0", 2, std::nullopt), running(2, "n1", 4, k_now + 2h),
-                   running(3, "n0", 2, k_now + 1h), running(4, "n9", 4, k_now), pending(5, 1)});
-    const Queues both = {"long", "short"};
+    const auto next = next_free(
+        {node("n0", 4, 4), node("n1", 4, 4), down},
+        {running_job(1, "n0", 2, std::nullopt), running_job(2, "n1", 4, k_now + 2h),
+         running_job(3, "n0", 2, k_now + 1h), running_job(4, "n9", 4, k_now), pending_job(5, 1)});
+    const Names both = {"long", "short"};
     EXPECT_EQ(next, (std::vector<NextFree>{{k_now + 1h, "k80", 2, both, "n0", JobId{3}},
                                            {k_now + 2h, "k80", 4, both, "n1", JobId{2}},
                                            {std::nullopt, "k80", 2, both, "n0", JobId{1}}}));
@@ -199,7 +198,7 @@ TEST(NextFree, IsInTheOrderOfTheLimits)
 /// A job with one shard on the node "n0", whose GPUs are shared.
 Job with_shard(std::uint32_t id, std::vector<int> gpus, std::optional<Time> ends_at)
 {
-    Job job = running(id, "n0", 0, ends_at);
+    Job job = running_job(id, "n0", 0, ends_at);
     job.held.whole = {};
     job.held.shares = {{"n0", "k80", GpuShare::Kind::shard, 1, std::move(gpus)}};
     return job;
@@ -226,7 +225,7 @@ TEST(NextFree, IncludesSharesAndTheGpusWhoseLastShareItIs)
     EXPECT_EQ(next({with_shard(1, {}, k_now + 1h), with_shard(2, {}, k_now + 3h),
                     with_shard(3, {1}, k_now + 2h)}),
               (Found{{1, 0, 1}, {3, 0, 1}, {2, 1, 1}}));
-    EXPECT_EQ(next({with_shard(1, {0}, k_now + 1h), running(2, "n0", 1, k_now + 2h)}),
+    EXPECT_EQ(next({with_shard(1, {0}, k_now + 1h), running_job(2, "n0", 1, k_now + 2h)}),
               (Found{{1, 1, 1}, {2, 1, 0}}));
     Node down = shared_node(0, 4, 2);
     down.up = false;
@@ -240,29 +239,30 @@ TEST(NextFree, NamesTheModelOfSharesWithoutOne)
     const auto next = next_free({shared_node(0, 1, 1)}, {job});
     ASSERT_EQ(next.size(), 1U);
     EXPECT_EQ(next[0].model, "k80");
-    EXPECT_EQ(next[0].queues, (Queues{"long", "short"}));
+    EXPECT_EQ(next[0].queues, (Names{"long", "short"}));
 }
 
 TEST(WaitingLine, IsOfThoseThatCouldStart)
 {
-    EXPECT_EQ(
-        waiting_line({pending(1, 5), pending(2, 0, "JobHeldUser"), pending(3, 5, "Dependency"),
-                      pending(4, 5, "Priority"), running(5, "n0", 1, k_now)}),
-        (WaitingLine{2, 4}));
+    EXPECT_EQ(waiting_line({pending_job(1, 5), pending_job(2, 0, "JobHeldUser"),
+                            pending_job(3, 5, "Dependency"), pending_job(4, 5, "Priority"),
+                            running_job(5, "n0", 1, k_now)}),
+              (WaitingLine{2, 4}));
 }
 
 TEST(JobsAhead, HaveAHigherPriorityOrAreOlder)
 {
-    const Job mine = pending(10, 100);
-    Job elsewhere = pending(1, 900);
+    const Job mine = pending_job(10, 100);
+    Job elsewhere = pending_job(1, 900);
     elsewhere.partition = "long";
-    Job in_both = pending(2, 900);
+    Job in_both = pending_job(2, 900);
     in_both.partition = "long,short";
-    AllJobs all{{mine, elsewhere, in_both, pending(3, 100), pending(11, 100), pending(4, 99),
-                 pending(5, 900, "BeginTime"), running(6, "n0", 1, k_now)},
+    AllJobs all{{mine, elsewhere, in_both, pending_job(3, 100), pending_job(11, 100),
+                 pending_job(4, 99), pending_job(5, 900, "BeginTime"),
+                 running_job(6, "n0", 1, k_now)},
                 true};
     EXPECT_EQ(jobs_ahead(mine, all), 2);
-    EXPECT_EQ(jobs_ahead(pending(10, 0, "JobHeldUser"), all), std::nullopt);
+    EXPECT_EQ(jobs_ahead(pending_job(10, 0, "JobHeldUser"), all), std::nullopt);
     all.complete = false;
     EXPECT_EQ(jobs_ahead(mine, all), std::nullopt);
 }

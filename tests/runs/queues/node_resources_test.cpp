@@ -8,7 +8,7 @@ namespace {
 
 using NodeSet = NodeResources::NodeSet;
 
-Node node(const std::string& name, int gpus)
+Node node_with(const std::string& name, int gpus)
 {
     Node made;
     made.name = name;
@@ -27,10 +27,10 @@ TEST(NodeResources, FindsNodesByTheirFreeGpus)
 {
     Inventory inventory;
     for (int i = 0; i < 64; ++i) {
-        inventory.nodes.push_back(node("cpu" + std::to_string(i), 0));
+        inventory.nodes.push_back(node_with("cpu" + std::to_string(i), 0));
     }
-    inventory.nodes.push_back(node("n0", 4));
-    inventory.nodes.push_back(node("n1", 2));
+    inventory.nodes.push_back(node_with("n0", 4));
+    inventory.nodes.push_back(node_with("n1", 2));
     NodeResources resources(inventory);
     EXPECT_EQ(with(resources, 0), (NodeSet{~0ULL, 3}));
     EXPECT_EQ(with(resources, 2), (NodeSet{0, 3}));
@@ -48,7 +48,7 @@ TEST(NodeResources, FindsNodesByTheirFreeGpus)
 TEST(NodeResources, HasNoMoreFreeGpusThanTheNode)
 {
     Inventory inventory;
-    inventory.nodes = {node("n0", 2)};
+    inventory.nodes = {node_with("n0", 2)};
     inventory.nodes[0].shares = {{GpuShare::Kind::shard, "k80", 2, 100, 0, {}}};
     NodeResources resources(inventory);
     NodeResources::Part part;

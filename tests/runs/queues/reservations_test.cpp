@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queues/reservations.h"
 
+#include "fakes/now.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-const Time k_now = Time{} + 240000h;
 
 Node node(const std::string& name, int gpus, const std::string& queue)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queues/run_times.h"
 
+#include "fakes/now.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,8 +12,6 @@ namespace gpuq {
 namespace {
 
 using namespace std::chrono_literals;
-
-const Time k_now{1'795'000'000s};
 
 Job running(std::chrono::minutes since, std::chrono::minutes limit)
 {

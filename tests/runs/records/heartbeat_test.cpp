@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/records/heartbeat.h"
 
+#include "fakes/now.h"
+
 #include <gtest/gtest.h>
 
 namespace gpuq {
@@ -8,14 +10,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Time k_now{1'800'000'000s};
-
 TEST(Heartbeat, IsOneLineOfFixedLength)
 {
     const Heartbeat beat{k_now, JobId{42}, 99, 1234567890123, 7};
     const std::string line = to_line(beat);
     EXPECT_EQ(line.size(), k_heartbeat_size);
-    EXPECT_TRUE(line.starts_with("1800000000 42 99 1234567890123 7 "));
+    EXPECT_TRUE(line.starts_with("1795000000 42 99 1234567890123 7 "));
     EXPECT_EQ(line.back(), '\n');
     EXPECT_EQ(parse_heartbeat(line), beat);
     const Heartbeat largest{k_now, JobId{UINT32_MAX}, INT32_MAX, UINT64_MAX, UINT64_MAX};

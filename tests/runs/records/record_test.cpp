@@ -11,7 +11,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::minutes;
 
-const Time k_time{microseconds{1'795'180'318'042'007}};
+const Time k_written{microseconds{1'795'180'318'042'007}};
 
 gpuq::Run small_run()
 {
@@ -20,7 +20,7 @@ gpuq::Run small_run()
     run.user = "ada";
     run.host = "login1";
     run.version = "0.1.0";
-    run.submitted_at = k_time;
+    run.submitted_at = k_written;
     run.request.program = {"python3", "train.py"};
     run.request.name = "train";
     run.request.work_dir = "/home/ada";
@@ -175,11 +175,11 @@ TEST(Record, ATruncatedFileIsNeverHalfARun)
 
 TEST(Record, TheSmallFilesSurvive)
 {
-    const LinkJob link{"local", JobId{4242}, k_time, true};
+    const LinkJob link{"local", JobId{4242}, k_written, true};
     EXPECT_EQ(link_job_from_json(to_json(link)).value(), link);
-    const Ending ending{137, Cause::memory, "n1 ran out of memory", k_time};
+    const Ending ending{137, Cause::memory, "n1 ran out of memory", k_written};
     EXPECT_EQ(ending_from_json(to_json(ending)).value(), ending);
-    const StopRequest stop{"ada@\xff", k_time};
+    const StopRequest stop{"ada@\xff", k_written};
     EXPECT_EQ(stop_request_from_json(to_json(stop)).value(), stop);
     EXPECT_FALSE(link_job_from_json(R"({"schema":1,"cluster":"c","job":-1})"));
     EXPECT_FALSE(ending_from_json(R"({"schema":1,"status":0})"));

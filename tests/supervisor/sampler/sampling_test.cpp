@@ -9,9 +9,9 @@ namespace gpuq::supervisor {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
-const Clock::time_point k_now = Clock::time_point{} + 1h;
+const Steady::time_point k_now = Steady::time_point{} + 1h;
 
 GpuSample busy()
 {
@@ -20,7 +20,7 @@ GpuSample busy()
     return sample;
 }
 
-DriverState state(std::optional<Clock::duration> asked, std::optional<Clock::duration> answered)
+DriverState state(std::optional<Steady::duration> asked, std::optional<Steady::duration> answered)
 {
     DriverState made;
     made.asked = asked ? std::optional(k_now - *asked) : std::nullopt;
@@ -29,7 +29,7 @@ DriverState state(std::optional<Clock::duration> asked, std::optional<Clock::dur
     return made;
 }
 
-Reading seen(std::optional<Clock::duration> asked, std::optional<Clock::duration> answered)
+Reading seen(std::optional<Steady::duration> asked, std::optional<Steady::duration> answered)
 {
     return gpus_at(state(asked, answered), 1, k_now).at(0)[GpuMetric::busy];
 }
