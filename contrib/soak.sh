@@ -44,7 +44,7 @@ build() {
 analysis() {
     attempt "unit tests with sanitizers, line counters" contrib/coverage.sh
     attempt "style" contrib/lint.sh
-    attempt "fuzzing" contrib/fuzz.sh 60
+    attempt "fuzzing" contrib/fuzz.sh 300
 }
 
 live() {

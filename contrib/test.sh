@@ -3,7 +3,7 @@
 # The complete check for a change: installs packages, builds the programs (preset dev) and runs the examples and the live
 # suite on real Slurm clusters started for them. In the time that these leave idle it builds the unit and contract tests
 # with sanitizers and line counters (preset coverage), checks style (clang-tidy: the sources of the last commits) and runs the
-# fuzz targets for a minute each; the unit and contract tests run afterwards, by contrib/coverage.sh. On a machine that needs
+# fuzz targets for 20 seconds each; the unit and contract tests run afterwards, by contrib/coverage.sh. On a machine that needs
 # more than k_slow seconds for the first build all of that would take two hours: there the unit and contract tests are of
 # preset dev. `contrib/soak.sh analysis` does all of it for all sources; tests with full durations and counts are there too.
 # usage: contrib/test.sh [--no-style] [PYTEST-OPTION...]   (for the live suite, e.g. -k stale)
@@ -78,7 +78,7 @@ if [ $style = yes ]; then
     lint=$helper
 fi
 if [ $style = yes ] && [ "$slow" != yes ]; then
-    in_idle_time fuzz "$lint" contrib/fuzz.sh 60
+    in_idle_time fuzz "$lint" contrib/fuzz.sh 20
     fuzz=$helper
 fi
 # The files are started in this order: the longest first, or one worker would be left with it at the end.
@@ -91,13 +91,13 @@ live() {
     timeout --signal INT --kill-after 60 60m \
         /usr/bin/python3 -m pytest "${tests[@]}" --timeout 600 -q -o cache_dir="$PWD/build/pytest" "$@"
 }
-# Live tests mostly wait, so use one worker more than there are cores.
+# Live tests mostly wait, so use two workers for each core.
 outcome=0
-live -n "$((jobs + 1))" --dist loadfile --durations 20 "$@" || outcome=$?
+live -n "$((2 * jobs))" --dist loadfile --durations 20 "$@" || outcome=$?
 if [ $outcome = 124 ]; then
     failed+=("live: not finished after an hour")
 elif [ $outcome != 0 ]; then
-    # Three clusters on two cores can starve each other: only tests that also fail alone count, the others are reported below.
+    # Four clusters on two cores can starve each other: only tests that also fail alone count, the others are reported below.
     step "once more, one after the other, what has failed"
     flaky="passed only when tried again alone, see above"
     live --last-failed --last-failed-no-failures none --exitfirst "$@" 2>&1 | tee build/live.log || failed+=("live") flaky=
