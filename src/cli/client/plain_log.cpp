@@ -247,8 +247,14 @@ private:
                            ? fmt::format("job {} has printed nothing", run_title(m_job))
                            : "no output yet");
         }
-        if (!m_follow || !m_job.ending) {
+        if (!m_follow) {
             return 0;
+        }
+        if (!m_job.ending) {
+            print_note(
+                fmt::format("job {} has ended; Slurm's accounting does not report its exit status",
+                            run_title(m_job)));
+            return static_cast<int>(ExitStatus::lost);
         }
         if (m_job.ending->status != 0) {
             print_note(fmt::format("job {} {}", run_title(m_job),

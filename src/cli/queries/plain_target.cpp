@@ -63,7 +63,41 @@ JobId id_in(const std::string& word)
     return JobId{static_cast<std::uint32_t>(std::stoul(word))}; // validated by spells_a_job()
 }
 
-/// A job that slurmctld has forgotten: accounting has few details.
+/// Accounting has few details.
+RunStatus status_of(const PastJob& past, const std::string& cluster, Time now)
+{
+    OwnJob own;
+    Job& job = own.job;
+    job.id = past.id;
+    job.name = past.name;
+    job.comment = past.comment;
+    job.state = past.state;
+    job.exit_status = past.exit_status;
+    job.started_at = past.started_at;
+    job.ends_at = past.ended_at;
+    job.submitted_at = past.started_at;
+    job.nodes = std::string(past.started_at == past.ended_at ? 0 : 1, '?');
+    return plain_status(own, cluster, now);
+}
+
+/// The end of a job that slurmctld has forgotten. Nothing if accounting does not answer or has
+/// not recorded it yet.
+std::optional<Ending> end_in_accounting(Services& services, const RunStatus& job)
+{
+    const Time now = services.clock().now();
+    const auto accounting = services.accounting();
+    const auto past =
+        accounting ? (*accounting)->past_job(job.job->job) : Result<PastJob>(accounting.error());
+    if (past && past->uid == ::getuid()) {
+        return status_of(*past, job.job->cluster, now).ending;
+    }
+    return past || past.error().kind == Error::Kind::missing
+               ? std::optional(Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
+                                      "neither Slurm nor its accounting knows the job", now})
+               : std::nullopt;
+}
+
+/// A job that slurmctld has forgotten.
 Result<std::vector<RunStatus>> in_accounting(Services& services, Store& store,
                                              const std::string& word, const std::string& cluster)
 {
@@ -74,23 +108,14 @@ Result<std::vector<RunStatus>> in_accounting(Services& services, Store& store,
                            fmt::format(" now; accounting could not be queried for older ones: {}",
                                        past.error().text));
     }
-    OwnJob own;
-    Job& job = own.job;
-    if (past) {
-        job.id = past->id;
-        job.name = past->name;
-        job.comment = past->comment;
-        job.state = past->state;
-        job.exit_status = past->exit_status;
-        job.started_at = past->started_at;
-        job.ends_at = past->ended_at;
-        job.submitted_at = past->started_at;
-        job.nodes = std::string(past->started_at == past->ended_at ? 0 : 1, '?');
-    }
-    if (!past || past->uid != ::getuid() || is_of_a_run(store, job)) {
+    if (!past || past->uid != ::getuid()) {
         return no_such_job(word);
     }
-    return std::vector<RunStatus>{plain_status(own, cluster, services.clock().now())};
+    const RunStatus status = status_of(*past, cluster, services.clock().now());
+    if (is_of_a_run(store, *status.plain)) {
+        return no_such_job(word);
+    }
+    return std::vector<RunStatus>{status};
 }
 
 } // namespace
@@ -203,15 +228,9 @@ Result<RunStatus> plain_job_now(Services& services, Store& store, const RunStatu
     if (found != own.jobs.end()) {
         return plain_status(*found, job.job->cluster, services.clock().now());
     }
-    const auto past = plain_jobs_meant(services, store, std::to_string(job.job->job.value));
     RunStatus over = job;
     over.state = RunState::ended;
-    over.ending =
-        past && past->front().state == RunState::ended
-            ? past->front().ending
-            : Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
-                     "the job is no longer known to Slurm, and accounting has no exit status",
-                     services.clock().now()};
+    over.ending = end_in_accounting(services, job);
     return over;
 }
 
