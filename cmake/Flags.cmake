@@ -19,7 +19,8 @@ add_library(gpuq_flags INTERFACE)
 target_compile_options(gpuq_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wconversion
   -Wno-missing-field-initializers -Wno-sign-conversion
-  -Wno-maybe-uninitialized # wrong about std::optional at -O2, in another place with each release of g++ (GCC bug 80635)
+  # Wrong about std::optional at -O2, in another place with each release of g++ (GCC bug 80635).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
   $<$<BOOL:${GPUQ_WERROR}>:-Werror>
   -fstack-protector-strong
   -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=) # assert() prints src/..., not build paths
