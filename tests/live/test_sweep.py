@@ -341,11 +341,14 @@ def test_a_program_that_always_asks_to_be_continued_ends(person):
 
 def test_workers_that_still_wait_leave_the_queue_with_the_last_try(person, train):
     """No gpuq process runs on the login host."""
-    done = sweep(person, "--detach", "-J", "cal", "-g", "2", "--workers", "3", "--over", "lr=1,2,3", "--over", "pause=5", "train.py",
-                 "{lr}", "{pause}")
+    go = person.home / "go"
+    (person.home / "until.sh").write_text('while [ ! -e "$HOME/go" ]; do sleep 0.2; done\nexec "$@"\n')
+    done = sweep(person, "--detach", "-J", "cal", "-g", "2", "--workers", "3", "--over", "lr=1,2,3", "sh", "until.sh", "python3",
+                 "train.py", "{lr}", "0.1")
     assert done.returncode == 0, done.stderr
     wait_for(lambda: len(person.cluster.squeue()) == 3, 20,
              lambda: f"two workers, and one that waits: {person.cluster.squeue()}")
+    go.touch()
     wait_for(lambda: done_tries(person) == [1, 2, 3], 40, "all tries")
     wait_for(lambda: not person.cluster.squeue(), 10, lambda: f"an empty queue: {person.cluster.squeue()}")
     assert shown(person, "cal")["workers"] == 0
