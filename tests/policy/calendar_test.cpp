@@ -7,6 +7,7 @@
 #include "policy/objects.h"
 #include "policy/read.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
