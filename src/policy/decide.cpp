@@ -3,6 +3,7 @@
 
 #include "core/comment.h"
 #include "core/strings.h"
+#include "policy/ambiguous_gpus.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -562,8 +563,11 @@ Verdict decide(const Rules& rules, const Submission& job, const Strings& courses
     if (asked.queues.empty()) {
         return {};
     }
-    return job.het_job_offset ? refused({no_parts()})
-                              : evaluate(rules, asked.queues, job, {courses_on, reserved});
+    if (job.het_job_offset) {
+        return refused({no_parts()});
+    }
+    return has_ambiguous_gpus(job) ? refused({no_ambiguous_gpus()})
+                                   : evaluate(rules, asked.queues, job, {courses_on, reserved});
 }
 
 Verdict decide_change(const Rules& rules, const Submission& before, const Submission& after,
@@ -582,6 +586,9 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
     }
     if (has_foreign_gpus(before, after)) {
         return refused({no_foreign_gpus()});
+    }
+    if (after.tres != before.tres && has_ambiguous_gpus(after)) {
+        return refused({no_ambiguous_gpus()});
     }
     Submission was_job = before;
     Submission job = after;

@@ -2,6 +2,7 @@
 #include "policy/lua.h"
 
 #include "core/fnv.h"
+#include "policy/ambiguous_gpus.h"
 #include "policy/extend.h"
 #include "policy/queue_partitions.h"
 #include "policy/sentences.h"
@@ -147,9 +148,10 @@ std::string body(const Policy& policy)
                         lua_literal(course.name), set_of(course.users), set_of(course.accounts));
     }
     text += fmt::format(
-        "}}\nP.default_queue = {}\nP.nowhere = {}\nP.mixed = {}\nP.parts = {}\nP.foreign = {}\n",
+        "}}\nP.default_queue = {}\nP.nowhere = {}\nP.mixed = {}\nP.parts = {}\nP.foreign = {}\n"
+        "P.ambiguous = {}\n",
         default_queue_text(policy), lua_literal(nowhere(policy)), lua_literal(mixed_partitions()),
-        lua_literal(no_parts()), lua_literal(no_foreign_gpus()));
+        lua_literal(no_parts()), lua_literal(no_foreign_gpus()), lua_literal(no_ambiguous_gpus()));
     return text + std::string(k_engine);
 }
 

@@ -114,15 +114,28 @@ std::uint64_t cpus_when_uneven(const Submission& job, std::uint64_t gpus, std::u
     const std::uint64_t nodes =
         std::min(k_most, std::max(fewest_nodes(job), divided_up(gpus, gpus_per_node)));
     const std::uint64_t fullest = gpus < nodes ? 1 : std::min(gpus - (nodes - 1), gpus_per_node);
-    return std::min(k_most, nodes * fullest * std::min(each, k_most));
+    // With --ntasks-per-node=1, 22.05 gives the first node a core more than comes with its GPUs.
+    const bool is_first_fuller =
+        nodes > 1 && job.ntasks_per_node == 1U && gpus < nodes * gpus_per_node;
+    return std::min(k_most, nodes * fullest * std::min(each, k_most) + (is_first_fuller ? 1 : 0));
+}
+
+/// The threads of each core that the job uses. With --ntasks-per-core=1, CPUs that are not those of
+/// a task (--mincpus, --cpus-per-gpu, the default with each GPU) take a core each.
+std::uint64_t threads_used(const Submission& job, std::uint64_t threads)
+{
+    const std::uint64_t each = job.threads_per_core.value_or(k_unlimited);
+    const std::uint64_t tasks = job.ntasks_per_core.value_or(0);
+    const std::uint64_t of_tasks =
+        tasks > 0 ? tasks * at_least_one(job.cpus_per_task) : std::uint64_t{k_unlimited};
+    return std::max<std::uint64_t>(1, std::min({threads, each, of_tasks}));
 }
 
 /// The number of whole cores for `cpus` that are distributed evenly over `nodes`.
 std::uint64_t cores_of(const Submission& job, std::uint64_t cpus, std::uint64_t tasks,
                        std::uint64_t nodes, std::uint64_t threads)
 {
-    const std::uint64_t used =
-        std::min(threads, std::uint64_t{std::max(1U, job.threads_per_core.value_or(k_unlimited))});
+    const std::uint64_t used = threads_used(job, threads);
     const std::uint64_t fuller = cpus % nodes;
     const std::uint64_t spread = fuller * divided_up(cpus / nodes + 1, used) +
                                  (nodes - fuller) * divided_up(cpus / nodes, used);
@@ -273,7 +286,7 @@ JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpu
     asked.all_memory = job.min_mem_per_node == 0U || job.min_mem_per_cpu == 0U;
     asked.whole_nodes =
         job.shared == 0U || job.core_spec.value_or(0) > 0 || job.thread_spec.value_or(0) > 0;
-    asked.no_other_user = job.shared == 2U || job.shared == 3U;
+    asked.no_other_user = job.shared.value_or(0) > 1;
     return asked;
 }
 

@@ -57,7 +57,18 @@ REFUSED = """\
 --gpus=5
 --gpus=6 -N 1-3
 --gpus-per-task=1 -n 5
---gpus-per-task=1 -n 4 -N 2"""
+--gpus-per-task=1 -n 4 -N 2
+-g1 --ntasks-per-core=1
+-g1 --cpus-per-gpu=4 --ntasks-per-core=1
+-g1 --mincpus=4 -c 1 --ntasks-per-core=1
+--gpus=2 -N 2 --ntasks-per-node=1"""
+
+# Slurm gives one GPU, the policy would count four.
+COUNTED_OTHERWISE = """\
+--gres=gpu:3,gpu:1 -c 16
+--gres=gpu:k80:3,gpu:k80:1 --mem=16G
+--gpus-per-node=3 --gres=gpu:1 -n 16
+--gpus-per-socket=1 --sockets-per-node=1 --gpus=4 -n 16"""
 
 # Typical requests; Slurm's allocations for these are checked.
 ACCEPTED = """\
@@ -69,6 +80,8 @@ ACCEPTED = """\
 -g1 -c 2 --hint=nomultithread
 -g1 -n 2 --ntasks-per-core=1 -c 1
 -g1 -c 4 --hint=multithread
+-g1 -c 4 --ntasks-per-core=1
+--gpus=8 -N 2 --ntasks-per-node=4
 -g1 --mem=4G
 -g1 -c 4 --mem-per-cpu=1G
 -g1 --mem-per-gpu=4G -N 1-2
@@ -122,6 +135,13 @@ def test_no_way_of_asking_gets_more_than_the_share(ruled, people, line):
     job, said = sbatch(ruled, people["ada"], "-t", "60", "-p", "long", *words_of(line))
     assert job is None, allocated(ruled, job)
     assert "gives 4 CPUs and 4 GiB with each GPU" in said
+
+
+@pytest.mark.parametrize("line", COUNTED_OTHERWISE.splitlines())
+def test_gpus_are_counted_as_slurm_counts_them(ruled, people, line):
+    job, said = sbatch(ruled, people["ada"], "-t", "60", "-p", "long", *words_of(line))
+    assert job is None, allocated(ruled, job)
+    assert "Slurm may count these GPUs differently from the policy" in said
 
 
 @pytest.mark.parametrize("line", ACCEPTED.splitlines())

@@ -174,6 +174,47 @@ TEST(Decide, TasksForEachGpuAreGpus)
     EXPECT_EQ(decide(criann(), one, {}).queue, "calibration");
 }
 
+/// Slurm takes the last count of a type in a string, and numbers as strtoull(3) reads them.
+TEST(Decide, RefusesGpusThatSlurmCountsDifferently)
+{
+    for (const char* gpus :
+         {"gres:gpu:3,gres:gpu:1", "gres:gpu:v100:3,gres:gpu:v100:1", "gres:gpu,gres:gpu:1",
+          "gres:gpu:+4", "gres:gpu: 4", "gres:gpu:v100:+4", "gres:gpu:v100:4b", "gres:gpu:v100:1m",
+          "gres:gpu:0x4", "gres:gpu:4.0", "gres:gpu:", "gres:gpu::4", "gres:gpu:v100:2:2",
+          "gres:gpu:1,xgres:gpu:3", "xgres:gpu:4", "gres:gpu:1,gpu:3", "gres:gpu:1,gres/gpu:v100:3",
+          "gpu:1"}) {
+        Submission one = job(180, gpus);
+        one.partition = "long";
+        EXPECT_THAT(decide(criann(), one, {}).messages,
+                    ElementsAre(HasSubstr("Slurm may count these GPUs differently")))
+            << gpus;
+        Submission before = job(180, "gres:gpu:1");
+        before.partition = "long";
+        EXPECT_EQ(decide_change(criann(), before, one, false).outcome, Outcome::refuse) << gpus;
+    }
+    for (const char* gpus :
+         {"gres:gpu", "gres:gpu:2", "gres:gpu=2", "gres:gpu:v100", "gres/gpu:v100=2",
+          "gres:gpu:v100:2,gres:tmp:3", "gres:tmp:3,gres:gpu:02"}) {
+        EXPECT_EQ(decide(criann(), job(180, gpus), {}).queue, "long") << gpus;
+    }
+    Submission memory = job(180, "gres:gpu:1");
+    memory.tres.mem = "gres:gpu:+60000";
+    EXPECT_EQ(decide(criann(), memory, {}).outcome, Outcome::refuse);
+}
+
+/// sbatch --gpus=4 --gpus-per-socket=1 --sockets-per-node=1 gets one GPU.
+TEST(Decide, RefusesGpusOfSocketsBesidesATotal)
+{
+    Submission one = job(180, "");
+    one.tres.per_socket = "gres:gpu:1";
+    one.sockets_per_node = 1;
+    EXPECT_EQ(decide(criann(), one, {}).queue, "long");
+    one.tres.per_job = "gres:gpu:4";
+    EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::refuse);
+    one.tres.per_task = std::exchange(one.tres.per_job, "");
+    EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::refuse);
+}
+
 TEST(Decide, ThePartsOfAHeterogeneousJobAreNotTaken)
 {
     Submission part = job(60, "gres:gpu:1");
@@ -330,6 +371,25 @@ TEST(Decide, ChecksTheWholeCoresThatSlurmAllocates)
                     one.ntasks_per_core = 1;
                 }),
                 whole);
+    // A core for each CPU that is not one of a task's.
+    EXPECT_THAT(answer_to([](Submission& one) { one.ntasks_per_core = 1; }), whole);
+    EXPECT_THAT(answer_to([](Submission& one) {
+                    one.ntasks_per_core = 1;
+                    one.tres.cpus = "gres:gpu:4";
+                }),
+                whole);
+    EXPECT_THAT(answer_to([](Submission& one) {
+                    one.ntasks_per_core = 1;
+                    one.cpus_per_task = 1;
+                    one.pn_min_cpus = 4;
+                }),
+                whole);
+    EXPECT_EQ(answer_to([](Submission& one) {
+                  one.ntasks_per_core = 1;
+                  one.cpus_per_task = 4;
+              }),
+              "accepted");
+    EXPECT_EQ(answer_to([](Submission& one) { one.ntasks_per_core = 2; }), "accepted");
     EXPECT_THAT(answer_to([](Submission& one) {
                     one.cpus_per_task = 1; // allocated two
                     one.min_mem_per_cpu = 9000;
@@ -418,6 +478,9 @@ TEST(Decide, CountsOnTheMostUnevenLayoutOfATotalOfGpus)
                 uneven);
     EXPECT_EQ(in_long("gres:gpu:2", 2, as_is), "accepted");
     EXPECT_EQ(in_long("gres:gpu:2", 1, as_is), "accepted");
+    const auto one_task = [](Submission& one) { one.ntasks_per_node = 1; };
+    EXPECT_THAT(in_long("gres:gpu:2", 2, one_task), uneven); // a core more on the first node
+    EXPECT_EQ(in_long("gres:gpu:8", 2, one_task), "accepted");
     EXPECT_EQ(in_long("gres:gpu:3", 2, [](Submission& one) { one.cpus_per_task = 1; }), "accepted");
     EXPECT_THAT(in_long("gres:gpu:3", 2, [](Submission& one) { one.tres.cpus = "gres:gpu:4"; }),
                 uneven);
@@ -439,7 +502,7 @@ TEST(Decide, ANodeToOneselfGoesWithAllOfItsGpus)
         one.shared = shared;
         return decide(criann(), one, {});
     };
-    for (const std::uint32_t exclusive : {0U, 2U, 3U}) {
+    for (const std::uint32_t exclusive : {0U, 2U, 3U, 4U}) {
         EXPECT_THAT(alone(exclusive, "gres:gpu:1").messages,
                     ElementsAre("queue calibration gives a whole node only with all of its GPUs: "
                                 "ask for those, or leave --exclusive out (policy.yaml:66)"));

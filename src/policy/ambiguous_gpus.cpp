@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "policy/ambiguous_gpus.h"
+
+#include "core/strings.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace gpuq::policy {
+namespace {
+
+bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+std::string_view without_prefix(std::string_view item)
+{
+    return item.starts_with("gres:") || item.starts_with("gres/") ? item.substr(5) : item;
+}
+
+/// The name of a type, without characters with which strtoull(3) reads a number: `+4` is one.
+bool is_type(std::string_view text, bool may_begin_with_digit)
+{
+    return !text.empty() && text.front() != '-' &&
+           (may_begin_with_digit || !is_digit(text.front())) &&
+           std::all_of(text.begin(), text.end(), [](unsigned char c) {
+               return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
+           });
+}
+
+bool is_count(std::string_view text)
+{
+    if (!text.empty() && (text.back() == 'k' || text.back() == 'K')) {
+        text.remove_suffix(1);
+    }
+    return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+/// Items of one or several TRES strings that name GPUs or shares of them.
+class GpuItems {
+public:
+    void add(std::string_view tres)
+    {
+        std::vector<std::string> types;
+        for (const std::string_view item : split(tres, ",")) {
+            add_item(item, types);
+        }
+    }
+    bool is_ambiguous() const { return m_is_ambiguous; }
+
+private:
+    void add_item(std::string_view item, std::vector<std::string>& types)
+    {
+        const std::string_view rest = without_prefix(item);
+        const auto parts = split(rest, ":=");
+        if (rest.find("gres:") != std::string_view::npos ||
+            rest.find("gres/") != std::string_view::npos) {
+            m_is_ambiguous = true;
+        } else if (parts.front() == "gpu" || parts.front() == "shard" || parts.front() == "mps") {
+            const bool counted = parts.size() == 3 || (parts.size() == 2 && is_count(parts[1]));
+            std::string type(parts.front());
+            if (parts.size() == 3 || (parts.size() == 2 && !counted)) {
+                type += ":" + std::string(parts[1]);
+            }
+            const bool is_valid =
+                parts.size() == 1 || (parts.size() == 2 && (counted || is_type(parts[1], false))) ||
+                (parts.size() == 3 && is_type(parts[1], true) && is_count(parts[2]));
+            const bool is_repeated = std::find(types.begin(), types.end(), type) != types.end();
+            m_is_ambiguous = m_is_ambiguous || !is_valid || is_repeated ||
+                             (parts.front() == "gpu" && !has_usual_prefix(item));
+            types.push_back(std::move(type));
+        }
+    }
+
+    /// A release of Slurm reads items with one prefix only.
+    bool has_usual_prefix(std::string_view item)
+    {
+        const std::string_view prefix = item.substr(0, item.size() - without_prefix(item).size());
+        m_prefix = m_prefix.value_or(prefix);
+        return !prefix.empty() && *m_prefix == prefix;
+    }
+
+    bool m_is_ambiguous = false;
+    std::optional<std::string_view> m_prefix;
+};
+
+} // namespace
+
+bool has_ambiguous_gpus(const Submission& job)
+{
+    GpuItems items;
+    for (const std::string* tres : {&job.tres.per_job, &job.tres.per_node, &job.tres.per_task,
+                                    &job.tres.per_socket, &job.tres.cpus, &job.tres.mem}) {
+        items.add(*tres);
+    }
+    const auto has = [](const std::string& tres) {
+        const std::vector<GpuCount> gpus = gpus_in_tres(tres);
+        return std::any_of(gpus.begin(), gpus.end(),
+                           [](const GpuCount& one) { return one.count > 0; });
+    };
+    return items.is_ambiguous() ||
+           (has(job.tres.per_socket) && (has(job.tres.per_job) || has(job.tres.per_task)));
+}
+
+std::string no_ambiguous_gpus()
+{
+    return "Slurm may count these GPUs differently from the policy: request them once and in one "
+           "way, as in --gres=gpu:2 or --gpus=k80:2";
+}
+
+} // namespace gpuq::policy

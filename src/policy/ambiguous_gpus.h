@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "policy/submission.h"
+
+#include <string>
+
+namespace gpuq::policy {
+
+/// Whether Slurm may give the job other GPUs than gpu_totals() counts: it takes the last of two
+/// counts of the same type in one string (--gres=gpu:3,gpu:1, --gpus-per-node=3 --gres=gpu:1),
+/// reads `gpu:k80:+4` as four, searches for `gres:` anywhere in an item, and ignores items without
+/// it (gres.c of 22.05 and 24.11). With --gpus=4 --gpus-per-socket=1 it gives only those of the
+/// sockets (observed with 22.05). The job would get the cores and the memory that come with more
+/// GPUs.
+bool has_ambiguous_gpus(const Submission& job);
+
+/// The message for such a job.
+std::string no_ambiguous_gpus();
+
+} // namespace gpuq::policy
