@@ -55,7 +55,7 @@ public:
                 return warning;
             }
         }
-        TRY(check_script_of_python());
+        TRY(check_script_of_interpreter());
         return std::string();
     }
 
@@ -165,7 +165,7 @@ private:
         if (file == File::plain && m_name.ends_with(".py")) {
             return std::string();
         }
-        if (path_is_of_node() || is_in_path()) {
+        if (path_is_of_node() || is_in_path(m_name)) {
             return std::string();
         }
         if (!is_script_name(m_name)) {
@@ -189,13 +189,15 @@ private:
                            [](const auto& pair) { return pair.first == "PATH"; });
     }
 
-    bool is_in_path() const
+    /// `also`: another kind of file that counts.
+    bool is_in_path(const std::string& name, File also = File::executable) const
     {
         const std::string path = m_here.variable("PATH").value_or("/usr/bin:/bin");
         for (std::size_t at = 0; at <= path.size();) {
             const std::size_t end = std::min(path.find(':', at), path.size());
             const std::string directory = path.substr(at, end - at);
-            if (m_here.file(absolute(directory + "/" + m_name)) == File::executable) {
+            const File file = m_here.file(absolute(directory + "/" + name));
+            if (file == File::executable || file == also) {
                 return true;
             }
             at = end + 1;
@@ -234,16 +236,20 @@ private:
                                                 m_name, interpreter));
     }
 
-    /// Checks `python3 train.py`, as typed by users; for `train.py` alone, gpuq adds python3
+    /// Checks `python3 -u train.py` and `bash run.sh`; for `train.py` alone, gpuq adds python3
     /// itself.
-    Result<void> check_script_of_python() const
+    Result<void> check_script_of_interpreter() const
     {
-        const bool has_script = is_python(m_name) && m_asked.program.size() > 1 &&
-                                !m_asked.program[1].empty() && !m_asked.program[1].starts_with('-');
-        if (!has_script) {
+        const auto index = index_of_script(m_asked.program);
+        if (!index) {
             return {};
         }
-        const std::string& script = m_asked.program[1];
+        const std::string& script = m_asked.program[*index];
+        const bool may_be_elsewhere =
+            script.empty() || (!m_asked.sources.empty() && !script.starts_with('/'));
+        if (may_be_elsewhere || (is_shell(m_name) && may_be_in_path(script))) {
+            return {};
+        }
         const File file = m_here.file(absolute(script));
         if (file == File::missing && certain(script)) {
             return not_found(fmt::format("{}: not found", script));
@@ -252,6 +258,13 @@ private:
             return not_executable(fmt::format("{}: not readable for you", script));
         }
         return {};
+    }
+
+    /// A shell looks for a script without a slash in PATH, if the working directory has none.
+    bool may_be_in_path(const std::string& script) const
+    {
+        return script.find('/') == std::string::npos &&
+               (path_is_of_node() || is_in_path(script, File::plain));
     }
 
     const RunParameters& m_asked;

@@ -205,7 +205,62 @@ std::optional<std::size_t> end_in_launcher(const Arguments& command, std::size_t
     return std::nullopt;
 }
 
+/// Letters of options of python and of shells with which the next word may be no script: code, a
+/// module, standard input, help.
+constexpr std::string_view k_python_without_script = "cmhV?";
+constexpr std::string_view k_shell_without_script = "cs";
+/// Long options that leave the script where it is; others may print something and end.
+constexpr std::string_view k_plain_long_options =
+    " --login --norc --noprofile --posix --verbose --rcfile --init-file --check-hash-based-pycs ";
+
+std::optional<std::size_t> script_behind_options(const Interpreter& row, const Arguments& command)
+{
+    const std::string_view without =
+        row.code_is_operand ? k_shell_without_script : k_python_without_script;
+    for (std::size_t at = 1; at < command.size(); ++at) {
+        const std::string_view word = command[at];
+        if (word == "--") {
+            return at + 1 < command.size() ? std::optional(at + 1) : std::nullopt;
+        }
+        if (word.empty() || word == "-") {
+            return std::nullopt;
+        }
+        if (word[0] != '-' && !(row.code_is_operand && word[0] == '+')) {
+            return at;
+        }
+        const bool is_long = word.starts_with("--");
+        if (is_long ? !is_among(word, k_plain_long_options)
+                    : word.find_first_of(without, 1) != std::string_view::npos) {
+            return std::nullopt;
+        }
+        at += effect_of(row, word) == Effect::value_follows ? 1 : 0;
+    }
+    return std::nullopt;
+}
+
 } // namespace
+
+bool is_shell(std::string_view program)
+{
+    return is_one_of(base_name(program), k_shells);
+}
+
+std::optional<std::size_t> index_of_script(const Arguments& command)
+{
+    const Interpreter* const row = interpreter(command.front());
+    if (row == &k_python || row == &k_shell) {
+        return script_behind_options(*row, command);
+    }
+    if (row != nullptr) {
+        return command.size() > 1 && is_script_name(command[1]) ? std::optional<std::size_t>(1)
+                                                                : std::nullopt;
+    }
+    if (base_name(command.front()) != "torchrun") {
+        return std::nullopt;
+    }
+    const auto end = end_in_launcher(command, 1, true);
+    return end && is_script_name(command[*end - 1]) ? std::optional(*end - 1) : std::nullopt;
+}
 
 bool is_python(std::string_view program)
 {

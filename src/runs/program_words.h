@@ -14,6 +14,9 @@ namespace gpuq {
 /// True for `python3` and `/opt/x/bin/python3.12`.
 bool is_python(std::string_view program);
 
+/// True for `bash` and `/bin/sh`, which look for a script in PATH too.
+bool is_shell(std::string_view program);
+
 /// True for names such as `train.py` and `run.sh`.
 bool is_script_name(std::string_view name);
 
@@ -29,5 +32,10 @@ bool is_script_name(std::string_view name);
 ///
 /// `command` must not be empty.
 std::optional<std::size_t> size_of_program(const std::vector<std::string>& command);
+
+/// The index of the script in the command line of an interpreter or of torchrun: 2 for
+/// `python3 -u train.py 3`. Nothing for code, a module or standard input, and where the words do
+/// not determine it. `command` must not be empty.
+std::optional<std::size_t> index_of_script(const std::vector<std::string>& command);
 
 } // namespace gpuq

@@ -100,6 +100,44 @@ TEST(Preflight, RefusesAProgramThatIsNotThere)
     EXPECT_EQ(outcome({"/usr/bin/python3.11", "nosuch.py"}, python), "127: nosuch.py: not found");
 }
 
+TEST(Preflight, RefusesAnInterpretersScriptThatIsNotThere)
+{
+    const Disk disk{{{"/usr/bin/python3", File::executable},
+                     {"/usr/bin/bash", File::executable},
+                     {"/usr/bin/perl", File::executable},
+                     {"/usr/bin/torchrun", File::executable},
+                     {"/home/ann/bin/tool.sh", File::plain},
+                     {"/home/ann/run.sh", File::plain}},
+                    {}};
+    for (const Strings& program :
+         std::vector<Strings>{{"python3", "-u", "nosuch.py", "3"},
+                              {"python3", "-X", "dev", "-Wignore", "nosuch.py"},
+                              {"bash", "nosuch.py"},
+                              {"bash", "-eux", "-o", "pipefail", "./nosuch.py"},
+                              {"perl", "nosuch.py"},
+                              {"torchrun", "--nproc-per-node", "2", "nosuch.py", "x.py"}}) {
+        EXPECT_THAT(outcome(program, disk), HasSubstr("nosuch.py: not found")) << program[0];
+    }
+    for (const Strings& program : std::vector<Strings>{{"bash", "run.sh"},
+                                                       {"bash", "tool.sh"}, // found in PATH
+                                                       {"bash", "-c", "nosuch.sh"},
+                                                       {"bash", "-s", "nosuch.sh"},
+                                                       {"bash", "--rcfile", "nosuch.sh", "run.sh"},
+                                                       {"bash", "--version", "nosuch.sh"},
+                                                       {"python3", "-m", "nosuch.py"},
+                                                       {"python3", "-uc", "pass", "nosuch.py"},
+                                                       {"python3", "-"},
+                                                       {"python3", "--help", "nosuch.py"},
+                                                       {"perl", "-S", "nosuch.pl"},
+                                                       {"torchrun", "-m", "nosuch"},
+                                                       {"torchrun", "--help"}}) {
+        EXPECT_EQ(outcome(program, disk), "") << program[0] << " " << program.back();
+    }
+    RunParameters sourced = asking({"/usr/bin/bash", "nosuch.sh"});
+    sourced.sources = {"/opt/cd.sh"};
+    EXPECT_EQ(outcome(sourced, disk), "");
+}
+
 TEST(Preflight, RefusesWhatCanNotBeExecuted)
 {
     const Disk disk{{{"/home/ann/dir", File::directory},
