@@ -243,6 +243,8 @@ void prepare_process()
     fill_standard_streams();
     std::signal(SIGPIPE, SIG_IGN); // a closed pipe becomes an error of the write
     std::signal(SIGXFSZ, SIG_IGN); // and so does the file size limit
+    // A parent that ignores it leaves that to its children, whose own would have no exit status.
+    std::signal(SIGCHLD, SIG_DFL);
 }
 
 int run_program(int argc, char** argv, Machine& machine)

@@ -89,6 +89,17 @@ def test_limits_are_the_nodes_but_for_core_and_stack(person, way):
     assert text.splitlines()[-2:] == ["0027", str(person.home)]
 
 
+@pytest.mark.parametrize("words, expected", [(["run", "sh", "-c", "exit 3"], 3), (["doctor"], None)],
+                         ids=["run", "doctor"])
+def test_children_have_a_status_where_the_parent_ignores_it(person, words, expected):
+    """A parent that ignores SIGCHLD leaves that to its children."""
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    usual, other = person.gpuq("-Q", *words), person.gpuq("-Q", *words, preexec_fn=ignore)
+    assert other.returncode == (usual.returncode if expected is None else expected), other
+    assert "the check ended" not in other.stdout and other.stderr == ""
+
+
 SHOW_TMP = 'stat -c "%a %u" "$TMPDIR"; echo "$TMPDIR"; mktemp; mkdir -p $TMPDIR/a/b; chmod 0 $TMPDIR/a; ln -s / $TMPDIR/l'
 
 
