@@ -224,3 +224,25 @@ def test_a_policy_that_others_may_write_is_not_obeyed(person):
         done = person.gpuq(*words, env={"GPUQ_POLICY": str(policy)})
         assert done.returncode not in (0, 10)
         assert f"others may write to {policy} (mode 0666): chmod go-w {policy}" in done.stderr
+
+
+def test_a_program_that_another_user_has_placed_is_not_executed(person, other):
+    """gpuq prefers a file in the working directory to PATH, but not one that others could have placed in, say, /tmp."""
+    with short_folder() as public:
+        mode(public, 0o1777)
+        for name in ("hostname", "tool"):
+            planted = public / name
+            planted.write_text("#!/bin/sh\necho planted\n")
+            mode(planted, 0o755)
+            os.chown(planted, other.pw_uid, other.pw_gid)
+        for way in (["run"], ["run", "--detach"], ["run", "--dry-run"], ["rehearse"]):
+            done = person.gpuq(*way, "--", "hostname", cwd=public)
+            assert (done.returncode, done.stdout) == (121, ""), done
+            assert f"{public}/hostname belongs to user gpuq-other" in done.stderr and "write ./hostname" in done.stderr
+        assert not records(person)
+        for word in ("./hostname", "tool"):  # meant, for there is no other
+            assert person.gpuq("run", "--", word, cwd=public).stdout == "planted\n"
+        (public / "hostname").unlink()
+        (public / "hostname").write_text("#!/bin/sh\necho mine\n")
+        mode(public / "hostname", 0o755)
+        assert person.gpuq("run", "--", "hostname", cwd=public).stdout == "mine\n"

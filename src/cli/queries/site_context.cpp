@@ -2,9 +2,12 @@
 #include "cli/queries/site_context.h"
 
 #include "cli/queries/node_paths.h"
+#include "core/strings.h"
+#include "io/trusted_path.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -12,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 #include <pwd.h>
+#include <string_view>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -87,6 +91,17 @@ Result<std::string> working_directory(Services& services)
     return path;
 }
 
+/// Whether another directory than the working directory is in PATH and has the program.
+bool is_elsewhere_in_path(const std::string& program, const SiteContext& here)
+{
+    const std::string path = here.variable("PATH").value_or("");
+    const auto directories = split(path, ":");
+    return std::any_of(directories.begin(), directories.end(), [&](std::string_view directory) {
+        return directory.starts_with('/') && directory != here.work_dir &&
+               file_at(fmt::format("{}/{}", directory, program)) == SiteContext::File::executable;
+    });
+}
+
 } // namespace
 
 bool on_a_terminal()
@@ -149,6 +164,24 @@ std::function<bool(const std::string&)> same_on_nodes(Services& services,
         return is_same_on_nodes(
             path, {work_dir, services.variable("HOME").value_or(""), state_dir ? *state_dir : ""});
     };
+}
+
+Result<void> check_origin(const std::string& program, const SiteContext& here)
+{
+    const std::string path = here.work_dir + "/" + program;
+    if (program.find('/') != std::string::npos || file_at(path) != SiteContext::File::executable ||
+        !is_elsewhere_in_path(program, here)) {
+        return {};
+    }
+    const auto opened = open_trusted_file(path);
+    if (opened || opened.error().kind != Error::Kind::denied) {
+        return {};
+    }
+    return fail(
+        Error::Kind::denied,
+        fmt::format("{0}: the working directory has a program of this name, and {1}. To use "
+                    "it, write ./{0}; otherwise give the whole path of the other one",
+                    program, opened.error().text));
 }
 
 Result<SiteContext> site_context(Services& services)

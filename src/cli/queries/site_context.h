@@ -34,6 +34,11 @@ Result<void> enter_directory(const std::string& path);
 std::function<bool(const std::string&)> same_on_nodes(Services& services,
                                                       const std::string& work_dir);
 
+/// Refuses a program without a slash that both PATH and the working directory have, if another user
+/// could have placed the latter: gpuq prefers it, and would execute the other user's program in a
+/// directory such as /tmp. `denied`.
+Result<void> check_origin(const std::string& program, const SiteContext& here);
+
 /// The input of a plan, from this process and the configuration. Without nodes.
 Result<SiteContext> site_context(Services& services);
 

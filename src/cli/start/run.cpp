@@ -167,6 +167,7 @@ private:
                 return fail(Error::Kind::usage, fmt::format("--keytab: {}: not found", path));
             }
         }
+        TRY(check_origin(m_options.parameters.program.front(), m_here));
         // The program of a snapshot may have been removed since.
         return m_options.earlier_snapshot ? Result<std::string>("")
                                           : check_program(m_options.parameters, m_here);
