@@ -118,11 +118,12 @@ def test_a_copy_that_was_refused_is_not_called_one(login):
 
 
 def test_input_stays_with_its_reader(login):
-    """`while read` around a verb that does not read keeps its lines."""
-    script = f"printf 'a\\nb\\nc\\n' | while read x; do {login.person.cluster.binary} --host login ls >/dev/null; " \
-             "echo $x; done"
-    done = subprocess.run(["sh", "-c", script], env=login.env, capture_output=True, check=False)
-    assert done.stdout == b"a\nb\nc\n"
+    """`while read` around a command that does not read keeps its lines."""
+    for words in ("ls", "run --detach true", "attach last", "resume last"):
+        script = f"printf 'a\\nb\\nc\\n' | while read x; do {login.person.cluster.binary} --host login {words} >/dev/null; " \
+                 "echo $x; done"
+        done = subprocess.run(["sh", "-c", script], env=login.env, capture_output=True, check=False)
+        assert done.stdout == b"a\nb\nc\n", words
 
 
 def test_a_run_over_drops_is_the_same_bytes(login):

@@ -261,6 +261,17 @@ def test_a_loop_that_reads_lines_keeps_them(person):
     assert (done.stdout, done.stderr) == ("got 1\ngot 2\ngot 3\n", ""), done
 
 
+def test_a_loop_of_attach_keeps_its_lines(person):
+    assert person.gpuq("run", "--detach", "echo", "out").returncode == 0
+    the_run(person).wait_for_end()
+    (person.home / "list").write_text("1\n2\n3\n")
+    attach = 'while read -r x; do echo $x; "$gpuq" attach last; done'
+    done = loop(person, attach + " <list")
+    assert (done.stdout, done.stderr) == ("1\nout\n2\n3\n", "")
+    done = loop(person, "printf '1\\n2\\n3\\n' | " + attach)
+    assert done.stdout == "1\n2\n3\n" and "input typed here is ignored" in done.stderr
+
+
 def test_input_that_a_pipe_has_lost_is_told(person):
     slow = LOOP.format(options="").replace("-Q ", "").replace("echo got $x", 'sh -c "sleep 0.5; echo got $x"')
     done = loop(person, "printf '1\\n2\\n3\\n' | " + slow)  # a program that ends before its input arrives loses none

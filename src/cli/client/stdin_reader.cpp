@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
 
@@ -64,6 +65,9 @@ bool StdinReader::wants_more() const
 
 void StdinReader::read()
 {
+    if (!feeds() && ::isatty(STDIN_FILENO) != 1) {
+        return leave_unread();
+    }
     std::array<char, wire::k_piece> buffer;
     const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (count > 0) {
@@ -71,6 +75,24 @@ void StdinReader::read()
         m_events.send();
     } else {
         on_end(count, errno);
+    }
+}
+
+/// The bytes are for the next process that reads them, such as the `while read` of a script.
+void StdinReader::leave_unread()
+{
+    m_gone = true;
+    int waiting = 0;
+    if (!m_begin && ::ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0) {
+        refuse();
+    }
+}
+
+void StdinReader::refuse()
+{
+    if (!std::exchange(m_refused, true)) {
+        m_events.print_message("the program takes input only from the client that started the run: "
+                               "input typed here is ignored");
     }
 }
 
@@ -95,12 +117,7 @@ void StdinReader::on_end(ssize_t count, int error)
 void StdinReader::on_typed(std::string_view bytes)
 {
     if (!feeds()) { // read nevertheless: otherwise our shell would read it later
-        if (!std::exchange(m_refused, true)) {
-            m_events.print_message(
-                "the program takes input only from the client that started the run: "
-                "input typed here is ignored");
-        }
-        return;
+        return refuse();
     }
     if (!has_terminal()) {
         return m_buffer.add(bytes);

@@ -58,6 +58,8 @@ public:
 private:
     bool has_terminal() const { return m_run.request.pty.has_value(); }
     bool feeds() const;
+    void leave_unread();
+    void refuse();
     void on_end(ssize_t count, int error);
     void on_typed(std::string_view bytes);
     void on_keys(const EscapeKeys::Found& found);
@@ -72,7 +74,7 @@ private:
     EscapeKeys m_keys;
     EventLoop::Timer m_keys_timer; ///< to stop waiting for the rest of a key
     bool m_refused = false;
-    bool m_gone = false; ///< its terminal has hung up: no input, but no end either
+    bool m_gone = false; ///< not read any more, without an end of the input
 };
 
 } // namespace gpuq::cli

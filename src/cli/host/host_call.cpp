@@ -180,8 +180,8 @@ bool prints_lines(std::string_view verb)
 
 bool reads_input(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 11> k_keywords = {
-        "run",     "again", "shell",  "attach",   "resume",     "rehearse",
+    static constexpr std::array<std::string_view, 10> k_keywords = {
+        "run",     "again", "shell",  "attach",   "rehearse",
         "connect", "clean", "policy", "notebook", "tensorboard"};
     return is_one_of(verb, k_keywords);
 }

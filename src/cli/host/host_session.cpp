@@ -475,7 +475,11 @@ Result<int> run_on_host(const HostCall& call, Services& services)
     }
     show_lines_only(call, options);
     TRY(listen_for(call, options));
-    options.reads_input = !options.start.no_input && (options.start.raw || reads_input(call.verb));
+    // Other input is left to the next reader, such as `while read` in a shell: a detached run takes
+    // none, and only a terminal can type into an attached one.
+    const bool reads =
+        reads_input(call.verb) && !call.detach && (call.verb != "attach" || terminals[0]);
+    options.reads_input = !options.start.no_input && (options.start.raw || reads);
     options.random = [&services] { return services.random(); };
     options.in_its_place = [&call, &copy,
                             start = options.start](const auto& lost) -> Result<frames::Start> {
