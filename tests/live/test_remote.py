@@ -509,16 +509,17 @@ def test_a_frame_of_a_hostile_server(login, data):
 
 
 def test_a_hostile_server_writes_only_lines_to_the_terminal(login):
-    """`ls` prints lines: colours pass, but nothing that moves the cursor, sets the window title or queries the
+    """They print lines: colours pass, but nothing that moves the cursor, sets the window title or queries the
     terminal."""
     evil = b"\x1b]0;owned\a\x1b[2J\x1b[6n\x9b2J\x1bPq\x1b\\\x1b[31mred\x1b[0m\n"
     data = peers.output(0, 0, evil) + peers.output(1, 0, evil) + peers.ended(0, len(evil), len(evil))
     login.env["GPUQ_SSH"] = peers.peer(login.folder, peers.MARKER + peers.hello() + data)
-    with terminal(login, "ls") as screen:
-        assert screen.status() == 0
-        assert screen.screen.count(b"\x1b[31mred\x1b[0m\r\n") == 2
-        for part in (b"\x1b]", b"\x1b[2J", b"\x1b[6n", b"\x9b", b"\x1bP", b"\a"):
-            assert part not in screen.screen, screen.screen
+    for words in (["ls"], ["wait", "last"], ["sweep", "x"], ["run", "--detach", "x"]):
+        with terminal(login, *words) as screen:
+            assert screen.status() == 0
+            assert screen.screen.count(b"\x1b[31mred\x1b[0m\r\n") == 2, words
+            for part in (b"\x1b]", b"\x1b[2J", b"\x1b[6n", b"\x9b", b"\x1bP", b"\a"):
+                assert part not in screen.screen, screen.screen
 
 
 def test_a_short_verb_takes_no_round_trip_more_than_ssh(login):

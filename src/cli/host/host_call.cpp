@@ -171,11 +171,13 @@ bool is_brief(std::string_view verb)
     return only_reads(verb) && verb != "logs" && verb != "top" && verb != "wait";
 }
 
-bool prints_lines(std::string_view verb)
+bool prints_lines(const HostCall& call)
 {
-    static constexpr std::array<std::string_view, 9> k_keywords = {
-        "stop", "extend", "save", "exempt", "reserve", "keepalive", "report", "policy", "cluster"};
-    return is_brief(verb) || is_one_of(verb, k_keywords);
+    static constexpr std::array<std::string_view, 15> k_keywords = {
+        "stop",    "extend", "save",  "exempt", "reserve", "keepalive",   "report", "policy",
+        "cluster", "wait",   "sweep", "site",   "code",    "tensorboard", "resume"};
+    return is_brief(call.verb) || is_one_of(call.verb, k_keywords) ||
+           (follows_run(call.verb) && call.detach);
 }
 
 bool reads_input(std::string_view verb)

@@ -314,7 +314,7 @@ std::string with_returns(std::string_view lines)
 /// Output of programs and full-screen views passes unchanged.
 void show_lines_only(const HostCall& call, remote::ClientOptions& options)
 {
-    const bool lines = prints_lines(call.verb);
+    const bool lines = prints_lines(call);
     const std::array is_text{lines, lines || call.verb == "connect"};
     for (const std::size_t stream : {std::size_t{0}, std::size_t{1}}) {
         if (is_text[stream] && options.start.terminals[stream + 1]) {

@@ -65,6 +65,37 @@ TEST(HostCall, FollowsTheSettingUnlessItIsAskedForOtherwise)
     EXPECT_EQ(call({"--host", "login2", "cluster", "up"}, "login1")->place, "login2");
 }
 
+TEST(HostCall, AllButProgramsScreensAndQuestionsIsLines)
+{
+    const auto lines = [](const Arguments& arguments) {
+        return prints_lines(*call(arguments, "login1"));
+    };
+    for (const Arguments& arguments : {Arguments{"ls"},
+                                       {"wait", "7"},
+                                       {"site"},
+                                       {"code", "7"},
+                                       {"sweep", "prog"},
+                                       {"tensorboard"},
+                                       {"run", "--detach", "prog"},
+                                       {"again", "--detach", "7"},
+                                       {"resume", "7"},
+                                       {"shell", "--detach"}}) {
+        EXPECT_TRUE(lines(arguments)) << arguments[0];
+    }
+    for (const Arguments& arguments : {Arguments{"run", "prog"},
+                                       {"run", "prog", "--detach"},
+                                       {"shell"},
+                                       {"attach"},
+                                       {"logs", "7"},
+                                       {"top"},
+                                       {"connect", "7"},
+                                       {"clean"},
+                                       {"notebook"},
+                                       {"rehearse", "prog"}}) {
+        EXPECT_FALSE(lines(arguments)) << arguments[0];
+    }
+}
+
 TEST(HostCall, TheFileOfACopiedLogIsHere)
 {
     HostCall expected{"login1", {"-Q", "logs", "-f", "last"}, "logs", true, "", "x y"};
