@@ -149,9 +149,10 @@ std::string body(const Policy& policy)
     }
     text += fmt::format(
         "}}\nP.default_queue = {}\nP.nowhere = {}\nP.mixed = {}\nP.parts = {}\nP.foreign = {}\n"
-        "P.ambiguous = {}\n",
+        "P.ambiguous = {}\nP.bound = {}\n",
         default_queue_text(policy), lua_literal(nowhere(policy)), lua_literal(mixed_partitions()),
-        lua_literal(no_parts()), lua_literal(no_foreign_gpus()), lua_literal(no_ambiguous_gpus()));
+        lua_literal(no_parts()), lua_literal(no_foreign_gpus()), lua_literal(no_ambiguous_gpus()),
+        lua_literal(no_bound_gpus()));
     return text + std::string(k_engine);
 }
 

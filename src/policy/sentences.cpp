@@ -179,6 +179,13 @@ std::string nowhere(const Policy& policy)
     return "no queue takes this job" + place_of(policy, 0);
 }
 
+std::string no_bound_gpus()
+{
+    return "with --gres-flags=enforce-binding, Slurm gives a job of several nodes more CPUs than "
+           "it "
+           "requests: leave it out, or add -N 1";
+}
+
 std::string no_parts()
 {
     return "a heterogeneous job (sbatch A : B) is not possible in queues of the policy: its limits "

@@ -45,6 +45,7 @@ std::string mixed_partitions();
 /// hold, and preempts no part while one of them can't be preempted (observed with 22.05): a guest
 /// would never leave.
 std::string no_parts();
+std::string no_bound_gpus();
 /// For a change to a number of GPUs in another form than the job has it. slurmctld of 22.05 reads
 /// `gres:gpu:2`, and stores `gpu:2` and `gres/gpu:2` as text, while the job keeps the GPUs that it
 /// had (observed): it would get the cores that go with more.

@@ -332,6 +332,9 @@ std::map<std::string, std::variant<std::string, std::uint32_t>> fields_of(const 
     text("cpus_per_tres", job.tres.cpus);
     text("mem_per_tres", job.tres.mem);
     maybe("shared", job.shared);
+    if (job.tres.bound) {
+        fields["bitflags"] = std::uint32_t{16}; // slurm.h, GRES_ENFORCE_BIND
+    }
     maybe("het_job_offset", job.het_job_offset);
     if (job.het_job_offset) {
         fields["het_job_id"] = std::uint32_t{1}; // no rule depends on the id

@@ -19,6 +19,7 @@ namespace gpuq::policy {
 struct SubmittedTres {
     std::string per_job, per_node, per_task, per_socket;
     std::string cpus, mem;
+    bool bound = false; ///< --gres-flags=enforce-binding
     bool operator==(const SubmittedTres&) const = default;
 };
 

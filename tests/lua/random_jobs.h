@@ -45,6 +45,7 @@ public:
         if (one_in(20)) {
             job.het_job_offset = one_in(2) ? 0 : 1;
         }
+        job.tres.bound = one_in(20);
         if (one_in(3)) {
             job.partition = list(m_partitions);
         }

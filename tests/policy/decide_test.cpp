@@ -215,6 +215,16 @@ TEST(Decide, RefusesGpusOfSocketsBesidesATotal)
     EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::refuse);
 }
 
+/// sbatch --gres=gpu:1 -N 2 --gres-flags=enforce-binding gets 10 CPUs of 8.
+TEST(Decide, RefusesBindingOnSeveralNodes)
+{
+    Submission one = job(60, "gres:gpu:1");
+    one.tres.bound = true;
+    EXPECT_THAT(decide(criann(), one, {}).messages, ElementsAre(HasSubstr("add -N 1")));
+    one.max_nodes = 1;
+    EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::accept);
+}
+
 TEST(Decide, ThePartsOfAHeterogeneousJobAreNotTaken)
 {
     Submission part = job(60, "gres:gpu:1");
