@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unicodedata
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent
@@ -66,13 +67,18 @@ class Style:
                 del codes[:2]
 
 
+def cells(text):
+    """The width of a text on the screen."""
+    return sum(0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
+
+
 def svg(text, title):
     """The output of `tmux capture-pane -e` as a picture."""
     width, height = COLUMNS * CELL_WIDTH + 20, ROWS * CELL_HEIGHT + 20
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">',
              f"<title>{html.escape(title)}</title>",
              f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>',
-             f'<g font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{FONT}" xml:space="preserve">']
+             f'<g font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{FONT}">']
     for number, line in enumerate(text.split("\n")[:ROWS]):
         style, column = Style(), 0
         y = 10 + number * CELL_HEIGHT
@@ -82,16 +88,18 @@ def svg(text, title):
                 continue
             if not piece:
                 continue
-            x, length = 10 + column * CELL_WIDTH, len(piece) * CELL_WIDTH
-            column += len(piece)
+            x, length = 10 + column * CELL_WIDTH, cells(piece) * CELL_WIDTH
             fill = style.fill
             if style.reverse:
                 parts.append(f'<rect x="{x:.1f}" y="{y}" width="{length:.1f}" height="{CELL_HEIGHT}" fill="{fill}"/>')
                 fill = BACKGROUND
-            if piece.strip():
+            # Browsers collapse blanks, so each part without two of them has its own place.
+            for words in re.finditer(r"\S+(?: \S+)*", piece):
                 extra = (' font-weight="bold"' if style.bold else "") + (' opacity="0.6"' if style.dim else "")
-                parts.append(f'<text x="{x:.1f}" y="{y + FONT}" textLength="{length:.1f}" lengthAdjust="spacingAndGlyphs" '
-                             f'fill="{fill}"{extra}>{html.escape(piece)}</text>')
+                x = 10 + (column + cells(piece[:words.start()])) * CELL_WIDTH
+                parts.append(f'<text x="{x:.1f}" y="{y + FONT}" textLength="{cells(words[0]) * CELL_WIDTH:.1f}" '
+                             f'lengthAdjust="spacingAndGlyphs" fill="{fill}"{extra}>{html.escape(words[0])}</text>')
+            column += cells(piece)
     return "\n".join(parts + ["</g>", "</svg>"]) + "\n"
 
 
