@@ -114,6 +114,24 @@ void add_started(PoolUse& share, Overview& overview, const RunStatus& run)
     }
 }
 
+/// The user's own jobs are known at once, those of all users only after minutes.
+void release_by_own_limits(Overview& overview)
+{
+    for (const Holding& holding : overview.holdings) {
+        if (holding.uid != overview.uid || !holding.until) {
+            continue;
+        }
+        for (PoolUse& use : overview.pools) {
+            const bool is_first =
+                use.pool.model == holding.model && (!use.next || *holding.until < *use.next);
+            const NodeUse* const node = is_first ? node_of(use, holding.node) : nullptr;
+            if (node != nullptr && node->up) {
+                use.next = holding.until;
+            }
+        }
+    }
+}
+
 /// A job that has started since no longer counts as waiting.
 void leaves_the_line(Overview& overview, const OwnJob& own)
 {
@@ -218,6 +236,7 @@ Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs)
     for (std::size_t i = 0; i < shares.size(); ++i) {
         set_mine(overview.pools[i], shares[i]);
     }
+    release_by_own_limits(overview);
     return overview;
 }
 

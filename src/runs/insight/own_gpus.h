@@ -19,7 +19,8 @@ void set_share(PoolUse& use, const std::vector<Job>& mine);
 /// Updates an overview with the current GPUs of the user's own jobs: starts and ends of runs since
 /// the query to Slurm are on disk, and jobs are queried more often than nodes. Without this, GPUs
 /// held by a listed run would be shown as free. `runs`: gpuq's runs. GPUs of a run that has started
-/// since count on its first node, if that is known; the others only in the pool.
+/// since count on its first node, if that is known; the others only in the pool. GPUs of the user's
+/// jobs are released by the limits of these at the latest.
 Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs);
 
 } // namespace gpuq

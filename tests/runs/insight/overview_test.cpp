@@ -494,6 +494,21 @@ TEST(WithOwnRuns, GpusOfARunThatHasEndedSinceAreFreeAgain)
     EXPECT_EQ(now.pools[0].pool.in_use, 4);
 }
 
+TEST(WithOwnRuns, KnowsTheNextFreeGpuBeforeAllJobsAreQueriedAgain)
+{
+    RunStatus run = on_disk(7, RunState::running, k_now + 3s);
+    run.ends_at = k_now + 30min;
+    RunStatus longer = on_disk(8, RunState::running, k_now + 3s);
+    longer.ends_at = k_now + 1h;
+    ASSERT_FALSE(idle_machine().pools[0].next);
+    EXPECT_EQ(with_own_runs(idle_machine(), {longer, run}).pools[0].next, k_now + 30min);
+    Overview drained = idle_machine();
+    drained.pools[0].nodes[0].up = false;
+    EXPECT_FALSE(with_own_runs(drained, {run}).pools[0].next);
+    ASSERT_EQ(overview().pools[0].next, k_now + 10min) << "another user's job";
+    EXPECT_EQ(with_own_runs(overview(), {run}).pools[0].next, k_now + 10min);
+}
+
 TEST(WithOwnRuns, MovesTheGpusOfItsNodeAndItsHolding)
 {
     const Overview now = with_own_runs(overview(), {on_disk(1, RunState::ended, k_now + 3s),
