@@ -197,7 +197,9 @@ Result<std::unique_ptr<Terminal>> Terminal::open(Colours colours)
     }
     // The characters, but not the format of numbers, which is the same everywhere.
     std::setlocale(LC_CTYPE, "");
-    const bool ascii = std::strcmp(::nl_langinfo(CODESET), "UTF-8") != 0;
+    const bool has_letters = std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0;
+    // The fonts of Linux' console have at most 512 characters, and none of those for charts.
+    const bool has_all = has_letters && std::string_view(kind) != "linux";
     has_modes = ::tcgetattr(STDIN_FILENO, &modes_before) == 0;
     ::set_escdelay(k_escape_ms);
     const std::string type = colours == Colours::direct ? direct_type(kind) : kind;
@@ -208,14 +210,18 @@ Result<std::unique_ptr<Terminal>> Terminal::open(Colours colours)
                                 "display once",
                                 sanitised(kind)));
     }
-    return std::unique_ptr<Terminal>(new Terminal(screen, colours, ascii));
+    return std::unique_ptr<Terminal>(new Terminal(screen, colours,
+                                                  has_all       ? Characters::all
+                                                  : has_letters ? Characters::letters
+                                                                : Characters::ascii));
 }
 
-Terminal::Terminal(void* screen, Colours colours, bool ascii)
+Terminal::Terminal(void* screen, Colours colours, Characters characters)
     : m_screen(screen)
     , m_colour(colours != Colours::none && ::has_colors() && ::start_color() == OK)
+    , m_characters(characters)
 {
-    m_theme.ascii = ascii;
+    m_theme.ascii = characters != Characters::all;
     const char* const background = std::getenv("COLORFGBG");
     m_theme.light = report::is_light(background == nullptr ? "" : background);
     if (m_colour) {
@@ -333,7 +339,10 @@ void Terminal::draw_row(const Canvas& canvas, int row)
             style = cell.style;
         }
         const bool plain = cell.glyph.size() == 1;
-        text += !m_theme.ascii || plain ? cell.glyph : cell.glyph == "…" ? "~" : "?";
+        text += plain || m_characters == Characters::all ? cell.glyph
+                : cell.glyph == "…"                      ? "~"
+                : m_characters == Characters::letters    ? cell.glyph
+                                                         : "?";
     }
     flush();
 }

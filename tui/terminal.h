@@ -44,7 +44,9 @@ public:
     void notify(const std::string& text);
 
 private:
-    Terminal(void* screen, Colours colours, bool ascii);
+    /// The characters that can be shown: ASCII, the letters of most languages, or all.
+    enum class Characters { ascii, letters, all };
+    Terminal(void* screen, Colours colours, Characters characters);
     void draw_row(const Canvas& canvas, int row);
     void set_style(const Style& wanted);
     int number_of(std::uint32_t colour) const;
@@ -53,6 +55,7 @@ private:
 
     void* m_screen; ///< ncurses' SCREEN, known only to terminal.cpp
     bool m_colour;
+    Characters m_characters;
     Theme m_theme;
     std::optional<Canvas> m_shown;
     /// The last click that was not the second of a double click, and its row and column.

@@ -289,6 +289,11 @@ def test_terminals_that_it_can_not_draw_on(person):
     with terminal(person, "top", before="TERM=nosuch") as screen:
         assert screen.status() == 2
         assert b"'nosuch'" in screen.screen
+    with terminal(person, "top", before="export TERM=linux LC_ALL=C.UTF-8;") as screen:
+        screen.wait_for("k80")  # the font of this console has letters and no charts
+        screen.type("q")
+        assert screen.status() == 0
+        assert b"+= 2 Runs ==" in screen.screen and not re.search(rb"[\x80-\xff]", screen.screen)
 
 
 def test_sizes_come_and_go(person, tmux):
