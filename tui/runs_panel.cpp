@@ -21,6 +21,7 @@ using report::Column;
 
 constexpr std::size_t k_spark = 8;
 constexpr int k_bar = 8;
+constexpr std::size_t k_most_to_sort = 1000;
 
 /// A line of the list: a run, or the heading of a group.
 struct ListLine {
@@ -302,6 +303,11 @@ Line title(const Model& model, std::size_t lines, std::size_t first, std::size_t
     if (list.sort != SortBy::newest || list.reversed) {
         text += fmt::format(", by {}{}", name_of(list.sort), list.reversed ? ", reversed" : "");
     }
+    const std::vector<std::size_t> wanted = runs_to_sort(model);
+    const auto unread = std::count_if(wanted.begin(), wanted.end(), [&](std::size_t at) {
+        return !model.details.contains(model.picture.runs[at].key);
+    });
+    text += unread > 0 ? fmt::format(", {} not read yet", unread) : "";
     if (!model.marks.empty()) {
         text += fmt::format(", {} marked", model.marks.size());
     }
@@ -423,6 +429,39 @@ std::size_t first_row_shown(const Model& model)
     const std::size_t last_first = lines.size() > height ? lines.size() - height : 0;
     return std::max(std::min({model.list.first_row, last_first, at}),
                     at + 1 > height ? at + 1 - height : 0);
+}
+
+std::vector<std::size_t> runs_on_screen(const Model& model)
+{
+    const std::vector<ListLine> lines = list_lines(model);
+    const auto height = static_cast<std::size_t>(rows_for_runs(model));
+    std::vector<std::size_t> runs;
+    for (std::size_t i = model.list.first_row;
+         i < std::min(model.list.first_row + height, lines.size()); ++i) {
+        if (!lines[i].is_heading) {
+            runs.push_back(model.shown[lines[i].place]);
+        }
+    }
+    return runs;
+}
+
+std::vector<std::size_t> runs_to_sort(const Model& model)
+{
+    const SortBy sort = model.list.sort;
+    const bool of_active = sort == SortBy::progress || sort == SortBy::ends;
+    if (sort != SortBy::loss && !of_active) {
+        return {};
+    }
+    std::vector<std::size_t> wanted;
+    for (const std::size_t at : model.shown) {
+        const RunRow& run = model.picture.runs[at];
+        if (!run.plain && !run.sweep && (run.active || !of_active)) {
+            wanted.push_back(at);
+        }
+    }
+    std::sort(wanted.begin(), wanted.end());
+    wanted.resize(std::min(wanted.size(), k_most_to_sort));
+    return wanted;
 }
 
 void draw_runs(Canvas& canvas, const Rect& panel, const Model& model)

@@ -27,6 +27,13 @@ std::string group_of(std::string_view name);
 /// the nearest with which it is. To be kept in the model after each change.
 std::size_t first_row_shown(const Model& model);
 
+/// The indices of the runs on the visible lines of the list, sweeps included.
+std::vector<std::size_t> runs_on_screen(const Model& model);
+
+/// The indices of the runs whose details determine the order of the list, newest first; at most
+/// 1000, so that their details fit in memory. Empty if the order needs none.
+std::vector<std::size_t> runs_to_sort(const Model& model);
+
 void draw_runs(Canvas& canvas, const Rect& panel, const Model& model);
 
 /// The tone of a state in a table.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -444,14 +445,18 @@ std::vector<std::string> runs_in_detail(const Model& model)
     } else if (!run->sweep) {
         keys.push_back(run->key);
     }
-    const Areas areas = areas_of(model);
-    const auto rows = static_cast<std::size_t>(areas.runs.height > 0 ? rows_for_runs(model) : 0);
-    for (std::size_t i = model.list.first_row;
-         i < std::min(model.list.first_row + rows, model.shown.size()); ++i) {
-        const RunRow& other = model.picture.runs[model.shown[i]];
-        if (other.key != run->key && !other.plain && !other.sweep) {
-            keys.push_back(other.key);
+    std::set<std::string_view> known{run->key};
+    const auto add = [&](const std::vector<std::size_t>& runs) {
+        for (const std::size_t at : runs) {
+            const RunRow& other = model.picture.runs[at];
+            if (!other.plain && !other.sweep && known.insert(other.key).second) {
+                keys.push_back(other.key);
+            }
         }
+    };
+    if (areas_of(model).runs.height > 0) {
+        add(runs_on_screen(model));
+        add(runs_to_sort(model));
     }
     return keys;
 }

@@ -660,6 +660,22 @@ TEST(RunsInDetail, AreTheSelectedRunAndThoseInTheList)
     EXPECT_THAT(runs_in_detail(m), testing::IsEmpty());
 }
 
+TEST(RunsInDetail, AreThoseBelowTheHeadingsOfGroups)
+{
+    Model m = model(60);
+    Picture made = picture(60);
+    for (std::size_t i = 0; i < made.runs.size(); ++i) {
+        made.runs[i].name = fmt::format("group{}-1", static_cast<char>('a' + i / 3));
+    }
+    update(m, PictureRead{made});
+    press(m, "bG");
+    const std::string last = screen(m);
+    for (const std::string& key : runs_in_detail(m)) {
+        EXPECT_THAT(last, HasSubstr(fmt::format(" {} ", 100 + std::stoi(key.substr(3)))));
+    }
+    EXPECT_GT(runs_in_detail(m).size(), 3U);
+}
+
 Detail detail_of(const std::string& key, double loss)
 {
     Detail detail;
@@ -705,6 +721,27 @@ TEST(Update, SortsByWhatIsKnownAndPutsTheUnknownLast)
     press(m, "ooO");
     EXPECT_EQ(m.list.sort, SortBy::newest);
     EXPECT_EQ(m.shown, (std::vector<std::size_t>{0, 1, 2, 3}));
+}
+
+/// The list would otherwise be in the order of the few runs that happened to be visible before.
+TEST(Update, ReadsAllRunsBeforeItSortsByTheirLoss)
+{
+    Model m = model(60);
+    press(m, "oooo");
+    Strings keys = runs_in_detail(m);
+    EXPECT_EQ(keys.size(), 60U);
+    std::sort(keys.begin(), keys.end());
+    EXPECT_EQ(std::unique(keys.begin(), keys.end()), keys.end());
+    EXPECT_THAT(screen(m), HasSubstr("by loss, 60 not read yet"));
+    for (int i = 0; i < 60; ++i) {
+        update(m, DetailRead{detail_of(fmt::format("key{}", i), 100 - i)});
+    }
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("by loss"), Not(HasSubstr("not read yet"))));
+    press(m, "g");
+    EXPECT_EQ(m.selected, "key59");
+    EXPECT_EQ(runs_in_detail(m).size(), 60U);
+    press(m, "oo");
+    EXPECT_LT(runs_in_detail(m).size(), 15U) << "newest first needs no values";
 }
 
 TEST(Update, GroupsRunsByNameAndHidesTheEndedOnes)
