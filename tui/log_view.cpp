@@ -126,6 +126,15 @@ bool is_part(const OpenedLog& log)
     return log.skipped > 0 || log.text.gone() > 0;
 }
 
+/// The first line shown; empty while the end is followed.
+std::string place_text(const OpenedLog& log)
+{
+    const std::size_t count = std::max<std::size_t>(count_of(log.text.lines()), 1);
+    return log.follow ? ""
+                      : fmt::format(", line {} of {} {}", std::min(log.top + 1, count), count,
+                                    log.behind ? "[more: G]" : "(G: end)");
+}
+
 /// A long name is cut in favour of information about the log.
 std::string title_of(const OpenedLog& log, int columns)
 {
@@ -134,10 +143,14 @@ std::string title_of(const OpenedLog& log, int columns)
                                           : log.stream == Stream::out ? "stdout"
                                                                       : "stderr",
                                           sanitised(log.title));
-    std::string end = log.note.empty() ? "" : fmt::format(" [{}]", log.note);
-    end += log.behind && !log.follow ? " [more: G]" : "";
-    end += is_part(log) ? fmt::format(", the end of {}; p: all", size_text(log.bytes)) : "";
-    end = sanitised(end);
+    const std::string note = log.note.empty() ? "" : sanitised(fmt::format(" [{}]", log.note));
+    const std::string size =
+        is_part(log) ? fmt::format(", the end of {}; p: all", size_text(log.bytes)) : "";
+    std::string place = place_text(log);
+    if (cells(begin + note + place + size) > static_cast<std::size_t>(columns)) {
+        place = log.behind && !log.follow ? " [more: G]" : "";
+    }
+    const std::string end = note + place + size;
     const auto used = cells(begin) + cells(end) + std::string_view(" ()").size();
     const auto room = static_cast<std::size_t>(columns) -
                       std::min<std::size_t>(static_cast<std::size_t>(columns), used);
@@ -222,6 +235,22 @@ void take_times(OpenedLog& log, const LogBytes& piece)
     }
 }
 
+/// In a row of the log; a match that extends over two rows is not tinted.
+void tint_matches(Canvas& canvas, const Rect& row, const OpenedLog& log, const Line& line,
+                  std::string_view found)
+{
+    const std::string text = output_in(log, line);
+    const std::string_view output = text;
+    std::size_t at = found.empty() ? std::string::npos : place_in(output, found);
+    while (at != std::string::npos) {
+        const int column =
+            static_cast<int>(cells(output.substr(0, at))) + (log.with_times ? k_time_width : 0);
+        const int width = static_cast<int>(cells(output.substr(at, found.size())));
+        canvas.tint(row.top, row.left + column, std::clamp(row.width - column, 0, width), marked());
+        at = place_in(output, found, at + found.size());
+    }
+}
+
 } // namespace
 
 void draw_log(Canvas& canvas, const Rect& area, const OpenedLog& log, std::string_view found)
@@ -249,9 +278,7 @@ void draw_log(Canvas& canvas, const Rect& area, const OpenedLog& log, std::strin
     for (std::size_t i = 0; i < shown.size(); ++i) {
         const int row = top + static_cast<int>(i);
         canvas.put(row, area.left, shown[i], area.width);
-        if (!found.empty() && is_in(output_in(log, shown[i]), found)) {
-            canvas.tint(row, area.left, area.width, marked());
-        }
+        tint_matches(canvas, {row, area.left, 1, area.width}, log, shown[i], found);
     }
 }
 

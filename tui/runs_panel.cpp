@@ -370,17 +370,25 @@ report::Cell::Tone tone_of(RunMark mark)
     return Cell::Tone::dim;
 }
 
-bool is_in(std::string_view text, std::string_view sought)
+std::size_t place_in(std::string_view text, std::string_view sought, std::size_t from)
 {
     const auto small = [](char c) {
         return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
     };
     const bool exact =
         std::any_of(sought.begin(), sought.end(), [&](char c) { return small(c) != c; });
-    const auto found = std::search(
-        text.begin(), text.end(), sought.begin(), sought.end(),
-        [&](char one, char other) { return exact ? one == other : small(one) == other; });
-    return found != text.end();
+    const auto begin = text.begin() + static_cast<std::ptrdiff_t>(std::min(from, text.size()));
+    const auto found =
+        std::search(begin, text.end(), sought.begin(), sought.end(), [&](char one, char other) {
+            return exact ? one == other : small(one) == other;
+        });
+    return found == text.end() ? std::string_view::npos
+                               : static_cast<std::size_t>(found - text.begin());
+}
+
+bool is_in(std::string_view text, std::string_view sought)
+{
+    return sought.empty() || place_in(text, sought) != std::string_view::npos;
 }
 
 bool passes(const RunRow& run, const std::string& filter)

@@ -14,6 +14,8 @@ namespace gpuq::tui {
 /// Whether a text contains the one that is searched for: lower case matches either case, as in
 /// less -i.
 bool is_in(std::string_view text, std::string_view sought);
+/// Where it begins in the text, from `from` on; npos if it is not there.
+std::size_t place_in(std::string_view text, std::string_view sought, std::size_t from = 0);
 
 /// Indices of the runs that pass the filter, sorted and grouped, the workers of a sweep behind it
 /// if it is unfolded: to be kept as Model::shown after each change.

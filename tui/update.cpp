@@ -373,7 +373,7 @@ private:
             OpenedLog log;
             log.key = run->key;
             log.id = run->id;
-            log.title = "run " + run->id;
+            log.title = (run->plain ? "job " : "run ") + run->id;
             log.name = run->name;
             open_log(std::move(log));
         }

@@ -295,9 +295,11 @@ TEST(Update, ScrollsThroughFoldedLines)
     press(m, "kkk");
     EXPECT_THAT(log_rows(m), HasSubstr("\nfirst\n<00>"));
     press(m, "jj");
-    EXPECT_THAT(log_rows(m), HasSubstr(")\n<01>"));
+    EXPECT_THAT(log_rows(m), HasSubstr("line 2 of 3 (G: end)\n<01>"));
     press(m, "/<17>\n");
-    EXPECT_THAT(log_rows(m), HasSubstr(")\n<17>"));
+    EXPECT_THAT(log_rows(m), HasSubstr("line 2 of 3 (G: end)\n<17>"));
+    press(m, "G");
+    EXPECT_THAT(log_rows(m), Not(HasSubstr("line 2 of 3"))) << "it follows";
 }
 
 TEST(Update, StaysWhereOneHasStoppedHoweverMuchComes)
@@ -347,7 +349,8 @@ TEST(Update, SaysThatALogHasMoreThanIsShown)
     }
     update(m, LogBytes{"key0", Stream::out, text, true, 0, ""});
     press(m, "g");
-    EXPECT_THAT(log_rows(m), HasSubstr("stdout of run 100 (run0)\nline 0\n"));
+    EXPECT_THAT(log_rows(m),
+                HasSubstr("stdout of run 100 (run0), line 1 of 4999 (G: end)\nline 0\n"));
     press(m, "G");
     update(m, LogBytes{"key0", Stream::out, "more\nand more\n", false, 0, ""});
     press(m, "g");
@@ -443,7 +446,7 @@ TEST(Update, SaysWhatHasHappenedToTheFile)
     EXPECT_THAT(log_rows(m), HasSubstr("[the file was replaced]\nnew\n"));
     press(m, "k");
     update(m, LogBytes{"key0", Stream::out, "", true, 0, "", "the file was truncated"});
-    EXPECT_THAT(log_rows(m), HasSubstr("[the file was truncated] [more: G]\nnew\n"));
+    EXPECT_THAT(log_rows(m), HasSubstr("[the file was truncated], line 1 of 1 [more: G]\nnew\n"));
 }
 
 TEST(Update, ShowsOnlyTheRunsThatPassTheFilter)
@@ -567,6 +570,29 @@ TEST(Update, SearchesTheLog)
     EXPECT_THAT(screen(m), HasSubstr("Loss NaN"));
     press(m, "/Loss nan\n");
     EXPECT_THAT(screen(m), HasSubstr("'Loss nan' not found"));
+}
+
+TEST(Update, MarksTheFoundTextInTheLog)
+{
+    Model m = model(1, {12, 62});
+    press(m, "\n");
+    update(m, LogBytes{"key0", Stream::out, "größe nan, loss NaN\nfine\n", true, 0, ""});
+    press(m, "/nan\n");
+    const auto reversed = [&](int row) {
+        const Rect area = area_of_tab(m);
+        const Canvas canvas = view(m);
+        std::string text;
+        for (int column = area.left; column < area.left + area.width; ++column) {
+            text += canvas.at(area.top + row, column).style.reverse ? '#' : '.';
+        }
+        return text.substr(0, 20);
+    };
+    EXPECT_EQ(reversed(1), "......###.......###.");
+    EXPECT_EQ(reversed(2), "....................");
+    press(m, "tt");
+    update(m, Resized{12, 24}); // truncated within a match
+    press(m, "w");
+    EXPECT_EQ(view(m).columns(), 24);
 }
 
 /// A pager may pass on anything it gets: a title, clipboard contents, a query to the terminal.
@@ -1067,6 +1093,8 @@ TEST(Update, APlainJobIsStoppedByItsIdAndRefusesWhatNeedsASupervisor)
         EXPECT_THAT(plain.answer.message, HasSubstr("is a plain Slurm job")) << key;
     }
     EXPECT_EQ(commands(press(plain, "xy")), std::vector<Strings>({{"stop", "20_3"}}));
+    press(plain, "\n");
+    EXPECT_THAT(screen(plain), HasSubstr("stdout of job 20_3 (run0)"));
 }
 
 } // namespace
