@@ -216,9 +216,7 @@ void on_curves_key(Change change, const Key& key)
 void on_text_key(Change change, const Key& key)
 {
     Model& model = change.model;
-    const Rect area = area_of_tab(model);
-    const int lines = static_cast<int>(lines_of_tab(model, area.width).size());
-    const int last = std::max(lines - area.height, 0);
+    const int last = last_scroll(model, area_of_tab(model));
     if (const auto by = step_of(key, model)) {
         model.panels.scroll = std::clamp(model.panels.scroll + *by, 0, last);
     } else if (is_first(key)) {

@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 namespace gpuq::tui {
 namespace {
@@ -23,6 +24,9 @@ constexpr int k_narrowest_curve = 30;
 constexpr int k_least_facts = 4;
 constexpr int k_least_chart_rows = 9, k_least_chart_columns = 44;
 constexpr int k_bar = 30;
+constexpr int k_columns_for_two_bars = 60;
+/// ` 100 % of its steps  `
+constexpr int k_bar_text = 21;
 
 // Facts.
 
@@ -40,14 +44,33 @@ std::vector<std::string> facts_of(const Model& model, const RunRow& run)
     return facts;
 }
 
+/// The progress of the training and the used part of its time; one of them if the other is unknown
+/// or the panel is narrow.
+Line progress_line(const Model& model, const RunRow& run, int columns)
+{
+    const Detail* const detail = selected_detail(model);
+    std::vector<std::tuple<double, const char*, Style>> parts;
+    if (detail != nullptr && detail->progress) {
+        parts.emplace_back(*detail->progress, "of its steps", coloured(k_green));
+    }
+    if (run.part && (parts.empty() || columns >= k_columns_for_two_bars)) {
+        parts.emplace_back(*run.part, "of its time", coloured(k_cyan));
+    }
+    const int width = std::min(k_bar, parts.size() == 2 ? columns / 2 - k_bar_text : columns / 2);
+    Line line;
+    for (const auto& [part, what, style] : parts) {
+        const double share = std::clamp(part, 0.0, 1.0);
+        line.push_back({bar(share, width, model.theme), style});
+        line.push_back({fmt::format(" {:.0f} % {}  ", 100 * share, what), {}});
+    }
+    return line;
+}
+
 std::vector<Line> fact_lines(const Model& model, const RunRow& run, int columns)
 {
     std::vector<Line> lines;
-    if (run.part && run.active) {
-        const int width = std::min(k_bar, columns / 2);
-        lines.push_back(
-            {{bar(*run.part, width, model.theme), coloured(k_green)},
-             {fmt::format(" {:.0f} % of its time", 100 * std::clamp(*run.part, 0.0, 1.0)), {}}});
+    if (Line progress = progress_line(model, run, columns); run.active && !progress.empty()) {
+        lines.push_back(std::move(progress));
     }
     for (const std::string& fact : facts_of(model, run)) {
         for (std::string& part : broken(fact, static_cast<std::size_t>(std::max(columns, 1)))) {
@@ -94,26 +117,33 @@ void draw_small_curves(Canvas& canvas, const Rect& area, const std::vector<Curve
     }
 }
 
+/// How many rows of the tab the facts have.
+int room_for_facts(const Model& model, const Rect& area)
+{
+    return std::min(area.height,
+                    std::max(k_least_facts, area.height - rows_for_small_curves(model, area)));
+}
+
 /// Complete if all of them fit above the curves, or the user scrolls; else the first ones and the
 /// number of the others.
 void draw_facts(Canvas& canvas, const Rect& area, const Model& model, const RunRow& run)
 {
     const std::vector<Line> lines = fact_lines(model, run, area.width);
     const int count = static_cast<int>(lines.size());
-    if (model.panels.scroll > 0) {
+    const int room = room_for_facts(model, area);
+    const bool is_cut = count > room;
+    if (is_cut && model.panels.scroll > 0) {
         return canvas.put_lines(area, lines,
                                 std::min(model.panels.scroll, std::max(count - area.height, 0)));
     }
-    const int curves = rows_for_small_curves(model, area);
-    const int room = std::min(area.height, std::max(k_least_facts, area.height - curves));
-    const bool is_cut = count > room;
     const int shown = is_cut ? room - 1 : count;
     canvas.put_lines({area.top, area.left, shown, area.width}, lines, 0);
     int row = area.top + shown;
     if (is_cut && room > 0) {
         canvas.put(
             row++, area.left,
-            Line{{fmt::format("+{} lines: v shows all, a taller terminal more", count - shown),
+            Line{{fmt::format("{} more lines: {}, v shows all", count - shown,
+                              model.panels.focus == Panel::run ? "j scrolls" : "3 and j scroll"),
                   dim()}},
             area.width);
     }
@@ -204,6 +234,47 @@ void draw_parts(Canvas& canvas, const Rect& area, const std::vector<std::vector<
     }
 }
 
+/// The charts shown together, with the selected one among them.
+struct ChartPage {
+    int beside = 1, rows = 1;
+    int first = 0, shown = 1;
+};
+
+ChartPage page_of(const Model& model, const Rect& area, int count)
+{
+    ChartPage page;
+    page.beside = std::clamp(area.width / k_least_chart_columns, 1, count);
+    page.rows = std::clamp((count + page.beside - 1) / page.beside, 1,
+                           std::max(area.height / k_least_chart_rows, 1));
+    const int most = page.beside * page.rows;
+    page.first = std::min(static_cast<int>(model.charts.selected), count - 1) / most * most;
+    page.shown = std::min(most, count - page.first);
+    return page;
+}
+
+/// Whether only the selected chart is shown, or one of the chosen curves.
+bool is_single(const Model& model, const Rect& area)
+{
+    return model.charts.single || area.height < 2 * k_least_chart_rows;
+}
+
+/// `charts 3-4 of 7 (j k)`; empty if all are shown.
+std::string page_text(const Model& model, const Rect& area)
+{
+    const Detail* const detail = selected_detail(model);
+    const int count = detail == nullptr ? 0 : static_cast<int>(charts_of(detail->curves).size());
+    if (count < 2 || (is_single(model, area) && !model.charts.chosen.empty())) {
+        return "";
+    }
+    const int selected = std::min(static_cast<int>(model.charts.selected), count - 1);
+    const ChartPage page =
+        is_single(model, area) ? ChartPage{1, 1, selected, 1} : page_of(model, area, count);
+    return page.shown == count ? ""
+           : page.shown == 1   ? fmt::format("chart {} of {} (j k)", page.first + 1, count)
+                               : fmt::format("charts {}-{} of {} (j k)", page.first + 1,
+                                             page.first + page.shown, count);
+}
+
 void draw_curves(Canvas& canvas, const Rect& area, const Model& model)
 {
     const Detail* const detail = selected_detail(model);
@@ -221,19 +292,16 @@ void draw_curves(Canvas& canvas, const Rect& area, const Model& model)
     }
     const auto charts = charts_of(detail->curves);
     const std::size_t selected = std::min(model.charts.selected, charts.size() - 1);
-    if (model.charts.single || area.height < 2 * k_least_chart_rows) {
+    if (is_single(model, area)) {
         draw_parts(canvas, area, chosen_curves(model, detail->curves, selected), model);
         return;
     }
-    const int count = static_cast<int>(charts.size());
-    const int beside = std::clamp(area.width / k_least_chart_columns, 1, count);
-    const int rows = std::clamp((count + beside - 1) / beside, 1, area.height / k_least_chart_rows);
-    const int height = area.height / rows, width = area.width / beside;
-    const int first = static_cast<int>(selected) / (beside * rows) * beside * rows;
-    for (int i = 0; i < beside * rows && first + i < count; ++i) {
-        const auto number = static_cast<std::size_t>(first + i);
-        const Rect one{area.top + i / beside * height, area.left + i % beside * width, height - 1,
-                       width - 2};
+    const ChartPage page = page_of(model, area, static_cast<int>(charts.size()));
+    const int height = area.height / page.rows, width = area.width / page.beside;
+    for (int i = 0; i < page.shown; ++i) {
+        const auto number = static_cast<std::size_t>(page.first + i);
+        const Rect one{area.top + i / page.beside * height, area.left + i % page.beside * width,
+                       height - 1, width - 2};
         draw_chart(canvas, one, plotted(detail->curves, charts[number], 0, model.theme),
                    model.charts.view, model.theme);
         if (is_chosen(model, detail->curves, charts[number])) {
@@ -343,10 +411,15 @@ std::vector<TabPlace> tab_places(const Model& model, const Rect& panel, Line* ti
     return places;
 }
 
-/// The settings of the charts.
-Line chart_state(const Model& model)
+/// Which charts are shown, and their settings.
+Line chart_state(const Model& model, const Rect& area)
 {
-    return line_of(model.panels.tab == Tab::curves ? settings_text(model.charts.view) : "");
+    if (model.panels.tab != Tab::curves) {
+        return {};
+    }
+    const std::string page = page_text(model, area);
+    const std::string settings = settings_text(model.charts.view);
+    return line_of(page + (page.empty() || settings.empty() ? "" : ", ") + settings);
 }
 
 /// The panel while a sweep is selected.
@@ -445,6 +518,14 @@ std::vector<Line> lines_of_tab(const Model& model, int columns)
     return {};
 }
 
+int last_scroll(const Model& model, const Rect& area)
+{
+    const int lines = static_cast<int>(lines_of_tab(model, area.width).size());
+    // After the first step the facts have the rows of the curves as well.
+    const bool is_cut = model.panels.tab == Tab::facts && lines > room_for_facts(model, area);
+    return std::max(lines - area.height, is_cut ? 1 : 0);
+}
+
 void draw_run(Canvas& canvas, const Rect& panel, const Model& model)
 {
     if (const RunRow* const sweep = selected_run(model); sweep != nullptr && sweep->sweep) {
@@ -456,8 +537,8 @@ void draw_run(Canvas& canvas, const Rect& panel, const Model& model)
     if (run == nullptr) {
         title = {{"3 Run", bold()}};
     }
-    draw_frame(canvas, panel, title, chart_state(model), model.panels.focus == Panel::run,
-               model.theme);
+    draw_frame(canvas, panel, title, chart_state(model, inside(panel)),
+               model.panels.focus == Panel::run, model.theme);
     const Rect area = inside(panel);
     if (run == nullptr || area.height < 1 || area.width < 1) {
         return;

@@ -27,6 +27,8 @@ std::vector<std::vector<std::size_t>> charts_of(const std::vector<Curve>& curves
 
 /// The text of a tab in lines of at most `columns` cells; empty for the log and the curves.
 std::vector<Line> lines_of_tab(const Model& model, int columns);
+/// How far the text of a tab can be scrolled.
+int last_scroll(const Model& model, const Rect& area);
 
 /// `text`, sanitised, in lines of at most `columns` cells, broken at blanks if there are any.
 std::vector<std::string> broken(std::string_view text, std::size_t columns);

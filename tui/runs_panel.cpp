@@ -19,8 +19,8 @@ namespace {
 using report::Cell;
 using report::Column;
 
-constexpr std::size_t k_spark = 8;
-constexpr int k_bar = 8;
+/// The width of bars and sparklines; in a narrow panel names need the room more.
+constexpr int k_graph = 8, k_narrow_graph = 5, k_columns_for_graph = 90;
 constexpr std::size_t k_most_to_sort = 1000;
 
 /// A line of the list: a run, or the heading of a group.
@@ -200,17 +200,18 @@ const Curve* first_curve(const Detail* detail, bool of_training)
 
 /// The course of the main loss and its last value; of a sweep the best value, and the try that has
 /// it.
-std::string loss_text(const RunRow& run, const Detail* detail, const Theme& theme)
+std::string loss_text(const RunRow& run, const Detail* detail, int graph, const Theme& theme)
 {
+    const auto width = static_cast<std::size_t>(graph);
     if (run.sweep) {
         const auto best = best_of(*run.sweep);
-        return best ? fmt::format("{} {} #{}", sparkline(run.sweep->course, k_spark, {}, theme),
+        return best ? fmt::format("{} {} #{}", sparkline(run.sweep->course, width, {}, theme),
                                   short_number(*best), run.sweep->best)
                     : "";
     }
     const Curve* const curve = first_curve(detail, true);
     return curve != nullptr && detail->loss
-               ? fmt::format("{} {}", sparkline(curve->dots, k_spark, {}, theme),
+               ? fmt::format("{} {}", sparkline(curve->dots, width, {}, theme),
                              short_number(*detail->loss))
                : "";
 }
@@ -249,7 +250,8 @@ std::vector<ListColumn> columns()
             {{"use", "GPU USE"}, 100}};
 }
 
-std::vector<Cell> cells_of(const Model& model, const RunRow& run)
+/// `graph`: the width of bars and sparklines.
+std::vector<Cell> cells_of(const Model& model, const RunRow& run, int graph)
 {
     const Theme& theme = model.theme;
     const Detail* const detail = detail_of(model, run);
@@ -265,12 +267,14 @@ std::vector<Cell> cells_of(const Model& model, const RunRow& run)
             run.gpus,
             run.queue,
             run.time,
-            progress && run.active ? fmt::format("{} {:3.0f} %", bar(*progress, k_bar, theme),
+            progress && run.active ? fmt::format("{} {:3.0f} %", bar(*progress, graph, theme),
                                                  100 * std::clamp(*progress, 0.0, 1.0))
                                    : "",
             end_text(run, detail, model.now),
-            loss_text(run, detail, theme),
-            run.active && use != nullptr ? sparkline(use->dots, k_spark, 100, theme) : ""};
+            loss_text(run, detail, graph, theme),
+            run.active && use != nullptr
+                ? sparkline(use->dots, static_cast<std::size_t>(graph), 100, theme)
+                : ""};
 }
 
 std::string_view name_of(SortBy sort)
@@ -488,6 +492,7 @@ void draw_runs(Canvas& canvas, const Rect& panel, const Model& model)
         return draw_empty(canvas, area, model);
     }
     report::Table table;
+    const int graph = area.width < k_columns_for_graph ? k_narrow_graph : k_graph;
     const std::vector<ListColumn> all = columns();
     const auto is_shown = [&](std::size_t column) { return area.width >= all[column].least_width; };
     for (std::size_t column = 0; column < all.size(); ++column) {
@@ -497,7 +502,7 @@ void draw_runs(Canvas& canvas, const Rect& panel, const Model& model)
     }
     for (std::size_t i = first; i < std::min(first + height, lines.size()); ++i) {
         if (!lines[i].is_heading) {
-            std::vector<Cell> cells = cells_of(model, run_of(model, lines[i]));
+            std::vector<Cell> cells = cells_of(model, run_of(model, lines[i]), graph);
             std::vector<Cell>& row = table.rows.emplace_back();
             for (std::size_t column = 0; column < all.size(); ++column) {
                 if (is_shown(column)) {

@@ -70,6 +70,17 @@ private:
         return fmt::format("Slurm {} ago", describe(std::max(seconds, std::chrono::seconds(0))));
     }
 
+    /// Why there is nothing new, or whether a GPU is free, the longest form that fits.
+    std::string answer_for(int room) const
+    {
+        std::string answer = picture().trouble.empty() ? picture().answer : picture().trouble;
+        for (const std::string& shorter : picture().short_answers) {
+            const bool fits = cells(sanitised(answer)) <= static_cast<std::size_t>(room);
+            answer = fits || !picture().trouble.empty() ? answer : shorter;
+        }
+        return answer;
+    }
+
     /// The cluster and its free GPUs, or why that is not known; on the right the time and the age
     /// of what is shown.
     void draw_status()
@@ -87,10 +98,10 @@ private:
             columns());
         Style style = is_troubled ? coloured(k_red) : Style{};
         style.bold = true;
-        const std::string text = sanitised(is_troubled ? picture().trouble : picture().answer);
         const bool has_right = column + 20 < begin;
-        const int room = (has_right ? begin - 2 : columns()) - column;
-        m_canvas.put(0, column, clipped(text, static_cast<std::size_t>(std::max(room, 0))), style);
+        const int room = std::max((has_right ? begin - 2 : columns()) - column, 0);
+        m_canvas.put(0, column,
+                     clipped(sanitised(answer_for(room)), static_cast<std::size_t>(room)), style);
         if (has_right) {
             m_canvas.put(0, begin, right, dim());
         }
@@ -119,9 +130,7 @@ private:
         const std::string selected = run == nullptr || run->facts.empty()
                                          ? ""
                                          : fmt::format("{}: {}", run->id, run->facts.front());
-        const std::string answer = !m_model.has_picture        ? "asking Slurm"
-                                   : picture().trouble.empty() ? picture().answer
-                                                               : picture().trouble;
+        const std::string answer = !m_model.has_picture ? "asking Slurm" : answer_for(columns());
         if (m_model.log) {
             return draw_log(m_canvas, {0, 0, std::max(rows() - 1, 1), columns()}, *m_model.log,
                             m_model.found);
@@ -199,7 +208,7 @@ private:
         }
         blank(row);
         if (m_model.question) {
-            return put(row, m_model.question->text + " y/N", bold());
+            return draw_question(row);
         }
         if (m_model.prompt) {
             const Prompt& prompt = *m_model.prompt;
@@ -261,7 +270,30 @@ private:
             }
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
-        lines.resize(std::min<std::size_t>(lines.size(), std::max(rows() / 2, 1)));
+        lines.resize(std::min(lines.size(), most_lines()));
+        draw_above(lines, last);
+    }
+
+    /// Its end, which has the keys, is always visible.
+    void draw_question(int last)
+    {
+        std::vector<Line> lines;
+        for (std::string& part :
+             broken(m_model.question->text + " y/N", static_cast<std::size_t>(columns()))) {
+            lines.push_back({{std::move(part), bold()}});
+        }
+        if (lines.size() > most_lines()) {
+            lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(most_lines()) - 1,
+                        lines.end() - 1);
+        }
+        draw_above(lines, last);
+    }
+
+    std::size_t most_lines() const { return static_cast<std::size_t>(std::max(rows() / 2, 1)); }
+
+    /// Over the content, down to the row `last`.
+    void draw_above(const std::vector<Line>& lines, int last)
+    {
         int row = last + 1 - static_cast<int>(lines.size());
         for (const Line& line : lines) {
             if (row >= 0) {

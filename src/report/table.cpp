@@ -139,12 +139,36 @@ std::string painted(const std::string& text, std::string_view escape)
     return escape.empty() ? text : fmt::format("{}{}\033[0m", escape, text);
 }
 
+/// Sanitised text of at most `width` cells: its beginning, `…` and its end.
+std::string without_middle(std::string_view text, std::size_t width)
+{
+    constexpr std::size_t k_least = 5;
+    if (cells(text) <= width || width < k_least) {
+        return clipped(text, width);
+    }
+    std::vector<std::string_view> glyphs;
+    for (std::string_view rest = text; !rest.empty();) {
+        glyphs.push_back(take_glyph(rest));
+    }
+    const std::size_t behind = (width - 1) / 2;
+    const std::string begin = clipped(text, width - behind); // with its `…`
+    std::string end;
+    for (std::size_t used = 0; used + cells(glyphs.back()) <= behind; glyphs.pop_back()) {
+        used += cells(glyphs.back());
+        end.insert(0, glyphs.back());
+    }
+    return begin + end;
+}
+
 TableLine aligned(const Table& table, const Widths& widths, const std::vector<Cell>& row)
 {
     TableLine line;
     std::size_t owed = 0; // blanks, written only if text follows
     for (std::size_t i = 0; i < row.size(); ++i) {
-        const std::string text = clipped(row[i].text, widths[i]);
+        // Names of a series differ at their ends.
+        const bool is_name = table.columns[i].name == "name";
+        const std::string text =
+            is_name ? without_middle(row[i].text, widths[i]) : clipped(row[i].text, widths[i]);
         const std::size_t blanks = widths[i] - cells(text);
         const bool right = table.columns[i].align == Column::Align::right;
         owed += right ? blanks : 0;

@@ -27,12 +27,24 @@ TEST(Table, CutsOnlyWhatMayShrink)
 {
     EXPECT_EQ(to_text(k_runs, {.width = 24}), " JOB  NAME       STATE\n"
                                               "   7  train.py   running\n"
-                                              "1042  最終-eva…  waiting\n"
+                                              "1042  最終…tion  waiting\n"
                                               "1043  a^Jb^[[2J  failed\n");
     // Below that width, lines exceed the terminal: an ID is never truncated.
-    EXPECT_EQ(to_text(k_runs, {.header = false, .width = 1}), "   7  train…  running\n"
-                                                              "1042  最終-…  waiting\n"
-                                                              "1043  a^Jb^…  failed\n");
+    EXPECT_EQ(to_text(k_runs, {.header = false, .width = 1}), "   7  tra…py  running\n"
+                                                              "1042  最…on   waiting\n"
+                                                              "1043  a^J…2J  failed\n");
+}
+
+/// Runs of a series have names that differ only at their ends.
+TEST(Table, CutsNamesInTheMiddle)
+{
+    Table table{{{"name", "NAME", Column::Align::left, Column::Shrink::yes}},
+                {{"resnet50-imagenet-seed1"}, {"resnet50-imagenet-seed2"}, {"größe 最終-最終"}}};
+    EXPECT_EQ(to_text(table, {.header = false, .width = 12}), "resnet…seed1\n"
+                                                              "resnet…seed2\n"
+                                                              "größe …-最終\n");
+    table.rows[0][0] = "最終最終最終最終";
+    EXPECT_EQ(to_text(table, {.header = false, .width = 12}).substr(0, 19), "最終最…最終\n");
 }
 
 TEST(Table, LeavesTheHeaderOutWhenAsked)
@@ -98,11 +110,11 @@ TEST(Columns, AreDroppedInTheirOrderWhenNothingElseHelps)
                  {"exit", "EXIT", Column::Align::left, Column::Shrink::no, 1}},
                 {{"1234567", "a-long-name", "gpu", "0"}}};
     EXPECT_EQ(to_text(table, {.header = false, .width = 40}), "1234567  a-long-name  gpu  0\n");
-    EXPECT_EQ(to_text(table, {.header = false, .width = 24}), "1234567  a-long…  gpu  0\n");
+    EXPECT_EQ(to_text(table, {.header = false, .width = 24}), "1234567  a-l…ame  gpu  0\n");
     EXPECT_EQ(to_text(table, {.width = 22}), "ID       NAME     EXIT\n"
-                                             "1234567  a-long…  0\n");
-    EXPECT_EQ(to_text(table, {.width = 16}), "ID       NAME\n1234567  a-long…\n");
-    EXPECT_EQ(to_text(table, {.width = 3}), "ID       NAME\n1234567  a-lon…\n");
+                                             "1234567  a-l…ame  0\n");
+    EXPECT_EQ(to_text(table, {.width = 16}), "ID       NAME\n1234567  a-l…ame\n");
+    EXPECT_EQ(to_text(table, {.width = 3}), "ID       NAME\n1234567  a-l…me\n");
     // Columns requested by name are kept.
     EXPECT_EQ(to_text(*only(table, "id,queue"), {.width = 3}), "ID       QUEUE\n1234567  gpu\n");
 }

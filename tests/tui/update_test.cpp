@@ -140,6 +140,18 @@ TEST(Update, StopsARunOnlyAfterNamingItAndAsking)
     EXPECT_EQ(commands(press(m, "xy")), (std::vector<Strings>{{"stop", "key0"}}));
 }
 
+TEST(Update, AQuestionAboutManyRunsShowsItsKeys)
+{
+    Model m = model(60);
+    for (int i = 0; i < 60; ++i) {
+        press(m, " ");
+    }
+    press(m, "x");
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("stop 30 runs: 100 102 "), HasSubstr(" 158? y/N\n")));
+    update(m, Resized{2, 30});
+    EXPECT_THAT(screen(m), HasSubstr("? y/N\n"));
+}
+
 /// The run in question is stopped, even if another row has moved under the cursor.
 TEST(Update, TheQuestionKeepsItsRun)
 {

@@ -91,13 +91,13 @@ TEST(View, Is80By24ByDesign)
               "|a100 ? of 1 free  n1 ?                                                        |\n"
               "+------------------------------------------------------------------------------+\n"
               "+= 2 Runs =====================================================================+\n"
-              "|      ID  NAME   STATE    GPUS  PROGRESS        ENDS  LOSS                    |\n"
-              "| >  4700  train  running     1  ####....  50 %  -     9410 0.5                |\n"
-              "| >  4701  train  running     1  ##......  25 %  -                             |\n"
-              "| >  4702  train  running     1  ##......  25 %  -                             |\n"
+              "|      ID  NAME   STATE    GPUS  PROGRESS     ENDS  LOSS                       |\n"
+              "| >  4700  train  running     1  ###..  50 %  -     9410 0.5                   |\n"
+              "| >  4701  train  running     1  #....  25 %  -                                |\n"
+              "| >  4702  train  running     1  #....  25 %  -                                |\n"
               "+==============================================================================+\n"
               "+- 3 run 4700 (train)  Log Curves GPUs Facts Timeline -------------------------+\n"
-              "|########...................... 25 % of its time                               |\n"
+              "|#########......... 50 % of its steps  #####............. 25 % of its time     |\n"
               "|runs on n0                                                                    |\n"
               "|step 4 of 8                                                                   |\n"
               "|python3 train.py  (in /home/ada)                                              |\n"
@@ -139,11 +139,67 @@ TEST(View, SaysThatFactsAreCut)
     Model m = model(24, 80, 1);
     m.picture.runs[0].facts.resize(30, "another");
     m.picture.runs[0].facts.back() = "the last";
-    EXPECT_THAT(text_of_view(m), HasSubstr("lines: v shows all, a taller terminal more"));
+    EXPECT_THAT(text_of_view(m), HasSubstr("more lines: 3 and j scroll, v shows all"));
     EXPECT_THAT(text_of_view(m), testing::Not(HasSubstr("the last")));
     update(m, Key{Special::none, U'3'});
     update(m, Key{Special::end, 0});
     EXPECT_THAT(text_of_view(m), HasSubstr("the last")) << "scrolled to";
+    m.picture.runs[0].facts.resize(9);
+    m.picture.runs[0].facts.back() = "the ninth";
+    update(m, Key{Special::home, 0});
+    EXPECT_THAT(text_of_view(m), HasSubstr("more lines: j scrolls, v shows all"));
+    update(m, Key{Special::down, 0});
+    EXPECT_THAT(text_of_view(m), HasSubstr("the ninth")) << "where the curve was";
+}
+
+TEST(View, ShowsTheProgressOfTheTrainingBesideItsTime)
+{
+    Model m = model(24, 80, 2);
+    EXPECT_THAT(text_of_view(m), HasSubstr("##......... 50 % of its steps  ####"));
+    EXPECT_THAT(text_of_view(m), HasSubstr("... 25 % of its time  "));
+    update(m, Resized{24, 60});
+    EXPECT_THAT(text_of_view(m), HasSubstr("... 50 % of its steps"));
+    EXPECT_THAT(text_of_view(m), testing::Not(HasSubstr("of its time")));
+    update(m, Key{Special::down, 0});
+    EXPECT_THAT(text_of_view(m), HasSubstr("... 25 % of its time")) << "its steps are unknown";
+}
+
+TEST(View, CountsTheChartsThatAreNotShown)
+{
+    Model m = model(24, 80, 1);
+    Detail found = detail();
+    for (const char* name : {"acc", "lr", "epoch", "grad"}) {
+        found.curves.push_back({name, "", found.curves.front().dots, true});
+    }
+    update(m, DetailRead{found});
+    update(m, Key{Special::enter, 0});
+    update(m, Key{Special::none, U']'});
+    EXPECT_THAT(text_of_view(m), HasSubstr("+= charts 1-2 of 5 (j k) ="));
+    update(m, Key{Special::end, 0});
+    update(m, Key{Special::none, U'L'});
+    EXPECT_THAT(text_of_view(m), HasSubstr("= chart 5 of 5 (j k), log"));
+    update(m, Key{Special::home, 0});
+    update(m, Key{Special::enter, 0});
+    EXPECT_THAT(text_of_view(m), HasSubstr("= chart 1 of 5 (j k), log"));
+    update(m, Resized{60, 200});
+    update(m, Key{Special::enter, 0});
+    EXPECT_THAT(text_of_view(m), testing::Not(HasSubstr("of 5")));
+}
+
+TEST(View, ShortensTheAnswerWhereItDoesNotFit)
+{
+    Model m = model(24, 80, 1);
+    m.picture.short_answers = {std::string(60, 'x'), "no, next by 16:40; 3 jobs wait", "no"};
+    EXPECT_THAT(text_of_view(m), HasSubstr("gpuq centre  no, next by 16:40; 3 jobs wait   "));
+    update(m, Resized{24, 120});
+    EXPECT_THAT(text_of_view(m), HasSubstr("gpuq centre  " + m.picture.answer));
+    update(m, Resized{3, 40});
+    EXPECT_THAT(text_of_view(m), testing::StartsWith("no, next by 16:40; 3 jobs wait"));
+    update(m, Resized{3, 20});
+    EXPECT_THAT(text_of_view(m), testing::StartsWith("no\n"));
+    m.picture.trouble = "Slurm does not answer";
+    update(m, Resized{3, 40});
+    EXPECT_THAT(text_of_view(m), testing::StartsWith("Slurm does not answer"));
 }
 
 TEST(View, SaysWhySlurmIsSilentAndKeepsWhatWasKnown)

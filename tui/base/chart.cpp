@@ -423,8 +423,11 @@ void draw_curve(Canvas& canvas, const Rect& area, const Curve& curve, const Styl
     const auto newest_value = last_of(curve);
     std::string title = sanitised(curve.title) + " ";
     title += newest_value ? short_number(*newest_value) + sanitised(unit) : "unknown";
+    const bool is_log = range && curve.of_training && is_known(newest_value) &&
+                        falls_far(range->low, range->high, *newest_value);
     if (range) {
-        title += fmt::format("  ({} to {})", short_number(range->low), short_number(range->high));
+        title += fmt::format("  ({} to {}{})", short_number(range->low), short_number(range->high),
+                             is_log ? ", log" : "");
     }
     canvas.put(area.top, area.left,
                clipped(title, static_cast<std::size_t>(std::max(area.width, 0))), bold());
@@ -432,14 +435,17 @@ void draw_curve(Canvas& canvas, const Rect& area, const Curve& curve, const Styl
     if (!range || inner.height < 1 || inner.width < 1) {
         return;
     }
+    const auto scaled = [is_log](double value) { return is_log ? std::log(value) : value; };
     Points points;
     for (std::size_t i = 0; i < curve.dots.size(); ++i) { // evenly: no axis shows the distances
         const auto& value = curve.dots[i].value;
-        points.push_back({static_cast<double>(i), is_known(value) ? value : std::nullopt});
+        points.push_back({static_cast<double>(i),
+                          is_known(value) ? std::optional(scaled(*value)) : std::nullopt});
     }
     const double last = static_cast<double>(std::max<std::size_t>(curve.dots.size(), 2) - 1);
     Grid grid(inner, theme.ascii);
-    plot(grid, points, {{0, last}, curve.unit == "%" ? Range{0, 100} : *range}, style);
+    const Range scale{scaled(range->low), scaled(range->high)};
+    plot(grid, points, {{0, last}, curve.unit == "%" ? Range{0, 100} : scale}, style);
     grid.draw(canvas);
 }
 

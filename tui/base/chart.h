@@ -43,7 +43,8 @@ void draw_chart(Canvas& canvas, const Rect& area, const std::vector<Plotted>& cu
                 const ChartView& shown, const Theme& theme);
 
 /// Draws one curve without axes, below a line with its title, unit, newest, lowest and highest
-/// value; percentages extend from 0 to 100. Needs two rows.
+/// value; percentages extend from 0 to 100. Values of a training that fall far have a logarithmic
+/// scale. Needs two rows.
 void draw_curve(Canvas& canvas, const Rect& area, const Curve& curve, const Style& style,
                 const Theme& theme);
 

@@ -178,9 +178,10 @@ struct Comparison {
 /// Everything known at one time, from disk and from Slurm.
 struct Picture {
     std::string cluster;
-    std::string answer;           ///< whether a GPU is free for the user now
-    std::string trouble;          ///< why there is nothing newer; empty: no problem
-    std::optional<Time> slurm_at; ///< time of Slurm's last response; unset: none yet
+    std::string answer;                     ///< whether a GPU is free for the user now
+    std::vector<std::string> short_answers; ///< the same for less room, the longest first
+    std::string trouble;                    ///< why there is nothing newer; empty: no problem
+    std::optional<Time> slurm_at;           ///< time of Slurm's last response; unset: none yet
     std::vector<GpuModel> gpus;
     std::vector<Holder> holders;
     std::vector<RunRow> runs;

@@ -241,6 +241,12 @@ std::string bar(double share, int width, const Theme& theme)
     return text;
 }
 
+bool falls_far(double low, double high, double last)
+{
+    constexpr double k_far = 10;
+    return low > 0 && high / low >= k_far && last - low <= (high - low) / k_far;
+}
+
 std::string sparkline(const std::vector<Dot>& dots, std::size_t width, std::optional<double> most,
                       const Theme& theme)
 {
@@ -271,6 +277,13 @@ std::string sparkline(const std::vector<Dot>& dots, std::size_t width, std::opti
                 high = any ? std::max(high, *mean) : *mean;
                 any = true;
             }
+        }
+        if (means.back() && falls_far(low, high, *means.back())) {
+            for (auto& mean : means) {
+                mean = mean ? std::optional(std::log(*mean)) : std::nullopt;
+            }
+            low = std::log(low);
+            high = std::log(high);
         }
     }
     std::string text;

@@ -51,8 +51,12 @@ std::string_view glyph(RunMark mark, const Theme& theme);
 std::string level(std::optional<double> share, const Theme& theme);
 /// A horizontal bar of `width` cells.
 std::string bar(double share, int width, const Theme& theme);
-/// The values as a row of levels between their lowest and their highest, or from 0 to `most` if
-/// that is given; as many as `width`, the newest last. Unknown values are blanks.
+/// Whether values that end at `last` are shown on a logarithmic scale: all are positive, and on a
+/// linear one the last, in the lowest tenth of the range, would look like the lowest.
+bool falls_far(double low, double high, double last);
+/// The values as a row of levels between their lowest and their highest, logarithmic if they fall
+/// far, or from 0 to `most` if that is given; as many as `width`, the newest last. Unknown values
+/// are blanks.
 std::string sparkline(const std::vector<Dot>& dots, std::size_t width, std::optional<double> most,
                       const Theme& theme);
 

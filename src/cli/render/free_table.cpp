@@ -36,14 +36,26 @@ std::string names_text(const std::vector<std::string>& names)
     return names.empty() ? "-" : fmt::format("{}", fmt::join(names, ","));
 }
 
-std::string yes_text(const GpuPool& pool, const std::vector<Partition>& partitions)
+/// The parts of an offer of free GPUs.
+enum class Offer { gpus, with_queue, with_limit };
+
+std::string offer_text(const GpuPool& pool, const std::vector<Partition>& partitions, Offer offer)
 {
     std::string text = pool.model.empty() ? counted(static_cast<std::uint64_t>(*pool.free), "GPU")
                                           : fmt::format("{} {}", *pool.free, pool.model);
-    if (const auto queue = best_queue(pool, partitions)) {
+    const auto queue = best_queue(pool, partitions);
+    if (queue && offer != Offer::gpus) {
         text += fmt::format(" in queue {}", queue->name);
-        text += queue->max_time ? fmt::format(" (up to {})", to_text(*queue->max_time)) : "";
+        text += queue->max_time && offer == Offer::with_limit
+                    ? fmt::format(" (up to {})", to_text(*queue->max_time))
+                    : "";
     }
+    return text;
+}
+
+std::string yes_text(const GpuPool& pool, const std::vector<Partition>& partitions)
+{
+    std::string text = offer_text(pool, partitions, Offer::with_limit);
     if (*pool.most_on_one_node < *pool.free) {
         text += fmt::format(", at most {} on one node", *pool.most_on_one_node);
     }
@@ -98,15 +110,22 @@ std::string next_share_text(const std::vector<NextFree>& next, Time now)
                        model_text(first.model), clock_text(*first.at, now));
 }
 
+/// The first GPU to be released at a known time; null if there is none.
+const NextFree* next_gpu(const std::vector<NextFree>& next)
+{
+    const auto first =
+        std::find_if(next.begin(), next.end(), [](const NextFree& one) { return one.count > 0; });
+    return first == next.end() || !first->at ? nullptr : &*first;
+}
+
 std::string next_text(const FreeGpus& found, Time now)
 {
     if (!found.next) {
         return "; gpuq free --next shows the next ones";
     }
-    const auto first = std::find_if(found.next->begin(), found.next->end(),
-                                    [](const NextFree& one) { return one.count > 0; });
+    const NextFree* const first = next_gpu(*found.next);
     const std::string share = next_share_text(*found.next, now);
-    if (first == found.next->end() || !first->at) {
+    if (first == nullptr) {
         return "; time of the next one unknown" + share;
     }
     return fmt::format("; the next: {} {} by {} at the latest{}", first->count,
@@ -253,6 +272,37 @@ std::string free_answer(const FreeGpus& found, Time now)
     const bool others_wait = found.waiting && found.waiting->jobs > 0;
     return fmt::format("{}: {}{}", others_wait ? "perhaps" : "yes", fmt::join(offers, "; "),
                        waiting_text(found));
+}
+
+std::vector<std::string> short_free_answers(const FreeGpus& found, Time now)
+{
+    const auto is_free = is_one_free(found.pools);
+    if (!is_free) {
+        return {found.pools.empty() ? "no GPU" : "use of the GPUs unknown"};
+    }
+    const int jobs = found.waiting ? found.waiting->jobs : 0;
+    const std::string line =
+        jobs == 0 ? ""
+                  : fmt::format("; {} {}", counted(static_cast<std::uint64_t>(jobs), "job"),
+                                jobs == 1 ? "waits" : "wait");
+    if (!*is_free) {
+        const NextFree* const next = found.next ? next_gpu(*found.next) : nullptr;
+        return {(next == nullptr ? "no, next one unknown"
+                                 : fmt::format("no, next by {}", clock_text(*next->at, now))) +
+                line};
+    }
+    std::vector<std::string> answers;
+    for (const Offer offer : {Offer::with_limit, Offer::with_queue, Offer::gpus}) {
+        std::vector<std::string> offers;
+        for (const GpuPool& pool : found.pools) {
+            if (pool.free.value_or(0) > 0) {
+                offers.push_back(offer_text(pool, found.partitions, offer));
+            }
+        }
+        answers.push_back(
+            fmt::format("{}: {}{}", jobs > 0 ? "perhaps" : "yes", fmt::join(offers, "; "), line));
+    }
+    return answers;
 }
 
 report::Table free_table(const FreeGpus& found)

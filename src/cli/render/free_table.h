@@ -47,6 +47,9 @@ struct FreeGpus {
 
 /// Whether a GPU is free now: `yes: 6 k80 in queue calibration (up to 2 h), at most 4 on one node`.
 std::string free_answer(const FreeGpus& found, Time now);
+/// The same for less room, the longest first: `yes: 6 k80 in queue calibration; 3 jobs wait`,
+/// `yes: 6 k80; 3 jobs wait`, `no, next by 14:20; 3 jobs wait`.
+std::vector<std::string> short_free_answers(const FreeGpus& found, Time now);
 
 /// Columns model, queues, total, free, used, down, blocked; and shares if GPUs are shared.
 report::Table free_table(const FreeGpus& found);

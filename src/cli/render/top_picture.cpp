@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -79,6 +80,9 @@ std::string waiting_text(const RunStatus& status, const Overview& overview, Time
     }
     if (const std::string start = start_text(status, now); !start.empty()) {
         return text + "; " + start;
+    }
+    if (!forecast.empty()) {
+        return text;
     }
     const bool is_reported = status.estimate && !status.estimate->unknown.empty();
     return text + "; when it starts is not known" +
@@ -185,7 +189,9 @@ tui::RunRow row_of(const RunStatus& status, const report::Table& table,
             row.since = fmt::format("running for {}", describe(std::max(seconds(0), time)));
         }
         row.facts.push_back(
-            fmt::format("{}  (in {})", fmt::join(request.program, " "), request.work_dir));
+            request.program.empty() // the program of a plain job may be unknown
+                ? fmt::format("in {}", request.work_dir)
+                : fmt::format("{}  (in {})", fmt::join(request.program, " "), request.work_dir));
         if (row.plain) {
             row.facts.emplace_back("a plain Slurm job: gpuq did not start it");
         }
@@ -449,6 +455,12 @@ tui::Picture top_picture(const TopFound& found, Time now)
     picture.cluster = found.overview.cluster;
     picture.slurm_at = found.overview.at;
     picture.answer = top_answer(found.overview, now);
+    if (found.overview.at) {
+        picture.short_answers = short_free_answers(free_in(found.overview), now);
+        for (std::string& answer : picture.short_answers) {
+            answer += found.overview.whole_at ? "" : "; waiting jobs unknown";
+        }
+    }
     picture.trouble = found.overview.silent.empty() ? found.trouble : found.overview.silent;
     add_gpus(picture, found, now);
     const report::Table table = run_table(found.runs, now);
@@ -510,15 +522,14 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
     }
     const Training& training = closer.training.training;
     add_main_loss(detail, training);
-    for (auto& curve :
-         {curve_of(closer.samples, "GPUs busy", "%", busy),
-          curve_of(closer.samples, "GPU memory", "%", memory), cores_of(closer.samples),
-          curve_of(closer.samples, "memory", "GiB", main_memory)}) {
-        if (!curve.dots.empty()) {
-            detail.curves.push_back(curve);
-        }
-    }
+    const auto add = [&](std::initializer_list<tui::Curve> of_machine) {
+        std::copy_if(of_machine.begin(), of_machine.end(), std::back_inserter(detail.curves),
+                     [](const tui::Curve& curve) { return !curve.dots.empty(); });
+    };
+    add({curve_of(closer.samples, "GPUs busy", "%", busy)});
     add_other_measures(detail, training);
+    add({curve_of(closer.samples, "GPU memory", "%", memory), cores_of(closer.samples),
+         curve_of(closer.samples, "memory", "GiB", main_memory)});
     detail.progress = part_of(training.progress);
     if (closer.training.finish && closer.run.state == RunState::running) {
         detail.finish = closer.training.finish->at;

@@ -32,10 +32,27 @@ TEST(TopPicture, DoesNotKnowWhoWaitsBeforeTheFirstWholeLook)
     found.overview.at = now;
     EXPECT_THAT(top_picture(found, now).answer, StartsWith("yes: 2 k80"));
     EXPECT_THAT(top_picture(found, now).answer, EndsWith("; other waiting jobs not known yet"));
+    EXPECT_EQ(top_picture(found, now).short_answers.back(), "yes: 2 k80; waiting jobs unknown");
     found.overview.whole_at = now;
     found.overview.waiting = WaitingLine{3, 4};
     EXPECT_THAT(top_picture(found, now).answer, StartsWith("perhaps: 2 k80"));
     EXPECT_THAT(top_picture(found, now).answer, EndsWith("; 3 jobs wait for 4 GPUs"));
+    EXPECT_EQ(top_picture(found, now).short_answers.back(), "perhaps: 2 k80; 3 jobs wait");
+    Partition queue;
+    queue.name = "short";
+    queue.max_time = 2h;
+    found.overview.queues = {queue};
+    found.overview.pools[0].pool.queues = {"short"};
+    EXPECT_THAT(top_picture(found, now).short_answers,
+                testing::ElementsAre("perhaps: 2 k80 in queue short (up to 2 h); 3 jobs wait",
+                                     "perhaps: 2 k80 in queue short; 3 jobs wait",
+                                     "perhaps: 2 k80; 3 jobs wait"));
+    found.overview.waiting = WaitingLine{1, 4};
+    found.overview.pools[0].pool.free = 0;
+    EXPECT_EQ(top_picture(found, now).short_answers.back(), "no, next one unknown; 1 job waits");
+    found.overview.pools[0].next = now + 1h;
+    EXPECT_THAT(top_picture(found, now).short_answers.back(),
+                testing::ContainsRegex("^no, next by [0-9:]+; 1 job waits$"));
 }
 
 TEST(TopPicture, ShowsByWhomANodeIsReserved)
@@ -126,7 +143,8 @@ TEST(TopPicture, HasTheForecastOfAWaitingRun)
     own.forecast = StartForecast{now + 20min, now + 60min, ""};
     found.overview.jobs = {own};
     const std::string facts = top_picture(found, now).runs.at(0).facts.at(0);
-    EXPECT_THAT(facts, testing::ContainsRegex("; 2 jobs before it; 50 % by .*, 90 % by .*; when"));
+    EXPECT_THAT(facts, testing::ContainsRegex("; 2 jobs before it; 50 % by .*, 90 % by "));
+    EXPECT_THAT(facts, testing::Not(testing::HasSubstr("not known")));
     const auto document = [&](Time at) { return report::json_document(top_document(found, at)); };
     EXPECT_THAT(document(now), testing::HasSubstr(R"("start_p50": "2026-11-18T11:26:40)"));
     EXPECT_THAT(document(now), testing::HasSubstr(R"("start_p90": "2026-11-18T12:06:40)"));
@@ -201,6 +219,14 @@ TEST(TopDetail, HasCurvesOfTheProcessorsToo)
     EXPECT_EQ(curves[0].dots[0].value, 2.5);
     EXPECT_EQ(curves[0].dots[1].value, 2.5);
     EXPECT_EQ(curves[1].title, "memory");
+    closer.training.training.curves.add("accuracy", {1, now, 0.5});
+    closer.training.training.curves.add("loss", {1, now, 0.5});
+    std::vector<std::string> titles;
+    for (const tui::Curve& curve : top_detail(closer, now).curves) {
+        titles.push_back(curve.title);
+    }
+    EXPECT_THAT(titles, testing::ElementsAre("loss", "accuracy", "processors", "memory"))
+        << "the program's first, for there may be room for two";
     EXPECT_EQ(curves[1].dots.back().value, 3.0);
 }
 

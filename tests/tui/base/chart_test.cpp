@@ -50,6 +50,20 @@ TEST(Curve, IsDrawnFromLowToHigh)
               "loss 7 …\n    ****\n****\n");
 }
 
+/// Linear, all but the first value would be in the lowest row.
+TEST(Curve, OfALossThatFallsFarIsLogarithmic)
+{
+    EXPECT_EQ(drawn(curve("loss", "", {1000.0, 100.0, 10.0, 1.0}), 5, 32),
+              "loss 1  (1 to 1000, log)\n"
+              "*****\n"
+              "     ***********\n"
+              "                **********\n"
+              "                          ******\n");
+    EXPECT_EQ(sparkline(curve("", "", {1000.0, 100.0, 10.0, 1.0}).dots, 4, {}, {}), "█▆▃▁");
+    EXPECT_EQ(sparkline(curve("", "", {1.0, 10.0, 100.0, 1000.0}).dots, 4, {}, {}), "▁▁▁█");
+    EXPECT_EQ(sparkline(curve("", "", {1000.0, 100.0, 10.0, 0.0}).dots, 4, {}, {}), "█▁▁▁");
+}
+
 TEST(Curve, LeavesAGapWhereNothingIsKnown)
 {
     EXPECT_EQ(drawn(curve("busy", "%", {50.0, 50.0, std::nullopt, 50.0, 50.0}), 2, 21),
