@@ -4,6 +4,7 @@
 #include "core/strings.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <optional>
 #include <string_view>
@@ -88,6 +89,23 @@ private:
     std::optional<std::string_view> m_prefix;
 };
 
+constexpr std::array k_tres = {&SubmittedTres::per_job, &SubmittedTres::per_node,
+                               &SubmittedTres::per_task, &SubmittedTres::per_socket};
+
+/// How this release of Slurm begins a GPU item in the job's own texts: `gres:` or `gres/`; empty:
+/// the job has no GPUs.
+std::string_view gres_prefix(const Submission& job)
+{
+    for (const auto field : k_tres) {
+        for (const std::string_view item : split(job.tres.*field, ",")) {
+            if (item.starts_with("gres:") || item.starts_with("gres/")) {
+                return item.substr(0, 5);
+            }
+        }
+    }
+    return "";
+}
+
 } // namespace
 
 bool has_ambiguous_gpus(const Submission& job)
@@ -104,6 +122,24 @@ bool has_ambiguous_gpus(const Submission& job)
     };
     return items.is_ambiguous() ||
            (has(job.tres.per_socket) && (has(job.tres.per_job) || has(job.tres.per_task)));
+}
+
+bool has_foreign_gpus(const Submission& before, const Submission& after)
+{
+    const std::string_view prefix = gres_prefix(before);
+    const auto is_foreign = [&](std::string_view item) {
+        const bool is_own = !prefix.empty() && item.starts_with(prefix);
+        if (item.starts_with("gres:") || item.starts_with("gres/")) {
+            item.remove_prefix(5);
+        }
+        const std::string_view name = item.substr(0, item.find_first_of(":="));
+        return !is_own && (name == "gpu" || name == "shard" || name == "mps");
+    };
+    return std::any_of(k_tres.begin(), k_tres.end(), [&](auto field) {
+        const auto items = split(after.tres.*field, ",");
+        return after.tres.*field != before.tres.*field &&
+               std::any_of(items.begin(), items.end(), is_foreign);
+    });
 }
 
 std::string no_ambiguous_gpus()

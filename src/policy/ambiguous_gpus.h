@@ -15,7 +15,10 @@ namespace gpuq::policy {
 /// GPUs.
 bool has_ambiguous_gpus(const Submission& job);
 
-/// The message for such a job.
+/// Whether a change names GPUs in another form than the job has them.
+bool has_foreign_gpus(const Submission& before, const Submission& after);
+
+/// The message for a job with ambiguous GPUs.
 std::string no_ambiguous_gpus();
 
 } // namespace gpuq::policy

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/cases.h"
 
+#include "core/comment.h"
 #include "policy/calendar.h"
 
 #include <fmt/format.h>
@@ -100,6 +101,32 @@ std::vector<std::pair<RuleCount, std::string>> rules_at_all_times(const Policy& 
 }
 
 } // namespace
+
+Submission submission_of(const Case& test)
+{
+    Submission job;
+    job.user_name = test.user;
+    job.account = test.account;
+    job.partition = test.queue;
+    job.min_nodes = static_cast<std::uint32_t>(test.nodes);
+    job.comment = test.through == Submitter::other ? "" : k_comment_prefix;
+    if (test.through == Submitter::sweep) {
+        job.comment += k_worker_suffix;
+    }
+    if (test.time) {
+        job.time_limit = static_cast<std::uint32_t>(test.time->count());
+    }
+    ask_for(job, test.cpus, test.memory_mib);
+    if (test.shares) {
+        job.tres.per_node = fmt::format("gres:shard:{}", *test.shares);
+    }
+    const auto gpus = parse_gpu_counts(test.gpus);
+    for (const GpuCount& gpu : gpus ? *gpus : std::vector<GpuCount>{}) {
+        job.tres.per_node += fmt::format("{}gres:gpu{}:{}", job.tres.per_node.empty() ? "" : ",",
+                                         gpu.model.empty() ? "" : ":" + gpu.model, gpu.count);
+    }
+    return job;
+}
 
 Policy policy_of(const Case& test, const Policy& policy)
 {

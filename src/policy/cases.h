@@ -32,6 +32,9 @@ struct CaseReport {
 /// The policy at the time of a test; without one, the policy itself: outside of its calendar.
 Policy policy_of(const Case& test, const Policy& policy);
 
+/// The submission that a test in the policy file describes.
+Submission submission_of(const Case& test);
+
 /// Runs all tests of a policy through `decide`, each at its time. `rules` are those of the policy
 /// with its calendar.
 CaseReport run_cases(const Rules& rules);

@@ -465,42 +465,6 @@ bool grows(const Candidates& queues, const Submission& before, const Submission&
     });
 }
 
-constexpr std::array k_tres = {&SubmittedTres::per_job, &SubmittedTres::per_node,
-                               &SubmittedTres::per_task, &SubmittedTres::per_socket};
-
-/// How this release of Slurm begins a GPU item in the job's own texts: `gres:` or `gres/`; empty:
-/// the job has no GPUs.
-std::string_view gres_prefix(const Submission& job)
-{
-    for (const auto field : k_tres) {
-        for (const std::string_view item : split(job.tres.*field, ",")) {
-            if (item.starts_with("gres:") || item.starts_with("gres/")) {
-                return item.substr(0, 5);
-            }
-        }
-    }
-    return "";
-}
-
-/// Whether a change names GPUs in another form than the job has them.
-bool has_foreign_gpus(const Submission& before, const Submission& after)
-{
-    const std::string_view prefix = gres_prefix(before);
-    const auto is_foreign = [&](std::string_view item) {
-        const bool is_own = !prefix.empty() && item.starts_with(prefix);
-        if (item.starts_with("gres:") || item.starts_with("gres/")) {
-            item.remove_prefix(5);
-        }
-        const std::string_view name = item.substr(0, item.find_first_of(":="));
-        return !is_own && (name == "gpu" || name == "shard" || name == "mps");
-    };
-    return std::any_of(k_tres.begin(), k_tres.end(), [&](auto field) {
-        const auto items = split(after.tres.*field, ",");
-        return after.tres.*field != before.tres.*field &&
-               std::any_of(items.begin(), items.end(), is_foreign);
-    });
-}
-
 bool same_cpus(const Submission& before, const Submission& after)
 {
     const auto cpus = [](const Submission& job) {
@@ -620,32 +584,6 @@ Verdict decide_change(const Rules& rules, const Submission& before, const Submis
         verdict.memory_mib.reset();
     }
     return verdict;
-}
-
-Submission submission_of(const Case& test)
-{
-    Submission job;
-    job.user_name = test.user;
-    job.account = test.account;
-    job.partition = test.queue;
-    job.min_nodes = static_cast<std::uint32_t>(test.nodes);
-    job.comment = test.through == Submitter::other ? "" : k_comment_prefix;
-    if (test.through == Submitter::sweep) {
-        job.comment += k_worker_suffix;
-    }
-    if (test.time) {
-        job.time_limit = static_cast<std::uint32_t>(test.time->count());
-    }
-    ask_for(job, test.cpus, test.memory_mib);
-    if (test.shares) {
-        job.tres.per_node = fmt::format("gres:shard:{}", *test.shares);
-    }
-    const auto gpus = parse_gpu_counts(test.gpus);
-    for (const GpuCount& gpu : gpus ? *gpus : std::vector<GpuCount>{}) {
-        job.tres.per_node += fmt::format("{}gres:gpu{}:{}", job.tres.per_node.empty() ? "" : ",",
-                                         gpu.model.empty() ? "" : ":" + gpu.model, gpu.count);
-    }
-    return job;
 }
 
 } // namespace gpuq::policy

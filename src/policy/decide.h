@@ -103,7 +103,4 @@ Verdict decide(const Rules& rules, const Submission& job,
 Verdict decide_change(const Rules& rules, const Submission& before, const Submission& after,
                       bool partition_changed);
 
-/// The submission described by a test in the policy file.
-Submission submission_of(const Case& test);
-
 } // namespace gpuq::policy

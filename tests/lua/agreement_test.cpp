@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lua/submit_script.h"
+#include "policy/cases.h"
 #include "policy/decide.h"
 #include "policy/lua.h"
 #include "policy/read.h"
