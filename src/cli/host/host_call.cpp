@@ -91,6 +91,10 @@ std::optional<HostCall> host_call(const Arguments& arguments,
         call.follow = after && call.verb == "logs" && after->options.has("follow");
         call.timestamps = after && call.verb == "logs" && after->options.has("timestamps");
         call.detach = after && after->options.has("detach");
+        const bool prints_top = after && call.verb == "top" &&
+                                (after->options.has("once") || after->options.has("json") ||
+                                 before->options.has("json"));
+        call.prints_only = prints_top || (after && after->options.has("dry-run"));
         call.no_stdin = after && after->options.has("no-stdin");
         call.carries = after && after->options.has("carry");
         call.unknown_options = !after;
@@ -176,7 +180,7 @@ bool prints_lines(const HostCall& call)
     static constexpr std::array<std::string_view, 15> k_keywords = {
         "stop",    "extend", "save",  "exempt", "reserve", "keepalive",   "report", "policy",
         "cluster", "wait",   "sweep", "site",   "code",    "tensorboard", "resume"};
-    return is_brief(call.verb) || is_one_of(call.verb, k_keywords) ||
+    return is_brief(call.verb) || is_one_of(call.verb, k_keywords) || call.prints_only ||
            (follows_run(call.verb) && call.detach);
 }
 

@@ -17,13 +17,14 @@ struct HostCall {
     std::vector<std::string> arguments; ///< without --host and --forward
     std::string verb;
     bool quiet = false;
-    std::string cluster;     ///< --cluster, if given
-    std::string copy_to;     ///< for `logs --to`: a file on this machine, removed from `arguments`
-    bool follow = false;     ///< for `logs -f`
-    bool timestamps = false; ///< for `logs --timestamps`
-    bool detach = false;     ///< for `run --detach`
-    bool no_stdin = false;   ///< for `run --no-stdin`
-    bool ssh_config = false; ///< for `connect --config`: output for ssh on this machine
+    std::string cluster;      ///< --cluster, if given
+    std::string copy_to;      ///< for `logs --to`: a file on this machine, removed from `arguments`
+    bool follow = false;      ///< for `logs -f`
+    bool timestamps = false;  ///< for `logs --timestamps`
+    bool detach = false;      ///< for `run --detach`
+    bool prints_only = false; ///< for `top --once`, `top --json` and --dry-run
+    bool no_stdin = false;    ///< for `run --no-stdin`
+    bool ssh_config = false;  ///< for `connect --config`: output for ssh on this machine
     std::optional<Editing> editing;    ///< for `code`: an editor on this machine
     std::optional<Error> refused;      ///< of this command line, on this machine
     std::string run;                   ///< for `connect` and `code`: as given

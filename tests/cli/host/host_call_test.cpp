@@ -79,6 +79,10 @@ TEST(HostCall, AllButProgramsScreensAndQuestionsIsLines)
                                        {"run", "--detach", "prog"},
                                        {"again", "--detach", "7"},
                                        {"resume", "7"},
+                                       {"top", "--once"},
+                                       {"top", "--json"},
+                                       {"--json", "top"},
+                                       {"run", "--dry-run", "prog"},
                                        {"shell", "--detach"}}) {
         EXPECT_TRUE(lines(arguments)) << arguments[0];
     }
