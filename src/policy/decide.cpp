@@ -533,8 +533,8 @@ Verdict decide(const Rules& rules, const Submission& job, const Strings& courses
     if (has_ambiguous_gpus(job)) {
         return refused({no_ambiguous_gpus()});
     }
-    // Observed with 22.05: --gres=gpu:1 -N 2 gets 10 CPUs of 8 with it, -N 4 gets 22 of 16.
-    if (job.tres.bound && job.max_nodes != 1) {
+    // Observed: --gres=gpu:1 -N 2 gets 10 CPUs of 8 with 22.05, and -N 1 -c 4 gets 20 with 24.11.
+    if (job.tres.bound) {
         return refused({no_bound_gpus()});
     }
     return evaluate(rules, asked.queues, job, {courses_on, reserved});

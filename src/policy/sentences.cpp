@@ -181,9 +181,8 @@ std::string nowhere(const Policy& policy)
 
 std::string no_bound_gpus()
 {
-    return "with --gres-flags=enforce-binding, Slurm gives a job of several nodes more CPUs than "
-           "it "
-           "requests: leave it out, or add -N 1";
+    return "with --gres-flags=enforce-binding, Slurm gives a job more CPUs than requested: leave "
+           "it out";
 }
 
 std::string no_parts()

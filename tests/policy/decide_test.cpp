@@ -216,12 +216,12 @@ TEST(Decide, RefusesGpusOfSocketsBesidesATotal)
 }
 
 /// sbatch --gres=gpu:1 -N 2 --gres-flags=enforce-binding gets 10 CPUs of 8.
-TEST(Decide, RefusesBindingOnSeveralNodes)
+TEST(Decide, RefusesToBindCoresToGpus)
 {
     Submission one = job(60, "gres:gpu:1");
     one.tres.bound = true;
-    EXPECT_THAT(decide(criann(), one, {}).messages, ElementsAre(HasSubstr("add -N 1")));
-    one.max_nodes = 1;
+    EXPECT_THAT(decide(criann(), one, {}).messages, ElementsAre(HasSubstr("leave it out")));
+    one.tres.bound = false;
     EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::accept);
 }
 
