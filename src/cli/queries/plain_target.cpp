@@ -63,7 +63,7 @@ JobId id_in(const std::string& word)
     return JobId{static_cast<std::uint32_t>(std::stoul(word))}; // validated by spells_a_job()
 }
 
-/// Accounting has few details.
+/// A job of which only accounting has a record, with few details.
 RunStatus status_of(const PastJob& past, const std::string& cluster, Time now)
 {
     OwnJob own;
