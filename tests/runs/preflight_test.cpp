@@ -133,7 +133,7 @@ TEST(Preflight, RefusesAnInterpretersScriptThatIsNotThere)
                                                        {"torchrun", "--help"}}) {
         EXPECT_EQ(outcome(program, disk), "") << program[0] << " " << program.back();
     }
-    RunParameters sourced = asking({"/usr/bin/bash", "nosuch.sh"});
+    RunParameters sourced = parameters_for({"/usr/bin/bash", "nosuch.sh"});
     sourced.sources = {"/opt/cd.sh"};
     EXPECT_EQ(outcome(sourced, disk), "");
 }
