@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -106,6 +107,27 @@ std::string_view gres_prefix(const Submission& job)
     return "";
 }
 
+std::uint64_t count_in(const std::string& tres)
+{
+    std::uint64_t total = 0;
+    for (const GpuCount& gpus : gpus_in_tres(tres)) {
+        total += static_cast<std::uint64_t>(gpus.count);
+    }
+    return total;
+}
+
+/// Whether the job states its GPUs in two ways of which Slurm may follow the smaller one.
+bool has_two_totals(const Submission& job)
+{
+    const std::uint64_t per_job = count_in(job.tres.per_job);
+    const std::uint64_t per_node = count_in(job.tres.per_node);
+    const std::uint64_t tasks = job.num_tasks.value_or(0);
+    if (count_in(job.tres.per_socket) > 0 && (per_job > 0 || count_in(job.tres.per_task) > 0)) {
+        return true;
+    }
+    return tasks > 0 && per_node > 0 && tasks < (per_job + per_node - 1) / per_node;
+}
+
 } // namespace
 
 bool has_ambiguous_gpus(const Submission& job)
@@ -115,13 +137,8 @@ bool has_ambiguous_gpus(const Submission& job)
                                     &job.tres.per_socket, &job.tres.cpus, &job.tres.mem}) {
         items.add(*tres);
     }
-    const auto has = [](const std::string& tres) {
-        const std::vector<GpuCount> gpus = gpus_in_tres(tres);
-        return std::any_of(gpus.begin(), gpus.end(),
-                           [](const GpuCount& one) { return one.count > 0; });
-    };
-    return items.is_ambiguous() ||
-           (has(job.tres.per_socket) && (has(job.tres.per_job) || has(job.tres.per_task)));
+    const bool may_have_no_node = job.min_nodes == 0U && job.max_nodes.value_or(0) > 1;
+    return items.is_ambiguous() || has_two_totals(job) || may_have_no_node;
 }
 
 bool has_foreign_gpus(const Submission& before, const Submission& after)

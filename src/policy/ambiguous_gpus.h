@@ -11,7 +11,9 @@ namespace gpuq::policy {
 /// counts of the same type in one string (--gres=gpu:3,gpu:1, --gpus-per-node=3 --gres=gpu:1),
 /// reads `gpu:k80:+4` as four, searches for `gres:` anywhere in an item, and ignores items without
 /// it (gres.c of 22.05 and 24.11). With --gpus=4 --gpus-per-socket=1 it gives only those of the
-/// sockets (observed with 22.05). The job would get the cores and the memory that come with more
+/// sockets, with --gpus=3 --gres=gpu:1 -n 2 -O only those of two nodes, and with a minimum of 0 and
+/// a maximum of 4 nodes, which only a client of libslurm can request, the cores of more GPUs than
+/// it gives (observed with 22.05). The job would get the cores and the memory that come with more
 /// GPUs.
 bool has_ambiguous_gpus(const Submission& job);
 

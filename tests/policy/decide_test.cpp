@@ -215,6 +215,32 @@ TEST(Decide, RefusesGpusOfSocketsBesidesATotal)
     EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::refuse);
 }
 
+/// sbatch --gpus=3 --gres=gpu:1 -n 2 -O gets two GPUs.
+TEST(Decide, RefusesATotalThatNeedsMoreNodesThanTheJobHasTasks)
+{
+    Submission one = job(180, "gres:gpu:1");
+    one.tres.per_job = "gres:gpu:3";
+    EXPECT_EQ(decide(criann(), one, {}).queue, "long");
+    one.num_tasks = 3;
+    EXPECT_EQ(decide(criann(), one, {}).queue, "long");
+    one.num_tasks = 2;
+    EXPECT_THAT(decide(criann(), one, {}).messages, ElementsAre(HasSubstr("request them once")));
+    one.tres.per_node = "gres:gpu:2";
+    EXPECT_EQ(decide(criann(), one, {}).queue, "long");
+}
+
+/// A client of libslurm with min_nodes = 0 and max_nodes = 4 gets 28 CPUs with four GPUs.
+TEST(Decide, RefusesAMinimumOfNoNodes)
+{
+    Submission one = job(180, "gres:gpu:1");
+    one.min_nodes = 0;
+    EXPECT_EQ(decide(criann(), one, {}).queue, "long");
+    one.max_nodes = 1;
+    EXPECT_EQ(decide(criann(), one, {}).queue, "long");
+    one.max_nodes = 2;
+    EXPECT_EQ(decide(criann(), one, {}).outcome, Outcome::refuse);
+}
+
 /// sbatch --gres=gpu:1 -N 2 --gres-flags=enforce-binding gets 10 CPUs of 8.
 TEST(Decide, RefusesToBindCoresToGpus)
 {
