@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -49,8 +52,9 @@ std::optional<std::string> real_path(const std::string& path)
     return real ? std::optional<std::string>(real.get()) : std::nullopt;
 }
 
-/// The longest existing prefix of `path`, with links resolved. Nothing if it can't be determined.
-std::optional<std::string> existing_part(std::string path)
+/// The longest existing prefix of `path`, itself perhaps a link whose target is missing. Nothing if
+/// it can't be determined.
+std::optional<std::string> existing_prefix(std::string path)
 {
     struct stat status = {};
     while (::lstat(path.c_str(), &status) != 0) {
@@ -61,7 +65,26 @@ std::optional<std::string> existing_part(std::string path)
         }
         path.resize(slash == 0 ? 1 : slash);
     }
-    return real_path(path);
+    return path;
+}
+
+/// As existing_prefix(), with links resolved: of a link whose target is missing, what exists of the
+/// path to the target.
+std::optional<std::string> existing_part(std::string path)
+{
+    constexpr int k_most_links = 40; // as in Linux
+    for (int links = 0; links < k_most_links; ++links) {
+        const auto prefix = existing_prefix(std::move(path));
+        auto real = prefix ? real_path(*prefix) : std::nullopt;
+        std::error_code error;
+        const auto target = real || !prefix ? std::filesystem::path()
+                                            : std::filesystem::read_symlink(*prefix, error);
+        if (target.empty()) {
+            return real;
+        }
+        path = (std::filesystem::path(*prefix).parent_path() / target).string();
+    }
+    return std::nullopt;
 }
 
 bool is_on_network(const std::string& path)

@@ -54,6 +54,13 @@ TEST_F(NodePaths, FollowLinks)
     EXPECT_TRUE(same("other/back/nosuch"));
     EXPECT_FALSE(same("home/dangling"));
     EXPECT_FALSE(same("home/dangling/nosuch"));
+    // The nodes lack its target as well.
+    fs::create_symlink("nosuch/program", m_top + "/home/work/to_nothing");
+    fs::create_symlink("../home/work/to_nothing", m_top + "/other/to_link");
+    EXPECT_TRUE(same("home/work/to_nothing"));
+    EXPECT_TRUE(same("other/to_link"));
+    fs::create_symlink("loop", m_top + "/home/loop");
+    EXPECT_FALSE(same("home/loop"));
 }
 
 TEST_F(NodePaths, AreUnknownWherePermissionsHideThem)
