@@ -87,7 +87,9 @@ NotStarted explain(const SpawnFailure& report, const std::vector<std::string>& a
     const bool missing = report.error == ENOENT || report.error == ENOTDIR;
     if (missing && exists(work_dir, argv[0])) {
         return {static_cast<int>(ExitStatus::not_found),
-                fmt::format("{}: the interpreter in its first line does not exist", argv[0])};
+                fmt::format("{}: the interpreter in its first line, or the loader of a binary "
+                            "program, does not exist on this node",
+                            argv[0])};
     }
     if (missing) {
         return {static_cast<int>(ExitStatus::not_found),

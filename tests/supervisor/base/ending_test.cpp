@@ -73,7 +73,8 @@ TEST(Ending, WhatCanNotBeExecutedIs127Or126)
     EXPECT_EQ(status_of("no-such-program"), "127 no-such-program: not found on this node");
     EXPECT_EQ(status_of("./nothing"), "127 ./nothing: not found on this node");
     EXPECT_EQ(status_of("./no-interpreter"),
-              "127 ./no-interpreter: the interpreter in its first line does not exist");
+              "127 ./no-interpreter: the interpreter in its first line, or the loader of a binary "
+              "program, does not exist on this node");
     EXPECT_EQ(status_of("./not-executable"),
               "126 ./not-executable: can't be executed: Permission denied");
     EXPECT_EQ(status_of("./of-another-machine"),
