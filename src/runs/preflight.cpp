@@ -6,7 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace gpuq {
 namespace {
@@ -28,21 +31,24 @@ std::string base_name(const std::string& path)
     return path.substr(path.find_last_of('/') + 1);
 }
 
+/// How the program is started. gpuq starts a file of the working directory by its name, and a
+/// script of Python by python3.
+enum class StartedBy { gpuq, wrapper };
+
 class Check {
 public:
-    Check(const RunParameters& parameters, const SiteContext& site_context)
+    Check(const RunParameters& parameters, const SiteContext& site_context,
+          std::vector<std::string> command, StartedBy started_by)
         : m_asked(parameters)
         , m_here(site_context)
-        , m_name(parameters.program.front())
+        , m_command(std::move(command))
+        , m_name(m_command.front())
+        , m_is_by_gpuq(started_by == StartedBy::gpuq)
     {
     }
 
     Result<std::string> run() const
     {
-        if (m_asked.after) { // the earlier run may create any file
-            return std::string();
-        }
-        TRY(check_files_of_options());
         const bool may_change_directory = !m_asked.sources.empty() && !m_name.starts_with('/');
         if (m_asked.container || may_change_directory) {
             return std::string();
@@ -59,23 +65,7 @@ public:
         return std::string();
     }
 
-private:
-    std::string absolute(const std::string& path) const
-    {
-        return path.starts_with('/') ? path : m_here.work_dir + "/" + path;
-    }
-
-    bool certain(const std::string& path) const
-    {
-        return m_here.same_on_nodes && m_here.same_on_nodes(absolute(path));
-    }
-
-    Error missing_file(std::string_view option, const std::string& path,
-                       std::string_view what) const
-    {
-        return fail(Error::Kind::usage, fmt::format("{} {}: {}", option, path, what));
-    }
-
+    /// Checks the files that the options name.
     Result<void> check_files_of_options() const
     {
         for (const std::string& path : m_asked.sources) {
@@ -100,6 +90,23 @@ private:
             }
         }
         return {};
+    }
+
+private:
+    std::string absolute(const std::string& path) const
+    {
+        return path.starts_with('/') ? path : m_here.work_dir + "/" + path;
+    }
+
+    bool certain(const std::string& path) const
+    {
+        return m_here.same_on_nodes && m_here.same_on_nodes(absolute(path));
+    }
+
+    Error missing_file(std::string_view option, const std::string& path,
+                       std::string_view what) const
+    {
+        return fail(Error::Kind::usage, fmt::format("{} {}: {}", option, path, what));
     }
 
     /// True if the value can only be a path, not the name of an environment or of an image.
@@ -128,7 +135,7 @@ private:
         if (file == File::executable) {
             return check_first_line();
         }
-        if (file == File::plain && m_name.ends_with(".py")) {
+        if (is_for_python(file)) {
             return {};
         }
         return certain(m_name) ? Result<void>(refusal(file)) : Result<void>();
@@ -153,19 +160,26 @@ private:
         }
     }
 
+    /// Whether gpuq starts the program by python3.
+    bool is_for_python(File file) const
+    {
+        return m_is_by_gpuq && file == File::plain && m_name.ends_with(".py");
+    }
+
     /// Checks a program without a slash: a file in the working directory, else a command that the
     /// node looks up in PATH.
     Result<std::string> check_bare_name() const
     {
-        const File file = m_here.file(absolute(m_name));
+        const File file = m_is_by_gpuq ? m_here.file(absolute(m_name)) : File::missing;
         if (file == File::executable) {
             TRY(check_first_line());
             return std::string();
         }
-        if (file == File::plain && m_name.ends_with(".py")) {
+        if (is_for_python(file) || is_in_path(m_name)) {
             return std::string();
         }
-        if (path_is_of_node() || is_in_path(m_name)) {
+        TRY(check_syntax());
+        if (path_is_of_node()) {
             return std::string();
         }
         if (!is_script_name(m_name)) {
@@ -174,11 +188,38 @@ private:
         if (!certain(m_name)) {
             return std::string();
         }
+        if (!m_is_by_gpuq) {
+            return not_found(fmt::format("{0}: not found in PATH; for a file of the working "
+                                         "directory, write ./{0}",
+                                         m_name));
+        }
         if (file == File::missing) {
             return not_found(
                 fmt::format("{}: not found: neither in {} nor in PATH", m_name, m_here.work_dir));
         }
         return refusal(file);
+    }
+
+    /// Refuses words that only a shell understands.
+    Result<void> check_syntax() const
+    {
+        if (m_is_by_gpuq && is_assignment(m_name)) {
+            return not_found(fmt::format("{0}: not found; to set a variable, write --env {0} "
+                                         "before the program",
+                                         m_name));
+        }
+        if (m_name.find_first_of(" \t\n") != std::string::npos) {
+            return not_found(fmt::format("{}: not found; give the program and each of its "
+                                         "arguments as a word of its own, or a command line to a "
+                                         "shell: gpuq run bash -c '...'",
+                                         m_name));
+        }
+        return is_shell_builtin(m_name)
+                   ? Result<void>(not_found(
+                         fmt::format("{}: a command of the shell, not a program: gpuq run bash -c "
+                                     "'{} ...'",
+                                     m_name, m_name)))
+                   : Result<void>();
     }
 
     /// True if PATH is set on the node or differs from the current one.
@@ -240,11 +281,11 @@ private:
     /// itself.
     Result<void> check_script_of_interpreter() const
     {
-        const auto index = index_of_script(m_asked.program);
+        const auto index = index_of_script(m_command);
         if (!index) {
             return {};
         }
-        const std::string& script = m_asked.program[*index];
+        const std::string& script = m_command[*index];
         const bool may_be_elsewhere =
             script.empty() || (!m_asked.sources.empty() && !script.starts_with('/'));
         if (may_be_elsewhere || (is_shell(m_name) && may_be_in_path(script))) {
@@ -269,14 +310,28 @@ private:
 
     const RunParameters& m_asked;
     const SiteContext& m_here;
+    const std::vector<std::string> m_command;
     const std::string& m_name;
+    const bool m_is_by_gpuq;
 };
 
 } // namespace
 
 Result<std::string> check_program(const RunParameters& parameters, const SiteContext& site_context)
 {
-    return Check(parameters, site_context).run();
+    if (parameters.after) { // the earlier run may create any file
+        return std::string();
+    }
+    std::vector<std::string> command = parameters.program;
+    TRY(Check(parameters, site_context, command, StartedBy::gpuq).check_files_of_options());
+    for (StartedBy by = StartedBy::gpuq;; by = StartedBy::wrapper) {
+        TRY_ASSIGN(std::string warning, Check(parameters, site_context, command, by).run());
+        const auto wrapped = index_of_wrapped(command);
+        if (!warning.empty() || !wrapped) {
+            return warning;
+        }
+        command.erase(command.begin(), command.begin() + static_cast<std::ptrdiff_t>(*wrapped));
+    }
 }
 
 } // namespace gpuq

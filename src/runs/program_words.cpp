@@ -238,7 +238,95 @@ std::optional<std::size_t> script_behind_options(const Interpreter& row, const A
     return std::nullopt;
 }
 
+/// A program that starts the one behind its options and operands.
+struct Wrapper {
+    std::string_view name;
+    std::string_view flags;  ///< letters of options without a value
+    std::string_view values; ///< letters of options with one
+    std::size_t operands;    ///< before the program
+    std::string_view long_flags;
+};
+
+constexpr Wrapper k_wrappers[] = {
+    {"env", "0v", "u", 0, " --null --debug "},
+    {"nice", "", "n", 0, ""},
+    {"nohup", "", "", 0, ""},
+    {"setsid", "cfw", "", 0, " --ctty --fork --wait "},
+    {"stdbuf", "", "ioe", 0, ""},
+    {"timeout", "v", "ks", 1, " --foreground --preserve-status --verbose "},
+};
+
+/// Long options that change where the program behind `env` is.
+constexpr std::string_view k_moving_options[] = {"--chdir=", "--split-string=", "--unset=PATH"};
+
+/// The number of words that an option of a wrapper takes; 0: not known.
+std::size_t size_of_option(const Wrapper& wrapper, std::string_view word)
+{
+    if (word.starts_with("--")) {
+        const bool is_moving =
+            std::any_of(std::begin(k_moving_options), std::end(k_moving_options),
+                        [&](std::string_view option) { return word.starts_with(option); });
+        const bool has_value = word.find('=') != std::string_view::npos;
+        return !is_moving && (has_value || is_among(word, wrapper.long_flags)) ? 1 : 0;
+    }
+    for (std::size_t i = 1; i < word.size(); ++i) {
+        if (wrapper.values.find(word[i]) != std::string_view::npos) {
+            return i + 1 == word.size() ? 2 : 1;
+        }
+        if (wrapper.flags.find(word[i]) == std::string_view::npos) {
+            return 0;
+        }
+    }
+    return word.size() > 1 ? 1 : 0;
+}
+
 } // namespace
+
+std::optional<std::size_t> index_of_wrapped(const Arguments& command)
+{
+    const auto* const wrapper =
+        std::find_if(std::begin(k_wrappers), std::end(k_wrappers),
+                     [&](const Wrapper& row) { return row.name == base_name(command.front()); });
+    if (wrapper == std::end(k_wrappers)) {
+        return std::nullopt;
+    }
+    std::size_t at = 1;
+    for (; at < command.size() && command[at].starts_with('-') && command[at] != "--";) {
+        const std::size_t size = size_of_option(*wrapper, command[at]);
+        if (size == 0) {
+            return std::nullopt;
+        }
+        at += size;
+    }
+    at += at < command.size() && command[at] == "--" ? 1 : 0;
+    for (; wrapper->name == "env" && at < command.size() &&
+           command[at].find('=') != std::string::npos;
+         ++at) {
+        if (command[at].starts_with("PATH=")) {
+            return std::nullopt;
+        }
+    }
+    at += wrapper->operands;
+    return at < command.size() ? std::optional(at) : std::nullopt;
+}
+
+bool is_shell_builtin(std::string_view name)
+{
+    constexpr std::string_view k_builtins[] = {
+        ".",     ":",      "alias", "bg",       "builtin", "cd",     "declare", "eval",   "exec",
+        "exit",  "export", "fg",    "function", "if",      "for",    "jobs",    "module", "popd",
+        "pushd", "set",    "shopt", "source",   "trap",    "ulimit", "umask",   "unset",  "while"};
+    return is_one_of(name, k_builtins);
+}
+
+bool is_assignment(std::string_view word)
+{
+    constexpr std::string_view k_letters =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    const std::size_t equals = word.find('=');
+    return equals != std::string_view::npos && equals > 0 && !(word[0] >= '0' && word[0] <= '9') &&
+           word.find_first_not_of(k_letters) == equals;
+}
 
 bool is_shell(std::string_view program)
 {

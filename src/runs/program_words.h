@@ -38,4 +38,16 @@ std::optional<std::size_t> size_of_program(const std::vector<std::string>& comma
 /// not determine it. `command` must not be empty.
 std::optional<std::size_t> index_of_script(const std::vector<std::string>& command);
 
+/// The index of the program that env, nice, nohup, setsid, stdbuf or timeout starts: 3 for
+/// `timeout -v 1h ./train`. Nothing for another program, for options that change where the program
+/// is (env -C, env PATH=...) or are not known here, and if there is none. `command` must not be
+/// empty.
+std::optional<std::size_t> index_of_wrapped(const std::vector<std::string>& command);
+
+/// True for `cd`, `export`, `ulimit` and other commands that only a shell has.
+bool is_shell_builtin(std::string_view name);
+
+/// True for `LR=0.1`, with which a shell sets a variable.
+bool is_assignment(std::string_view word);
+
 } // namespace gpuq

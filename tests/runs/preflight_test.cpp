@@ -207,6 +207,55 @@ TEST(Preflight, LeavesToTheNodeWhatOnlyItCanKnow)
     EXPECT_EQ(outcome(parameters, {}), "");
 }
 
+TEST(Preflight, ChecksTheProgramBehindAWrapper)
+{
+    const Disk disk{{{"/usr/bin/env", File::executable},
+                     {"/usr/bin/nice", File::executable},
+                     {"/usr/bin/nohup", File::executable},
+                     {"/usr/bin/timeout", File::executable},
+                     {"/usr/bin/stdbuf", File::executable},
+                     {"/usr/bin/python3", File::executable},
+                     {"/home/ann/train.py", File::plain},
+                     {"/home/ann/run.sh", File::executable}},
+                    {}};
+    for (const Strings& program :
+         std::vector<Strings>{{"env", "LR=0.1", "python3", "nosuch.py"},
+                              {"/usr/bin/env", "-u", "LR", "A=1", "python3", "nosuch.py"},
+                              {"nice", "-n", "5", "python3", "nosuch.py"},
+                              {"nice", "-n5", "--", "python3", "nosuch.py"},
+                              {"timeout", "-k", "5", "--signal=INT", "1h", "python3", "nosuch.py"},
+                              {"stdbuf", "-oL", "nice", "python3", "-u", "nosuch.py"}}) {
+        EXPECT_EQ(outcome(program, disk), "127: nosuch.py: not found") << program.front();
+    }
+    EXPECT_EQ(outcome({"nohup", "./nosuch"}, disk), "127: ./nosuch: not found");
+    EXPECT_THAT(outcome({"nohup", "./train.py"}, disk), HasSubstr("126: ./train.py: not exec"));
+    EXPECT_THAT(outcome({"nohup", "run.sh"}, disk), HasSubstr("127: run.sh: not found in PATH"));
+    for (const Strings& program :
+         std::vector<Strings>{{"env"},
+                              {"env", "A=1"},
+                              {"env", "python3", "train.py"},
+                              {"env", "-C", "dir", "./nosuch"},
+                              {"env", "--chdir=dir", "./nosuch"},
+                              {"env", "-S", "./nosuch"},
+                              {"env", "PATH=dir", "nosuch.sh"},
+                              {"timeout", "./nosuch"},
+                              {"timeout", "--new-option", "1h", "./nosuch"},
+                              {"nice", "./run.sh", "./nosuch"}}) {
+        EXPECT_EQ(outcome(program, disk), "") << program.back();
+    }
+}
+
+TEST(Preflight, RefusesWhatOnlyAShellUnderstands)
+{
+    const Disk disk{{{"/home/ann/a b", File::executable}, {"/usr/bin/true", File::executable}}, {}};
+    EXPECT_THAT(outcome({"LR=0.1", "true"}, disk), HasSubstr("127: LR=0.1: not found; to set a "
+                                                             "variable, write --env LR=0.1"));
+    EXPECT_THAT(outcome({"echo a"}, disk), HasSubstr("127: echo a: not found; give the program"));
+    EXPECT_THAT(outcome({"cd", "/"}, disk), HasSubstr("127: cd: a command of the shell"));
+    EXPECT_EQ(outcome({"a b"}, disk), "");
+    EXPECT_THAT(outcome({"2x=1"}, disk), HasSubstr("warning: 2x=1 is not in PATH"));
+}
+
 TEST(Preflight, LooksForTheFilesOfOptions)
 {
     const Disk disk{{{"/home/ann/env.sh", File::plain},
