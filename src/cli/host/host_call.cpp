@@ -175,13 +175,12 @@ bool is_brief(std::string_view verb)
     return only_reads(verb) && verb != "logs" && verb != "top" && verb != "wait";
 }
 
-bool prints_lines(const HostCall& call)
+bool prints_text(const HostCall& call)
 {
-    static constexpr std::array<std::string_view, 15> k_keywords = {
-        "stop",    "extend", "save",  "exempt", "reserve", "keepalive",   "report", "policy",
-        "cluster", "wait",   "sweep", "site",   "code",    "tensorboard", "resume"};
-    return is_brief(call.verb) || is_one_of(call.verb, k_keywords) || call.prints_only ||
-           (follows_run(call.verb) && call.detach);
+    const bool shows_screen = call.verb == "top" && !call.prints_only;
+    const bool shows_program =
+        follows_run(call.verb) && call.verb != "resume" && !call.detach && !call.prints_only;
+    return !shows_screen && !shows_program && call.verb != "logs" && call.verb != "connect";
 }
 
 bool reads_input(std::string_view verb)

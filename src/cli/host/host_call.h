@@ -59,8 +59,9 @@ std::vector<std::string> log_again(const HostCall& call, const std::vector<std::
 bool only_reads(std::string_view verb);
 /// Whether such a verb also ends soon, regardless of its output.
 bool is_brief(std::string_view verb);
-/// Whether the command prints only gpuq's own lines: no program output, no screen and no question.
-bool prints_lines(const HostCall& call);
+/// Whether standard output has only gpuq's own text: no program output and no screen. True for a
+/// verb that only the host knows.
+bool prints_text(const HostCall& call);
 /// Whether it reads its standard input.
 bool reads_input(std::string_view verb);
 /// Whether it takes paths, or starts a program in the current directory.

@@ -310,15 +310,15 @@ std::string with_returns(std::string_view lines)
     return text;
 }
 
-/// Verbs print lines and colours: nothing else that the host sends is written to a terminal here.
+/// Verbs print text and colours: nothing else that the host sends is written to a terminal here.
 /// Output of programs and full-screen views passes unchanged.
-void show_lines_only(const HostCall& call, remote::ClientOptions& options)
+void show_text_only(const HostCall& call, remote::ClientOptions& options)
 {
-    const bool lines = prints_lines(call);
-    const std::array is_text{lines, lines || call.verb == "connect"};
+    const bool text = prints_text(call);
+    const std::array is_text{text, text || call.verb == "connect"};
     for (const std::size_t stream : {std::size_t{0}, std::size_t{1}}) {
         if (is_text[stream] && options.start.terminals[stream + 1]) {
-            options.shown_as[stream] = [text = Printable(),
+            options.shown_as[stream] = [text = Printable(Printable::Lines::live),
                                         raw = options.start.raw](std::string_view bytes) mutable {
                 const std::string shown = bytes.empty() ? text.end() : text.feed(bytes);
                 return raw ? with_returns(shown) : shown;
@@ -473,7 +473,7 @@ Result<int> run_on_host(const HostCall& call, Services& services)
     if (call.verb == "logs") {
         show_log(call, options.start);
     }
-    show_lines_only(call, options);
+    show_text_only(call, options);
     TRY(listen_for(call, options));
     // Other input is left to the next reader, such as `while read` in a shell: a detached run takes
     // none, and only a terminal can type into an attached one.

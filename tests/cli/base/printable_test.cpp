@@ -9,9 +9,11 @@
 namespace gpuq::cli {
 namespace {
 
-std::string printable(std::string_view bytes)
+using Lines = Printable::Lines;
+
+std::string printable(std::string_view bytes, Lines lines = Lines::whole)
 {
-    Printable printable;
+    Printable printable(lines);
     std::string text = printable.feed(bytes);
     return text + printable.end();
 }
@@ -39,12 +41,38 @@ TEST(Printable, EndsALineWhereABarDrawsOverIt)
 TEST(Printable, IsTheSameInWhateverPiecesItComes)
 {
     const std::string text = "é\x1b[31mre\x1b[0md\r\nde\xff\n\x1b]0;x\x1b\\tail\r";
-    Printable bytewise;
-    std::string shown;
-    for (const char byte : text) {
-        shown += bytewise.feed({&byte, 1});
+    for (const Lines lines : {Lines::whole, Lines::live}) {
+        Printable bytewise(lines);
+        std::string shown;
+        for (const char byte : text) {
+            shown += bytewise.feed({&byte, 1});
+        }
+        EXPECT_EQ(shown + bytewise.end(), printable(text, lines));
+        EXPECT_EQ(printable(text, lines), printable(text));
     }
-    EXPECT_EQ(shown + bytewise.end(), printable(text));
+}
+
+TEST(Printable, ShowsAQuestionBeforeItsAnswer)
+{
+    Printable live(Lines::live);
+    EXPECT_EQ(live.feed("old: 3\nremove them? [y/N] "), "old: 3\nremove them? [y/N] ");
+    EXPECT_EQ(live.feed("\n\x1b[3"), "\n");
+    EXPECT_EQ(live.feed("1mred"), "\x1b[31mred");
+    EXPECT_EQ(live.feed("gr\xc3"), "gr");
+    EXPECT_EQ(live.feed("\xb6\xff"), "ö\\xff");
+    EXPECT_EQ(live.end(), "\n\x1b[0m");
+}
+
+TEST(Printable, RedrawsALineAsGpuqDoes)
+{
+    Printable live(Lines::live);
+    EXPECT_EQ(live.feed("\r\x1b[Kgpuq: 3 before"), "\r\x1b[Kgpuq: 3 before");
+    EXPECT_EQ(live.feed("\r"), "");
+    EXPECT_EQ(live.feed("\x1b["), "");
+    EXPECT_EQ(live.feed("Kgpuq: 2 before"), "\r\x1b[Kgpuq: 2 before");
+    EXPECT_EQ(live.feed("\r\n"), "\n");
+    EXPECT_EQ(live.feed("10%\r20%\r\x1b[2K\r"), "10%\n20%\n^[[2K");
+    EXPECT_EQ(live.end(), "\n");
 }
 
 /// For any input: ESC appears only at the beginning of a colour sequence; no other control
@@ -59,7 +87,10 @@ TEST(Printable, LetsNothingThroughButColours)
             bytes += random() % 4 == 0 ? static_cast<char>(random())
                                        : alphabet[random() % alphabet.size()];
         }
-        const std::string text = printable(bytes);
+        std::string text = printable(bytes, round % 2 == 0 ? Lines::whole : Lines::live);
+        for (std::size_t at = 0; (at = text.find("\r\x1b[K")) != std::string::npos;) {
+            text.erase(at, 4);
+        }
         for (std::size_t i = 0; i < text.size(); ++i) {
             const auto byte = static_cast<unsigned char>(text[i]);
             if (byte == 0x1b) {

@@ -144,6 +144,8 @@ TEST_F(Again, StartsAnEditedLine)
 
 TEST_F(Again, ALauncherWithoutAScriptNeedsAllWords)
 {
+    std::ofstream(m_dir / "train") << "#!/bin/sh\n";
+    std::filesystem::permissions(m_dir / "train", std::filesystem::perms::owner_all);
     m_recorded.request.program = {"env", "A=1", "./train", "--lr", "1"};
     record();
     const Use refused = again({"7", "--", "--lr", "2"});
