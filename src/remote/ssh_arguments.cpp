@@ -189,15 +189,23 @@ Error proxy_ended(std::string_view host, std::string_view reason)
 
 Result<Place> place_from(std::string_view text)
 {
+    if (text.find("://") != std::string_view::npos) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--host: '{}' is not a name for ssh, such as login1 or ada@login1; "
+                                "a port belongs in ~/.ssh/config",
+                                sanitised(text)));
+    }
     const std::size_t colon = text.find(':');
     Place place{std::string(text.substr(0, colon)),
                 colon == std::string_view::npos ? "" : std::string(text.substr(colon + 1))};
     if (place.host.empty()) {
         return fail(Error::Kind::usage, "--host: missing host name: --host NAME, or NAME:FOLDER");
     }
+    const bool has_empty_part = place.host.front() == '@' || place.host.back() == '@';
     // ssh would take a name that begins with - for an option.
-    if (place.host.front() == '-' || !std::all_of(place.host.begin(), place.host.end(),
-                                                  [](char c) { return is_one_of(c, "._-@+"); })) {
+    if (has_empty_part || place.host.front() == '-' ||
+        !std::all_of(place.host.begin(), place.host.end(),
+                     [](char c) { return is_one_of(c, "._-@+"); })) {
         return fail(Error::Kind::usage,
                     fmt::format("--host: invalid host name '{}'", sanitised(place.host)));
     }

@@ -443,6 +443,16 @@ def test_a_full_device_ends_the_client_not_the_run(person):
     check_whole(person)
 
 
+def test_a_full_device_is_an_error_of_every_command(person):
+    for words in ("--help", "help run", "ls", "free"):
+        done = run(["sh", "-c", f'"$gpuq" {words} >/dev/full'], env={**person.env, "gpuq": person.cluster.binary},
+                   user=person.user, cwd=person.home)
+        assert (done.returncode, "standard output: " in done.stderr) == (125, True), (words, done)
+        done = run(["bash", "-c", f'set -o pipefail; "$gpuq" {words} | true'], user=person.user, cwd=person.home,
+                   env={**person.env, "gpuq": person.cluster.binary})
+        assert (done.returncode, done.stderr) == (0, ""), (words, done)
+
+
 def through_shell(person, line, *words):
     """Runs a line with sh, in which "$gpuq" is the program; creates `go` while it runs."""
     with contextlib.ExitStack() as stack:

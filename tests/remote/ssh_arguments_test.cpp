@@ -40,8 +40,8 @@ TEST(Place, IsAHostAndPerhapsAFolder)
 
 TEST(Place, NothingThatSshOrAShellCouldTakeForMore)
 {
-    for (const char* text :
-         {"", ":x", "-oProxyCommand=x", "a b", "a;b", "$(x)", "a\nb", "a/b", "%h"}) {
+    for (const char* text : {"", ":x", "-oProxyCommand=x", "a b", "a;b", "$(x)", "a\nb", "a/b",
+                             "%h", "@login1", "ada@", "ssh://login1", "ssh://login1:22/dir"}) {
         EXPECT_FALSE(place_from(text)) << text;
     }
 }

@@ -20,6 +20,8 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <poll.h>
+#include <unistd.h>
 
 namespace gpuq::cli {
 namespace {
@@ -63,10 +65,16 @@ void start_log(Services& services, std::size_t verbose)
 /// A closed pipe is not an error (`gpuq ls | head`); a full disk is.
 Result<int> with_output_written(int status)
 {
-    if (std::fflush(stdout) == 0 || errno == EPIPE) {
-        return status;
+    const bool is_flushed = std::fflush(stdout) == 0;
+    if (!is_flushed && errno != EPIPE) {
+        return fail(Error::Kind::io, fmt::format("standard output: {}", std::strerror(errno)));
     }
-    return fail(Error::Kind::io, fmt::format("standard output: {}", std::strerror(errno)));
+    pollfd out{STDOUT_FILENO, 0, 0};
+    const bool is_closed_pipe = ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+    if (is_flushed && std::ferror(stdout) != 0 && !is_closed_pipe) { // an earlier write has failed
+        return fail(Error::Kind::io, "standard output: not everything could be written");
+    }
+    return status;
 }
 
 Result<int> print(const std::string& text)
