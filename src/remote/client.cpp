@@ -176,6 +176,9 @@ Result<int> Client::run()
 Result<int> Client::finish()
 {
     m_ui.take_terminal_back();
+    if (m_ending.exit) {
+        return_unread_input();
+    }
     const bool was_open = is_open();
     if (was_open) {
         if (m_ending.exit) {

@@ -169,6 +169,7 @@ private:
     void begin(const frames::Hello& hello);
     void on_input_taken(const frames::InputTaken& taken);
     void on_exit(const frames::Exit& exit);
+    void return_unread_input();
     void on_output(const frames::OutputBytes& output);
     void on_closed_output(std::size_t stream, int error);
     void nonsense(std::string_view what);

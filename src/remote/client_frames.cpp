@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <unistd.h>
 #include <utility>
 
 /// The receiving part of the client: the bytes of a connection up to the marker, Hello, and the
@@ -146,8 +147,28 @@ void Client::on_exit(const frames::Exit& exit)
     if (exit.out != m_output.received(0) || exit.err != m_output.received(1)) {
         return nonsense("exit before all output has arrived");
     }
+    if (exit.input > m_input.added()) {
+        return nonsense("read input that was not sent");
+    }
     m_ending.exit = exit;
     m_output.show_the_rest();
+}
+
+/// As if the verb itself had read standard input: the offset of a file is set back, and bytes from
+/// a pipe are lost.
+void Client::return_unread_input()
+{
+    const std::uint64_t unread = m_input.added() - m_ending.exit->input;
+    if (unread == 0 || ::isatty(m_options.in) == 1) {
+        return;
+    }
+    if (::lseek(m_options.in, 0, SEEK_CUR) >= 0) {
+        (void)::lseek(m_options.in, -static_cast<off_t>(unread), SEEK_CUR);
+    } else if (m_ending.exit->input == 0) {
+        m_ui.print_message(fmt::format("{} bytes of standard input were sent to {}, where nothing "
+                                       "read them: </dev/null leaves standard input alone",
+                                       unread, sanitised(m_options.host)));
+    }
 }
 
 void Client::on_output(const frames::OutputBytes& output)

@@ -26,6 +26,8 @@ public:
     void add(std::string_view bytes) { m_waiting.add(bytes); }
     void end() { m_over = true; }
     bool is_over() const { return m_over; }
+    /// Bytes added since the session began.
+    std::uint64_t added() const { return m_waiting.end(); }
     bool wants_more() const { return !m_over && m_waiting.size() < frames::k_input_room; }
 
     /// Continues on a new connection to a session that has taken this much and has this much room.

@@ -79,6 +79,12 @@ Result<void> HeldVerb::take(const frames::Input& input)
                      : fail(Error::Kind::internal, "input at an unexpected offset");
 }
 
+std::uint64_t HeldVerb::input_read() const
+{
+    const std::uint64_t read = m_input.read_by_verb();
+    return read - std::min(read, m_facts.left());
+}
+
 void HeldVerb::signal(int number) const
 {
     if (!is_running()) {

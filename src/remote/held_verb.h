@@ -8,6 +8,7 @@
 #include "remote/verb_output.h"
 #include "remote/verb_process.h"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -37,6 +38,10 @@ public:
     /// Sends HUP, and later TERM and KILL if it does not end.
     void hang_up();
     bool is_hung_up() const { return m_hang_ups > 0; }
+
+    /// Bytes of input that the verb, or the program it shows, has read. To be called when the verb
+    /// has ended.
+    std::uint64_t input_read() const;
 
     VerbOutput& output() { return m_output; }
     VerbInput& input() { return m_input; }

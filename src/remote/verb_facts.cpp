@@ -61,6 +61,10 @@ void VerbFacts::on_line(std::string_view line)
         m_send_frame(*m_ssh_target);
         return;
     }
+    if (const auto left = left_from(line)) {
+        m_left = *left;
+        return;
+    }
     if (const auto own = own_from(line)) {
         m_own += *own;
         if (!m_following) {

@@ -16,7 +16,8 @@
 namespace gpuq::remote {
 
 /// The facts that a verb reports to its holder (k_serve_descriptor in verb_process.h): the run that
-/// it shows, an ssh target, its own messages, and marks in its output. A mark is answered when all
+/// it shows, an ssh target, its own messages, input that a program did not
+/// read, and marks in its output. A mark is answered when all
 /// output before it has been shown to the user.
 class VerbFacts {
 public:
@@ -31,6 +32,8 @@ public:
     void repeat();
     /// To be called when output was confirmed: answers a mark that is reached.
     void confirmed();
+    /// Bytes of input that the verb has read for a program, which has not.
+    std::uint64_t left() const { return m_left; }
     /// The run shown, if any.
     const std::optional<frames::Following>& following() const { return m_following; }
 
@@ -45,7 +48,8 @@ private:
     std::string m_unread; ///< the beginning of a line
     std::optional<frames::Following> m_following;
     std::optional<frames::SshTarget> m_ssh_target;
-    std::uint64_t m_own = 0; ///< bytes of stderr that are gpuq's own messages
+    std::uint64_t m_own = 0;  ///< bytes of stderr that are gpuq's own messages
+    std::uint64_t m_left = 0; ///< see left()
 
     /// The first `marks` marks are reached when output is shown up to `ends`.
     struct Place {

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/verb_input.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cerrno>
+#include <fcntl.h>
 #include <string_view>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
 
@@ -16,6 +21,15 @@ using namespace std::chrono_literals;
 constexpr EventLoop::Span k_confirm_within = 100ms;
 constexpr std::uint64_t k_worth_reporting = 64 << 10;
 constexpr char k_end_of_file = '\4';
+
+/// Bytes in a pipe, by either end.
+std::uint64_t bytes_in(const Descriptor& pipe)
+{
+    int count = 0;
+    return pipe && ::ioctl(pipe.get(), FIONREAD, &count) == 0 && count > 0
+               ? static_cast<std::uint64_t>(count)
+               : 0;
+}
 
 } // namespace
 
@@ -68,9 +82,11 @@ void VerbInput::write()
         const ssize_t count = ::write(m_there, m_waiting.data(), m_waiting.size());
         if (count > 0) {
             m_waiting.erase(0, static_cast<std::size_t>(count));
+            m_written += static_cast<std::uint64_t>(count);
         } else if (count < 0 && errno == EAGAIN) {
             break;
         } else if (count >= 0 || errno != EINTR) {
+            m_unread = bytes_in(m_pipe);
             close(); // as the verb has
         }
     }
@@ -85,7 +101,16 @@ void VerbInput::write_end()
     if (!m_pipe && !m_raw) {
         (void)!::write(m_there, &k_end_of_file, 1);
     }
+    if (m_pipe) { // the bytes in it can be counted as long as an end is open
+        m_closed_pipe = Descriptor(::open(fmt::format("/proc/self/fd/{}", m_pipe.get()).c_str(),
+                                          O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    }
     close();
+}
+
+std::uint64_t VerbInput::read_by_verb() const
+{
+    return m_written - std::min(m_written, bytes_in(m_pipe) + bytes_in(m_closed_pipe) + m_unread);
 }
 
 void VerbInput::close()

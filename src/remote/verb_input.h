@@ -32,6 +32,9 @@ public:
     std::uint64_t room() const { return wire::remote::k_input_room - m_waiting.size(); }
     void confirmed_by_hello();
 
+    /// Bytes that the verb has read. To be called when it has ended.
+    std::uint64_t read_by_verb() const;
+
 private:
     bool is_closed() const { return m_there < 0; }
     void write();
@@ -43,7 +46,10 @@ private:
     std::function<bool(const wire::remote::InputTaken&)> m_confirm;
     EventLoop::Timer m_confirm_timer;
     Descriptor m_pipe;
-    int m_there = -1; ///< the pipe or the terminal; -1 when closed
+    Descriptor m_closed_pipe; ///< the other end of the pipe whose end was written
+    std::uint64_t m_written = 0;
+    std::uint64_t m_unread = 0; ///< written, but in the pipe when the verb closed it
+    int m_there = -1;           ///< the pipe or the terminal; -1 when closed
     bool m_raw = false;
     bool m_over = false; ///< InputEnd received
     std::string m_waiting;

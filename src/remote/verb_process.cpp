@@ -34,6 +34,7 @@ constexpr std::array<std::string_view, 13> k_passed = {
     "LC_TIME", "TZ",        "GPUQ_DETACH_KEY", "GPUQ_CLUSTER", "GPUQ_BUDGET", k_called,
 };
 constexpr std::string_view k_own = "OWN ";
+constexpr std::string_view k_left = "LEFT ";
 constexpr std::string_view k_ssh = "SSH ";
 constexpr int k_facts = 3; ///< descriptor number in the verb
 
@@ -126,6 +127,16 @@ bool take_number(std::string_view& text, Number& number)
         text.remove_prefix(1);
     }
     return true;
+}
+
+std::optional<std::uint64_t> number_behind(std::string_view word, std::string_view line)
+{
+    std::uint64_t number = 0;
+    if (!line.starts_with(word)) {
+        return std::nullopt;
+    }
+    line.remove_prefix(word.size());
+    return take_number(line, number) ? std::optional(number) : std::nullopt;
 }
 
 } // namespace
@@ -246,12 +257,17 @@ std::string line_of_own(std::uint64_t bytes)
 
 std::optional<std::uint64_t> own_from(std::string_view line)
 {
-    std::uint64_t bytes = 0;
-    if (!line.starts_with(k_own)) {
-        return std::nullopt;
-    }
-    line.remove_prefix(k_own.size());
-    return take_number(line, bytes) ? std::optional(bytes) : std::nullopt;
+    return number_behind(k_own, line);
+}
+
+std::string line_of_left(std::uint64_t bytes)
+{
+    return fmt::format("{}{}\n", k_left, bytes);
+}
+
+std::optional<std::uint64_t> left_from(std::string_view line)
+{
+    return number_behind(k_left, line);
 }
 
 } // namespace gpuq::remote

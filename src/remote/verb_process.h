@@ -49,5 +49,8 @@ std::string line_of_own(std::uint64_t bytes);
 /// the user, a line with the number of marks reached is sent back.
 constexpr std::string_view k_mark = "MARK";
 std::optional<std::uint64_t> own_from(std::string_view line);
+/// `LEFT BYTES`: the program did not read this many of the bytes that the verb has read for it.
+std::string line_of_left(std::uint64_t bytes);
+std::optional<std::uint64_t> left_from(std::string_view line);
 
 } // namespace gpuq::remote

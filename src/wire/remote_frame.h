@@ -185,6 +185,7 @@ struct Exit {
     static constexpr std::uint8_t k_type = 69;
     int status = 0;
     std::uint64_t out = 0, err = 0;
+    std::uint64_t input = 0; ///< bytes of input that the verb, or the program it shows, has read
     bool operator==(const Exit&) const = default;
 };
 /// Sent instead of any other frame, as the last one: the reason, in a sentence.

@@ -117,6 +117,22 @@ def test_a_copy_that_was_refused_is_not_called_one(login):
     assert (copied.returncode, "holds 6 bytes" in copied.stderr) == (0, True), copied.stderr
 
 
+def test_input_that_the_program_did_not_read_can_be_read_again(login):
+    (login.folder / "list").write_text("1\n2\n3\n")
+    for words, shown in (("run -Q -- echo got $x", "got {}\n"), ("run -Q sh -c true", ""), ("clean --yes", None),
+                         ("policy check nosuch.yaml", None)):
+        script = f"while read -r x; do {login.person.cluster.binary} --host login {words}; echo $x; done <{login.folder}/list"
+        done = subprocess.run(["sh", "-c", script], env=login.env, capture_output=True, text=True, check=False)
+        if shown is None:
+            assert [line for line in done.stdout.splitlines() if line in "123"] == ["1", "2", "3"], done
+        else:
+            assert done.stdout == "".join(shown.format(number) + f"{number}\n" for number in (1, 2, 3)), done
+        assert "standard input" not in done.stderr, words
+    piped = f"printf '1\\n2\\n' | {login.person.cluster.binary} --host login run sleep 1"
+    done = subprocess.run(["sh", "-c", piped], env=login.env, capture_output=True, text=True, check=False)
+    assert "gpuq: 4 bytes of standard input were sent to login, where nothing read them: </dev/null" in done.stderr
+
+
 def test_input_stays_with_its_reader(login):
     """`while read` around a command that does not read keeps its lines."""
     for words in ("ls", "run --detach true", "attach last", "resume last"):

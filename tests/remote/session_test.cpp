@@ -239,7 +239,9 @@ protected:
         options.in_its_place = in_its_place;
         options.on_ssh_target = on_ssh_target;
         options.shown_as = shown_as;
-        return Client(std::move(options), transport, nobody).run();
+        auto status = Client(std::move(options), transport, nobody).run();
+        in_offset = ::lseek(in.get(), 0, SEEK_CUR);
+        return status;
     }
 
     /// Complete output of a run as received by a reader that begins after a pause.
@@ -292,6 +294,7 @@ protected:
     std::array<std::function<std::string(std::string_view)>, 2> shown_as;
     NoTerminal nobody;
     Descriptor slow_reader; ///< a pipe that replaces the file `out`
+    off_t in_offset = 0;    ///< of the file `in` after run()
     std::string m_directory;
 };
 
@@ -327,6 +330,32 @@ TEST_F(SessionTest, NoInputHereIsNoInputThere)
     const auto status = run(transport, "readlink /proc/self/fd/0; cat");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_EQ(content("out"), "/dev/null\n");
+}
+
+TEST_F(SessionTest, InputThatNothingReadCanBeReadAgain)
+{
+    struct Case {
+        const char* script;
+        std::size_t size;
+        off_t offset;
+    };
+    for (const auto& [script, size, offset] :
+         {Case{"cat", 10, 10}, Case{"dd bs=4 count=1 2>&-", 10, 4}, Case{"sleep 0.2; exit", 10, 0},
+          Case{"dd bs=4 count=1 2>&-; sleep 0.2", 1 << 20, 4}, Case{"exit 3", 1 << 20, 0},
+          Case{"exec 0<&-; sleep 0.2", 1 << 20, 0}, Case{"cat; echo 'LEFT 3' >&3", 10, 7},
+          Case{"cat; echo 'LEFT 30' >&3", 10, 0}}) {
+        std::ofstream(path("in")) << std::string(size, 'x');
+        CutTransport transport(options(), never());
+        const auto status = run(transport, script);
+        ASSERT_TRUE(status) << status.error().text;
+        EXPECT_EQ(in_offset, offset) << script << " " << size;
+    }
+    std::ofstream(path("in")) << std::string(1 << 20, 'x');
+    std::uint64_t budget = 1 << 16;
+    CutTransport transport(options(), [&budget] { return budget *= 2; });
+    const auto status = run(transport, "dd bs=300000 iflag=fullblock count=1 2>&-");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(in_offset, 300000);
 }
 
 TEST_F(SessionTest, WhatIsShownOfAStreamMayBeLongerOrShorterThanItsBytes)
@@ -840,6 +869,7 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
         {hello + frames::encode(frames::Failure{Error::Kind::denied, std::string(60'000, 'x')}),
          "xxxx"},
         {hello + frames::encode(frames::Exit{0, 10, 0}), "before all output"},
+        {hello + frames::encode(frames::Exit{0, 0, 0, 1}), "read input that was not sent"},
         {hello + frames::encode(frames::InputTaken{10, 0}), "not sent"},
         {hello + frames::encode(frames::Failure{Error::Kind::denied, "\x1b[2Jno"}), "^[[2Jno"},
         {hello + frames::encode(frames::Start{}), "other side"},

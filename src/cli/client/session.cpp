@@ -7,6 +7,7 @@
 #include "cli/queries/site_context.h"
 #include "core/layout.h"
 #include "ports/cluster.h"
+#include "remote/verb_process.h"
 #include "report/ending_text.h"
 #include "runs/records/record.h"
 
@@ -84,7 +85,11 @@ Session::Session(Services& services, Signals& signals, const Run& run, JobId job
     , m_stdin(m_loop, run, m_terminal, {is_owner(), options.link, options.detach_key},
               {[this](const std::string& text) { print_message(text); },
                [this](ExitStatus status) { leave(static_cast<int>(status)); },
-               [this] { send_input(); }})
+               [this] { send_input(); },
+               [this](std::uint64_t left) {
+                   m_services.send_to_serve(remote::line_of_left(left));
+                   return m_services.is_served();
+               }})
 {
     watch_all();
     m_printer.begin_at(Stream::out, options.shown ? options.shown->out : wire::k_from_now);

@@ -182,7 +182,7 @@ void StdinReader::return_unread(std::uint64_t read) const
                                                          // too
             ::lseek(STDIN_FILENO, *m_begin + static_cast<off_t>(read), SEEK_SET);
         }
-    } else if (read == 0) {
+    } else if (!m_events.return_to_serve(added - read) && read == 0) {
         m_events.print_message(
             fmt::format("{} bytes of standard input were read for the program, which read "
                         "none: gpuq run -n leaves standard input alone",

@@ -33,6 +33,8 @@ public:
         std::function<void(ExitStatus)> leave;
         /// There are bytes, or the end, to be sent.
         std::function<void()> send;
+        /// The program did not read this many bytes from a pipe: true if serve gives them back.
+        std::function<bool(std::uint64_t)> return_to_serve;
     };
     /// The references must outlive the object.
     StdinReader(EventLoop& loop, const Run& run, const RawTerminal& terminal, Options options,
