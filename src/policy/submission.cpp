@@ -95,6 +95,14 @@ std::uint64_t tasks_of(const Submission& job)
                : at_least_one(job.min_nodes) * at_least_one(job.ntasks_per_node);
 }
 
+/// The CPUs that each node must have: --ntasks-per-node=3 requires three tasks' even with -n 2.
+std::uint64_t cpus_per_node(const Submission& job)
+{
+    const std::uint64_t of_tasks =
+        std::uint64_t{job.ntasks_per_node.value_or(0)} * at_least_one(job.cpus_per_task);
+    return std::min(k_most, std::max(of_tasks, std::uint64_t{job.pn_min_cpus.value_or(0)}));
+}
+
 /// The number of nodes for which memory and CPUs per node are allocated.
 std::uint64_t nodes_of(const Submission& job, const GpuTotals& gpus, std::uint64_t most_nodes)
 {
@@ -267,7 +275,7 @@ JobSize job_size(const Submission& job, const GpuTotals& gpus, std::uint64_t cpu
     JobSize asked;
     asked.cpus = std::min(k_most, std::max({std::uint64_t{job.min_cpus.value_or(0)},
                                             tasks * at_least_one(job.cpus_per_task),
-                                            nodes * job.pn_min_cpus.value_or(0), total * each}));
+                                            nodes * cpus_per_node(job), total * each}));
     const bool unsaid = !job.cpus_per_task && each == 0;
     const bool of_gpus = each > 0 || (unsaid && job.ntasks_per_tres.value_or(0) == 0);
     const bool total_only = gpus.per_node == 0 && sum(gpus_in_tres(job.tres.per_socket)) == 0;

@@ -5,11 +5,14 @@ on nodes whose cores have two threads.
 Several users take part, so these tests require root.
 """
 import os
+import random
 import re
+import time
 
 import pytest
 
 from clusters import run, short_folder, wait_for
+from faults import SOAK
 from policies import cancel_all, running_policy, sbatch
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="several users need root")
@@ -58,6 +61,7 @@ REFUSED = """\
 --gpus=6 -N 1-3
 --gpus-per-task=1 -n 5
 --gpus-per-task=1 -n 4 -N 2
+--gpus=2 -N 1 -n 2 -c 4 --ntasks-per-node=3
 -g1 --ntasks-per-core=1
 -g1 --cpus-per-gpu=4 --ntasks-per-core=1
 -g1 --mincpus=4 -c 1 --ntasks-per-core=1
@@ -69,6 +73,7 @@ COUNTED_OTHERWISE = """\
 --gres=gpu:k80:3,gpu:k80:1 --mem=16G
 --gpus-per-node=3 --gres=gpu:1 -n 16
 --gpus-per-socket=1 --sockets-per-node=1 --gpus=4 -n 16
+--gpus=3 --gres=gpu:1 -n 2 -O
 --gres=gpu:1 -N 2 --gres-flags=enforce-binding
 --gres=gpu:1 -N 1 -c 4 --gres-flags=enforce-binding"""
 
@@ -155,6 +160,68 @@ def test_what_is_accepted_gets_its_share_at_most(ruled, people, line):
     assert cpus <= CPUS * gpus and memory <= MEMORY * gpus
     ruled.slurm("scancel", job)
     wait_for(lambda: job not in [one for one, _, _ in ruled.squeue()], 30, lambda: f"job {job} is gone")
+
+
+# Options for random requests: the probability of each line, and its choices.
+GPUS = """--gres=gpu:1 --gres=gpu:k80:2 --gres=gpu:3 --gpus=1 --gpus=2 --gpus=k80:3 --gpus=5 --gpus-per-node=2
+--gpus-per-task=1 --gpus-per-task=2 --gpus-per-socket=1 --ntasks-per-gpu=1 --ntasks-per-gpu=2""".split()
+OTHERS = """\
+15 --gpus=2 --gpus=4 --gpus-per-node=2 --gres=gpu:1 --ntasks-per-gpu=1 --gpus-per-task=1
+35 -N1 -N2 -N3 -N1-2 -N1-4 -N2-4
+50 -n1 -n2 -n3 -n4 -n5 -n6 -n8
+30 -c1 -c2 -c3 -c4
+10 --cpus-per-gpu=0 --cpus-per-gpu=1 --cpus-per-gpu=3 --cpus-per-gpu=4
+35 --mem=1G --mem=4G --mem=0 --mem-per-cpu=1G --mem-per-cpu=2G --mem-per-cpu=0 --mem-per-gpu=4G --mem-per-gpu=0
+20 --threads-per-core=1 --threads-per-core=2 --hint=nomultithread --hint=compute_bound --hint=multithread
+10 --ntasks-per-core=1 --ntasks-per-core=2
+10 --ntasks-per-node=1 --ntasks-per-node=2 --ntasks-per-node=3
+10 --ntasks-per-socket=1 --ntasks-per-socket=2
+10 --sockets-per-node=1 --sockets-per-node=2
+10 -B1:1:1 -B1:2:2 -B2:4:1 -B*:2:2 -B*:*:2
+10 --mincpus=1 --mincpus=4 --mincpus=6
+10 --spread-job --use-min-nodes -O
+10 --exclusive --exclusive=user -s --contiguous
+10 -wc1 -wc1,c2 -wc[1-4] -xc1
+10 -mcyclic -mplane=2 -mblock:block -mcyclic:cyclic,Pack
+5 -S1 --thread-spec=1 --gres-flags=disable-binding --gres-flags=enforce-binding"""
+
+
+def random_request(dice):
+    words = [dice.choice(GPUS)]
+    for line in OTHERS.splitlines():
+        percent, *choices = line.split()
+        if dice.randrange(100) < int(percent):
+            words.append(dice.choice(choices))
+    return words
+
+
+def test_no_random_request_gets_more_than_the_share(ruled, people):
+    seed = time.time_ns() if SOAK else 7
+    dice = random.Random(seed)
+    started, held = 0, []
+    for _ in range(600 if SOAK else 60):
+        words = random_request(dice)
+        job, _ = sbatch(ruled, people["ada"], "-t", "60", "-p", "long", *words)
+        if job is None:
+            continue
+        held.append(job)
+        end = time.monotonic() + 2
+        while ruled.job(job)["JobState"] == "PENDING" and time.monotonic() < end:
+            time.sleep(0.05)
+        facts = ruled.job(job)
+        assert not facts["Reason"].startswith("JobHeld"), (seed, words, facts)
+        if facts["JobState"] == "PENDING":
+            ruled.slurm("scancel", job)  # not possible beside the others
+            continue
+        started += 1
+        gpus, cpus, memory = allocated(ruled, job)
+        all_of_nodes = gpus == 4 * int(ruled.job(job)["NumNodes"])
+        assert all_of_nodes or (cpus <= CPUS * gpus and memory <= MEMORY * gpus), (seed, words, gpus, cpus, memory)
+        if len(held) > dice.choice((0, 0, 1, 3)):  # on nodes that are free, and on partly used ones
+            ruled.slurm("scancel", *held)
+            held.clear()
+    cancel_all(ruled)
+    assert started > 5
 
 
 @pytest.mark.parametrize("options, change, refused", [
