@@ -5,9 +5,11 @@
 #include "core/layout.h"
 #include "io/network_socket.h"
 #include "log/log.h"
+#include "ports/accounting.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
 #include "ports/host.h"
+#include "runs/query_status.h"
 #include "runs/records/journal.h"
 #include "runs/records/own_names.h"
 
@@ -349,7 +351,21 @@ bool Connections::secure()
     wait_for_guard();
     release_first();
     const bool broken = !m_current;
-    return m_guarded || !broken || !step_has_died();
+    return m_guarded || !broken || !step_has_died() || has_recorded_end();
+}
+
+/// Whether the step has ended with its program, which its supervisor records before.
+bool Connections::has_recorded_end() const
+{
+    const auto store = m_services.store();
+    if (!store) {
+        return false;
+    }
+    const RunStatus status =
+        query_run({**store, m_services.clock(), [this] { return m_services.cluster(); },
+                   [this] { return m_services.accounting(); }},
+                  m_run.key, SlurmQuery::never);
+    return status.state == RunState::ended || status.link > m_link;
 }
 
 void Connections::wait_for_guard()

@@ -81,6 +81,7 @@ private:
     void release_first();
     void wait_for_guard();
     bool step_has_died();
+    bool has_recorded_end() const;
 
     Services& m_services;
     const Run& m_run;

@@ -6,6 +6,7 @@
 #include "io/network_socket.h"
 #include "ports/step_process.h"
 #include "runs/records/network_login.h"
+#include "runs/run_on_disk.h"
 
 #include <gmock/gmock.h>
 
@@ -352,6 +353,20 @@ TEST_F(ConnectionsTest, CantSecureARunWhoseStepHasDied)
     prepare_guard(m_guard);
     EXPECT_FALSE(ours.secure()) << "the guard's step does not begin";
     EXPECT_EQ(requests().back(), "has_first_step 7");
+}
+
+TEST_F(ConnectionsTest, NeedNotSecureARunThatHasEnded)
+{
+    m_services.steps.first_step_died = true;
+    fakes::RunOnDisk(m_services.memory, m_run)
+        .submitted(JobId{7})
+        .ended({7, Cause::finished, "", m_services.time.now()});
+    Connections ours = connections(1h);
+    ours.begin(step(m_first));
+    ours.greeted();
+    m_first.disconnect();
+    prepare_guard(m_guard);
+    EXPECT_TRUE(ours.secure());
 }
 
 } // namespace
