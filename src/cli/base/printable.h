@@ -21,7 +21,7 @@ public:
     {
     }
 
-    /// What can be shown now.
+    /// Everything that can be shown now.
     std::string feed(std::string_view bytes);
     /// The last incomplete line, and a reset of the colours if needed.
     std::string end();

@@ -68,8 +68,8 @@ std::optional<std::string> existing_prefix(std::string path)
     return path;
 }
 
-/// As existing_prefix(), with links resolved: of a link whose target is missing, what exists of the
-/// path to the target.
+/// As existing_prefix(), with links resolved. For a link whose target is missing, the existing part
+/// of the path to the target.
 std::optional<std::string> existing_part(std::string path)
 {
     constexpr int k_most_links = 40; // as in Linux
