@@ -48,7 +48,7 @@ int status_of_failed_write(int error, bool follows)
     if (error == EPIPE) {
         return follows ? k_closed_output : 0;
     }
-    print_message(fmt::format("can't write: {}", std::strerror(error)));
+    print_message(fmt::format("standard output: {}", std::strerror(error)));
     return static_cast<int>(ExitStatus::internal);
 }
 

@@ -66,7 +66,7 @@ Result<void> print_text(std::string_view text)
         } else if (errno == EPIPE) {
             return {};
         } else if (errno != EINTR) {
-            return fail(Error::Kind::io, fmt::format("can't write: {}", std::strerror(errno)));
+            return fail(Error::Kind::io, fmt::format("standard output: {}", std::strerror(errno)));
         }
     }
     return {};
