@@ -134,7 +134,7 @@ def allocated(cluster, job):
              lambda: f"job {job} runs; it is {cluster.job(job)}")
     facts = cluster.job(job)
     tres = dict(item.split("=", 1) for item in (facts.get("AllocTRES") or facts["TRES"]).split(","))
-    return int(tres["gres/gpu"]), int(tres["cpu"]), mebibytes(tres["mem"])
+    return int(tres.get("gres/gpu", 0)), int(tres["cpu"]), mebibytes(tres["mem"])
 
 
 @pytest.mark.parametrize("line", REFUSED.splitlines())
