@@ -117,8 +117,9 @@ private:
     };
     /// How the session ends, when it does.
     struct Ending {
-        std::optional<frames::Exit> exit; ///< of the verb
-        std::optional<int> left;          ///< the user has left, with this status
+        std::optional<frames::Exit> exit;        ///< of the verb
+        std::optional<std::uint64_t> input_read; ///< by it, in bytes, if there was input
+        std::optional<int> left;                 ///< the user has left, with this status
         std::optional<Error> error;
     };
 

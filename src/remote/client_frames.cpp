@@ -121,6 +121,11 @@ void Client::on_session_frame(const frames::Frame& frame)
         if (beat->number > m_beats) {
             nonsense("unexpected heartbeat reply");
         }
+    } else if (const auto* input = std::get_if<frames::InputRead>(&frame)) {
+        if (input->count > m_input.added()) {
+            return nonsense("read input that was not sent");
+        }
+        m_ending.input_read = input->count;
     } else if (const auto* exit = std::get_if<frames::Exit>(&frame)) {
         on_exit(*exit);
     } else {
@@ -147,9 +152,6 @@ void Client::on_exit(const frames::Exit& exit)
     if (exit.out != m_output.received(0) || exit.err != m_output.received(1)) {
         return nonsense("exit before all output has arrived");
     }
-    if (exit.input > m_input.added()) {
-        return nonsense("read input that was not sent");
-    }
     m_ending.exit = exit;
     m_output.show_the_rest();
 }
@@ -158,13 +160,14 @@ void Client::on_exit(const frames::Exit& exit)
 /// a pipe are lost.
 void Client::return_unread_input()
 {
-    const std::uint64_t unread = m_input.added() - m_ending.exit->input;
+    const std::uint64_t read = m_ending.input_read.value_or(m_input.added());
+    const std::uint64_t unread = m_input.added() - read;
     if (unread == 0 || ::isatty(m_options.in) == 1) {
         return;
     }
     if (::lseek(m_options.in, 0, SEEK_CUR) >= 0) {
         (void)::lseek(m_options.in, -static_cast<off_t>(unread), SEEK_CUR);
-    } else if (m_ending.exit->input == 0) {
+    } else if (read == 0) {
         m_ui.print_message(fmt::format("{} bytes of standard input were sent to {}, where nothing "
                                        "read them: </dev/null leaves standard input alone",
                                        unread, sanitised(m_options.host)));

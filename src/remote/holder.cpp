@@ -322,7 +322,10 @@ void Holder::send_output()
     if (m_verb.status() && !m_connection->exit_sent && m_verb.output().is_all_sent()) {
         m_connection->exit_sent = true;
         const auto ends = m_verb.output().ends();
-        channel.send(frames::Exit{*m_verb.status(), ends[0], ends[1], m_verb.input_read()});
+        if (m_verb.input().taken() > 0) {
+            channel.send(frames::InputRead{m_verb.input_read()});
+        }
+        channel.send(frames::Exit{*m_verb.status(), ends[0], ends[1]});
     }
     const bool works = channel.waiting() == 0 || channel.write_some();
     const bool is_done = m_brief && m_connection->exit_sent && channel.waiting() == 0;

@@ -185,8 +185,14 @@ struct Exit {
     static constexpr std::uint8_t k_type = 69;
     int status = 0;
     std::uint64_t out = 0, err = 0;
-    std::uint64_t input = 0; ///< bytes of input that the verb, or the program it shows, has read
     bool operator==(const Exit&) const = default;
+};
+/// How many bytes of input the verb, or the program it shows, has read. Sent before Exit if there
+/// was input.
+struct InputRead {
+    static constexpr std::uint8_t k_type = 73;
+    std::uint64_t count = 0;
+    bool operator==(const InputRead&) const = default;
 };
 /// Sent instead of any other frame, as the last one: the reason, in a sentence.
 struct Failure {
@@ -234,7 +240,7 @@ struct StreamClosed {
 
 using Frame = std::variant<Open, Start, Taken, Input, InputEnd, Resize, Signal, Bye, Hello, Output,
                            InputTaken, Following, Exit, Failure, Beat, Dial, StreamBytes,
-                           StreamTaken, StreamEnd, StreamClosed, SignalTaken, SshTarget>;
+                           StreamTaken, StreamEnd, StreamClosed, SignalTaken, SshTarget, InputRead>;
 
 /// The bytes that precede the content of an Output frame, so that the content can follow without
 /// being copied.

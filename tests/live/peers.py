@@ -40,7 +40,7 @@ def ssh_target(key=KEY, job=7, user="ada"):
 
 
 def ended(status=0, out=0, err=0):
-    return frame(EXIT, struct.pack("<iQQQ", status, out, err, 0))
+    return frame(EXIT, struct.pack("<iQQ", status, out, err))
 
 
 def failure(kind, why):

@@ -79,7 +79,8 @@ TEST(PeerData, RefusesWhatAClientCanNotSend)
     EXPECT_TRUE(fault_in(start, Sender::client));
     for (const frames::Frame& frame : std::vector<frames::Frame>{
              hello_of("0.1", "x"), frames::Output{}, frames::Following{k_key}, frames::SshTarget{},
-             frames::Exit{}, frames::Failure{}, frames::InputTaken{}, frames::SignalTaken{}}) {
+             frames::Exit{}, frames::Failure{}, frames::InputTaken{}, frames::InputRead{},
+             frames::SignalTaken{}}) {
         EXPECT_TRUE(fault_in(frame, Sender::client)) << frame.index();
     }
 }

@@ -869,7 +869,7 @@ TEST_F(SessionTest, AServerThatSpeaksNonsenseIsLeftWithAClearError)
         {hello + frames::encode(frames::Failure{Error::Kind::denied, std::string(60'000, 'x')}),
          "xxxx"},
         {hello + frames::encode(frames::Exit{0, 10, 0}), "before all output"},
-        {hello + frames::encode(frames::Exit{0, 0, 0, 1}), "read input that was not sent"},
+        {hello + frames::encode(frames::InputRead{1}), "read input that was not sent"},
         {hello + frames::encode(frames::InputTaken{10, 0}), "not sent"},
         {hello + frames::encode(frames::Failure{Error::Kind::denied, "\x1b[2Jno"}), "^[[2Jno"},
         {hello + frames::encode(frames::Start{}), "other side"},

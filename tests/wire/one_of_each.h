@@ -88,6 +88,7 @@ inline std::vector<Frame> one_of_each()
         StreamTaken{7, 1 << 19},
         StreamEnd{7},
         StreamClosed{~0U, "no sshd on node n1"},
+        InputRead{1ULL << 40},
     };
 }
 
