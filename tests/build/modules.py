@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks every #include under src/ and tui/ against the table in src/README.md, and checks that every use of a
-function that some library releases declare in another header has the #include for it."""
+function that some library releases declare in another header has the #include for it. No module has more than
+MOST_LINES lines."""
+import collections
 import pathlib
 import re
 import sys
+
+MOST_LINES = 8000
 
 # Headers of third-party libraries, with the name in the table's `library` column.
 LIBRARIES = {
@@ -50,6 +54,7 @@ def main(root):
     modules = table(source / "README.md")
     problems = []
     seen = set()
+    lines = collections.Counter()
     for path in sorted([*source.rglob("*.[ch]*"), *(root / "tui").rglob("*.[ch]*")]):
         name = path.relative_to(source if source in path.parents else root).as_posix()
         module = module_of(name, modules) if "/" in name else "main"
@@ -59,6 +64,7 @@ def main(root):
         seen.add(module)
         allowed, libraries = modules[module]
         text = path.read_text()
+        lines[module] += text.count("\n")
         for name, header in MOVED.items():
             if name in text and f"#include <{header}>" not in text:
                 problems.append(f"{path.relative_to(root)}: '{name}' needs #include <{header}>")
@@ -78,6 +84,8 @@ def main(root):
                 # "slurm/cluster.h" is a module of gpuq, <slurm/slurm.h> the library.
                 if quote == "<" and header.startswith(prefix) and library not in libraries:
                     problems.append(f"{where}: module '{module}' may not use library '{library}'")
+    problems += [f"module '{module}' has {count} lines; {MOST_LINES} are the most"
+                 for module, count in lines.items() if count > MOST_LINES]
     for module in modules.keys() - seen:
         problems.append(f"src/README.md: module '{module}' has no file")
     for module, (allowed, _) in modules.items():

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 
-#include "cli/base/message.h"
 #include "cli/base/notices.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/client/plain_log.h"
 #include "cli/commands/completions.h"
+#include "cli/commands/top_commands.h"
 #include "cli/commands/top_sweeps.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/plain_target.h"
@@ -17,7 +17,6 @@
 #include "cli/render/top_picture.h"
 #include "cli/render/top_text.h"
 #include "core/layout.h"
-#include "core/split_arguments.h"
 #include "core/user_name.h"
 #include "ports/cluster.h"
 #include "runs/evidence.h"
@@ -36,7 +35,6 @@
 #include <array>
 #include <map>
 #include <mutex>
-#include <sstream>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
@@ -56,8 +54,6 @@ constexpr std::chrono::minutes k_shown{10};
 constexpr auto k_lost_again = 60s;
 /// Runs whose GPUs are shown with their use: each costs reading a few KiB.
 constexpr int k_most_measured = 64;
-/// The prefix of each message from a gpuq command.
-constexpr std::string_view k_prefix = "gpuq: ";
 
 /// A note for the title of a log.
 const char* note_of(LogTail::News::Why why)
@@ -78,6 +74,7 @@ public:
         , m_store(store)
         , m_clock(services.clock())
         , m_host(services.host())
+        , m_commands(services)
         , m_want_all(want_all)
         , m_sweeps(store, want_all)
         , m_recent(store, k_shown)
@@ -274,40 +271,7 @@ public:
         return bytes;
     }
 
-    tui::Done command(const tui::Command& command)
-    {
-        const auto arguments = command_line(command.arguments);
-        if (!arguments) {
-            return {arguments.error().text, true};
-        }
-        if (!command.on_terminal) {
-            return captured(*arguments);
-        }
-        tui::Done done = on_terminal(*arguments, command.to_pager);
-        if (command.pauses) {
-            wait_for_enter();
-        }
-        return done;
-    }
-
-    /// Leaves out the script of a dry run, which is on standard output.
-    tui::Done try_out(const tui::Try& attempt)
-    {
-        const auto arguments = command_line(attempt.arguments);
-        const auto ended =
-            arguments ? m_host.run(*arguments) : Result<Host::Ended>(arguments.error());
-        if (!ended) {
-            return {ended.error().text, true};
-        }
-        tui::Done done{"", ended->status != 0};
-        std::istringstream lines(ended->output);
-        for (std::string line; std::getline(lines, line);) {
-            if (line.starts_with(k_prefix)) {
-                done.message += line.substr(k_prefix.size()) + "\n";
-            }
-        }
-        return done;
-    }
+    TopCommands& commands() { return m_commands; }
 
     /// The words that the last argument of a command may become.
     std::vector<std::string> completions_of(const std::vector<std::string>& arguments)
@@ -423,47 +387,6 @@ private:
         return runs;
     }
 
-    Result<std::vector<std::string>> command_line(const std::vector<std::string>& of_gpuq)
-    {
-        TRY_ASSIGN(const std::string program, m_services.program());
-        std::vector<std::string> arguments{program};
-        arguments.insert(arguments.end(), of_gpuq.begin(), of_gpuq.end());
-        return arguments;
-    }
-
-    tui::Done captured(const std::vector<std::string>& arguments)
-    {
-        const auto ended = m_host.run(arguments);
-        if (!ended) {
-            return {ended.error().text, true};
-        }
-        std::string text = ended->output;
-        text.erase(text.find_last_not_of('\n') + 1);
-        for (std::size_t at = 0; (at = text.find(k_prefix, at)) != std::string::npos;) {
-            text.erase(at, k_prefix.size());
-        }
-        return {text.empty() && ended->status == 0 ? "done" : text, ended->status != 0};
-    }
-
-    tui::Done on_terminal(const std::vector<std::string>& arguments, bool to_pager)
-    {
-        std::vector<std::string> pager;
-        if (to_pager) {
-            const auto chosen = split_arguments(m_services.variable("PAGER").value_or(""));
-            pager = chosen && !chosen->empty() ? *chosen : std::vector<std::string>{"less", "-R"};
-        }
-        const auto status = m_host.run_here(arguments, pager);
-        return status ? tui::Done{"", false} : tui::Done{status.error().text, true};
-    }
-
-    static void wait_for_enter()
-    {
-        print_message("Enter returns to gpuq top");
-        char byte = 0;
-        while (::read(STDIN_FILENO, &byte, 1) == 1 && byte != '\n') {
-        }
-    }
-
     /// For the thread that queries Slurm.
     void note(const std::vector<RunStatus>& runs)
     {
@@ -497,6 +420,7 @@ private:
     Store& m_store;
     Clock& m_clock;
     Host& m_host;
+    TopCommands m_commands;
     bool m_want_all;
     std::map<std::string, RunStatus> m_ended;     ///< for the thread of found()
     std::map<std::uint32_t, std::string> m_users; ///< the same
@@ -588,8 +512,12 @@ Result<int> top(Invocation& invocation)
     };
     sources.ask = [shown](bool anew) { shown->ask(anew ? Wish::Anew::always : Wish::Anew::no); };
     sources.read = [shown](const tui::OpenLog& log, bool begin) { return shown->read(log, begin); };
-    sources.command = [shown](const tui::Command& command) { return shown->command(command); };
-    sources.try_out = [shown](const tui::Try& attempt) { return shown->try_out(attempt); };
+    sources.command = [shown](const tui::Command& command) {
+        return shown->commands().run(command);
+    };
+    sources.try_out = [shown](const tui::Try& attempt) {
+        return shown->commands().try_out(attempt);
+    };
     sources.complete = [shown](const std::vector<std::string>& arguments) {
         return shown->completions_of(arguments);
     };

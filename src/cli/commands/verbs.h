@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/base/verb.h"
+#include "cli/policy_ops/policy.h"
 #include "cli/start/verbs.h"
 
 #include <span>
@@ -48,7 +49,6 @@ extern const Verb k_code_verb;
 extern const Verb k_forward_verb;
 extern const Verb k_doctor_verb;
 extern const Verb k_report_verb;
-extern const Verb k_policy_verb;
 extern const Verb k_cluster_verb;
 extern const Verb k_completion_verb;
 extern const Verb k_help_verb;

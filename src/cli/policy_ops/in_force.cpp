@@ -3,8 +3,8 @@
 
 #include "cli/base/message.h"
 #include "cli/policy_ops/file.h"
+#include "cli/policy_ops/policy_text.h"
 #include "cli/queries/site_context.h"
-#include "cli/render/policy_text.h"
 #include "core/comment.h"
 #include "core/walltime.h"
 #include "govern/apply.h"

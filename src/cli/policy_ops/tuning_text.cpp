@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/render/tuning_text.h"
+#include "cli/policy_ops/tuning_text.h"
 
 #include "core/number.h"
 #include "report/ending_text.h"

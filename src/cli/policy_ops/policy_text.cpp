@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/render/policy_text.h"
+#include "cli/policy_ops/policy_text.h"
 
 #include "core/number.h"
 #include "core/walltime.h"

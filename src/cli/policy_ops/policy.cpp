@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/verbs.h"
+#include "cli/policy_ops/policy.h"
 
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/apply.h"
 #include "cli/policy_ops/file.h"
 #include "cli/policy_ops/import.h"
 #include "cli/policy_ops/in_force.h"
+#include "cli/policy_ops/policy_text.h"
 #include "cli/policy_ops/probe.h"
 #include "cli/policy_ops/simulate.h"
 #include "cli/policy_ops/tune.h"
 #include "cli/queries/site_context.h"
-#include "cli/render/policy_text.h"
 #include "cli/render/reservation_text.h"
 #include "core/comment.h"
 #include "core/gpu_request.h"

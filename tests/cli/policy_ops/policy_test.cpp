@@ -2,7 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/fake_services.h"
-#include "cli/render/policy_text.h"
+#include "cli/policy_ops/policy_text.h"
 #include "lua/submit_script.h"
 #include "policy/lua.h"
 #include "policy/read.h"
