@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/holder.h"
 
+#include "io/signal_descriptor.h"
 #include "remote/peer_data.h"
 
 #include <algorithm>
@@ -44,16 +45,6 @@ constexpr auto k_for_a_brief_one = 3s; ///< for one whose connection was cut off
 /// Limit of queued frames for a client that does not read.
 constexpr std::size_t k_most_waiting = 4 << 20;
 
-/// Blocks SIGCHLD and returns a descriptor for it.
-Descriptor block_children()
-{
-    sigset_t children;
-    sigemptyset(&children);
-    sigaddset(&children, SIGCHLD);
-    ::sigprocmask(SIG_BLOCK, &children, nullptr);
-    return Descriptor(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
 Error protocol_error(const char* text)
 {
     return fail(Error::Kind::internal, text);
@@ -67,7 +58,7 @@ Holder::Holder(std::string program, Identity identity, Descriptor listener,
     , m_identity(std::move(identity))
     , m_listener(std::move(listener))
     , m_accept(std::move(accept))
-    , m_signals(block_children())
+    , m_signals(block_and_report({SIGCHLD}))
     , m_children(m_loop.watch([this] { return EventLoop::to_read(m_signals.get()); },
                               [this] { on_children(); }))
     , m_silence_timer(m_loop, [this] { drop(); })

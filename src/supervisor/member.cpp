@@ -3,6 +3,7 @@
 
 #include "core/exit_status.h"
 #include "core/number.h"
+#include "io/signal_descriptor.h"
 #include "io/subprocess.h"
 #include "log/log.h"
 #include "supervisor/base/context.h"
@@ -117,21 +118,9 @@ bool are_signals_for_tasks_only()
     return unified.find("/job_") != std::string::npos;
 }
 
-constexpr std::array k_for_the_program = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
-                                          SIGUSR2, SIGALRM, SIGXCPU, SIGURG,  SIGIO};
-
-/// Blocks signals from now on; those for the program wait to be read.
-Descriptor hold_signals()
-{
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int number : k_for_the_program) {
-        sigaddset(&set, number);
-    }
-    sigaddset(&set, SIGCHLD);
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
-    return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
+/// Those for the program wait to be read.
+constexpr std::array k_signals = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
+                                  SIGALRM, SIGXCPU, SIGURG,  SIGIO,   SIGCHLD};
 
 void let_signals_go()
 {
@@ -149,7 +138,7 @@ public:
         , m_number(number)
         , m_first(first)
         , m_node(std::move(node))
-        , m_signals(hold_signals())
+        , m_signals(block_and_report(k_signals))
         , m_forwards(are_signals_for_tasks_only())
         , m_memory(memory_counts())
     {

@@ -3,6 +3,7 @@
 
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "io/signal_descriptor.h"
 #include "io/subprocess.h"
 #include "io/trusted_path.h"
 #include "supervisor/base/descriptor.h"
@@ -115,18 +116,6 @@ Result<SshdSettings> settings_for(const Run& run, const Options& options)
                         has_own_keys(entry->pw_dir), environment_for(run, options)};
 }
 
-/// Makes SIGTERM and the death of children readable.
-Descriptor signals()
-{
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (const int number : {SIGTERM, SIGHUP, SIGINT, SIGCHLD}) {
-        ::sigaddset(&set, number);
-    }
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
-    return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
 /// Copies the output of an sshd to standard output until sshd has ended.
 class Carrier {
 public:
@@ -215,7 +204,7 @@ Result<int> carry(const std::function<Result<pid_t>(int output)>& start)
 {
     TRY_ASSIGN(Pipe output, make_pipe());
     become_subreaper();
-    Descriptor signal_fd = signals();
+    Descriptor signal_fd = block_and_report({SIGTERM, SIGHUP, SIGINT, SIGCHLD});
     TRY_ASSIGN(const pid_t pid, start(output.write.get()));
     output.write.reset();
     Carrier(std::move(signal_fd), std::move(output.read), pid).run();

@@ -6,6 +6,7 @@
 #include "core/layout.h"
 #include "core/number.h"
 #include "io/event_loop.h"
+#include "io/signal_descriptor.h"
 #include "io/subprocess.h"
 #include "io/trusted_path.h"
 #include "runs/records/record.h"
@@ -71,17 +72,6 @@ Result<Descriptor> open_try(const std::string& root, const std::string& director
               : fail(Error::Kind::io, fmt::format("{}: {}", directory, error_text(errno)));
 }
 
-Descriptor hold_signals()
-{
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
-        sigaddset(&set, number);
-    }
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
-    return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
 /// The newest complete checkpoint of a try.
 std::optional<checkpoint::Found> checkpoint_of(const checkpoint::Place& place)
 {
@@ -103,7 +93,7 @@ public:
                   [&store](const sweeps::Claimant& who) { return is_link_over(store, who); })
         , m_stopper(m_taker, m_sweep)
         , m_proposer(store, m_sweep, m_taker)
-        , m_signals(hold_signals())
+        , m_signals(block_and_report({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}))
         , m_round(m_loop, [] {})
     {
         if (const char* const text = std::getenv("GPUQ_PROGRESS")) {
