@@ -270,9 +270,10 @@ std::vector<std::string> script(const std::string& name, const std::string& argu
 std::vector<Shape> shapes()
 {
     // A shell with a trap for the signals and one on EXIT, by which bash dies from a signal, and a
-    // child without a handler.
+    // child without a handler. Until the child executes its program it is a copy of the shell.
     const std::string wrapper = "trap 'echo x >told.bash.$$' USR1 USR2 TERM; trap : EXIT; "
-                                "sleep 1000 & " +
+                                "sleep 1000 & until read -r name </proc/$!/comm && "
+                                "[ $name = sleep ]; do :; done; " +
                                 k_python + " -S -E leaf.py; true";
     const std::string plain = k_python + " -S -E leaf.py; true";
     return {{"BashWrapper", {"/bin/bash", "-c", wrapper}, {{"leaf", 1}}},
