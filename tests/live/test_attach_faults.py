@@ -115,7 +115,7 @@ def test_a_thousand_visitors_leave_nothing_behind(person, shell):
 
 
 SIZES = ("import os, signal, sys, time\n"
-         "def tell(*_): print('size %d %d.' % tuple(reversed(os.get_terminal_size())), flush=True)\n"
+         "def tell(*_): os.write(1, b'size %d %d.\\n' % tuple(reversed(os.get_terminal_size())))\n"
          "signal.signal(signal.SIGWINCH, tell)\nprint('up', flush=True)\n"
          "print('typed', sys.stdin.readline().strip() * 2, flush=True)")
 

@@ -611,7 +611,8 @@ TEST(SecondLink, OfARunThatIsOverLeavesAtOnce)
 
 TEST(Chained, TheNewestTwoCheckpointsAreKept)
 {
-    Link link("for step in 1 2 3; do save $step; kept $step; rm $GPUQ_CHECKPOINT_DIR/*; done");
+    Link link("for step in 1 2 3; do save $step; kept $step; rm $GPUQ_CHECKPOINT_DIR/*; done; "
+              "while [ -e $GPUQ_CHECKPOINT_DIR/../kept/step-1.safetensors ]; do sleep 0.02; done");
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     client.close_all();

@@ -85,7 +85,7 @@ TEST(Terminal, PassesCtrlCToTheForeground)
 
 constexpr const char* k_print_sizes =
     "import os,signal,sys\n"
-    "def tell(*_): print('%d %d' % tuple(reversed(os.get_terminal_size())), flush=True)\n"
+    "def tell(*_): os.write(1, b'%d %d\\n' % tuple(reversed(os.get_terminal_size())))\n"
     "signal.signal(signal.SIGWINCH, tell)\n"
     "tell()\n"
     "for line in sys.stdin: break\n";
@@ -126,7 +126,7 @@ TEST(Terminal, HasAFullScreenProgramDrawAnew)
     Stage stage =
         on_a_terminal({"/usr/bin/python3", "-c",
                        "import signal,sys,os\n"
-                       "def draw(*_): print('drawn', os.get_terminal_size().lines, flush=True)\n"
+                       "def draw(*_): os.write(1, b'drawn %d\\n' % os.get_terminal_size().lines)\n"
                        "signal.signal(signal.SIGWINCH, draw)\n"
                        "print('\\033[?1049h\\033[?1hfull', flush=True)\n"
                        "for line in sys.stdin: break\n"});
