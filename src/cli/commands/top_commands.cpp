@@ -44,8 +44,7 @@ tui::Done TopCommands::run(const tui::Command& command)
 tui::Done TopCommands::try_out(const tui::Try& attempt)
 {
     const auto arguments = command_line(attempt.arguments);
-    const auto ended =
-        arguments ? m_host.run(*arguments) : Result<Host::Ended>(arguments.error());
+    const auto ended = arguments ? m_host.run(*arguments) : Result<Host::Ended>(arguments.error());
     if (!ended) {
         return {ended.error().text, true};
     }
