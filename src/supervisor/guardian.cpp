@@ -11,10 +11,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,9 +72,33 @@ void block_signals()
     ::sigprocmask(SIG_SETMASK, &all, nullptr);
 }
 
+Descriptor open_term()
+{
+    sigset_t term;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    return Descriptor(::signalfd(-1, &term, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+/// Passes TERM on until the supervisor says goodbye or has ended: where Slurm tracks the processes
+/// of a job by cgroups, it signals this process only, the child of slurmstepd. Elsewhere the
+/// supervisor gets TERM twice, which counts once.
+void pass_term_on(pid_t supervisor, int goodbye)
+{
+    const Descriptor term = open_term();
+    std::array<pollfd, 2> ready{{{goodbye, POLLIN, 0}, {term.get(), POLLIN, 0}}};
+    while (::poll(ready.data(), ready.size(), -1) < 0 || ready[0].revents == 0) {
+        signalfd_siginfo signal{};
+        if (::read(term.get(), &signal, sizeof signal) == sizeof signal) {
+            ::kill(supervisor, SIGTERM);
+        }
+    }
+}
+
 /// The supervisor's exit status; nullopt if it was killed.
 std::optional<int> goodbye_of(pid_t supervisor, int goodbye)
 {
+    pass_term_on(supervisor, goodbye);
     int status = 0;
     ssize_t size = 0;
     while ((size = ::read(goodbye, &status, sizeof status)) < 0 && errno == EINTR) {

@@ -245,6 +245,15 @@ def test_cgroups_confine_devices_and_memory():
         wait_for(lambda: len(cluster.job_processes()) >= 3, 20, "the job")
         cluster.slurm("scancel", job)
         cluster.wait_until_idle()
+        # Slurm signals only the children of slurmstepd: a run is not left to KILL, after KillWait (30 s).
+        with short_folder() as home:
+            person = Person(cluster, home)
+            assert person.gpuq("run", "--detach", "--", "sleep", "600").returncode == 0
+            began = time.monotonic()
+            cluster.slurm("scancel", "-n", "sleep")
+            cluster.wait_until_idle()
+            assert time.monotonic() - began < 15
+            wait_for(lambda: "cancelled" in person.gpuq("ls", "--all").stdout, 10, "the end of the run")
     assert not [path for path in os.popen("find /sys/fs/cgroup -name 'slurm_cg*'").read().split()
                 if f"slurm_cg{os.getpid()}-" in path]
 

@@ -175,6 +175,20 @@ TEST(Term, OfSlurmIsExplainedBySlurm)
     EXPECT_EQ(terminated(JobState::preempted, dies).cause, Cause::preempted);
 }
 
+/// With proctrack/cgroup, Slurm signals only the child of slurmstepd.
+TEST(Term, ThatOnlyTheGuardianGetsEndsTheRun)
+{
+    Stage stage = Stage::shell("echo ready; sleep 1000");
+    stage.slurm("state", state_number(JobState::cancelled));
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.started && client.out == "ready\n"; }));
+    ::kill(stage.guardian(), SIGTERM);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::cancelled);
+    client.close_all();
+    EXPECT_EQ(stage.wait(), 123);
+}
+
 TEST(Term, IsAskedAboutAgainWhenSlurmDoesNotAnswer)
 {
     Stage stage = Stage::shell("echo ready; sleep 1000");
