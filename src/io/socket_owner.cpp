@@ -219,6 +219,17 @@ std::optional<unsigned> user_of_server(int socket)
     return listener && listener->has_owner ? std::optional(listener->uid) : std::nullopt;
 }
 
+std::optional<unsigned> user_of_listener(int family, std::uint16_t port)
+{
+    Address address;
+    address.family = static_cast<sa_family_t>(family);
+    address.port = htons(port);
+    address.address_words[family == AF_INET ? 0 : 3] =
+        htonl(family == AF_INET ? INADDR_LOOPBACK : 1);
+    const auto listener = find(address, Address{});
+    return listener && listener->has_owner ? std::optional(listener->uid) : std::nullopt;
+}
+
 bool is_within_machine(int socket)
 {
     const Address other = address_by(::getpeername, socket);

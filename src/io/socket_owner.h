@@ -3,6 +3,7 @@
 
 #include "core/result.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,10 @@ std::optional<unsigned> user_of_client(int socket);
 /// it, or the listener if it is not accepted yet. nullopt as above. Call it while the connection is
 /// open, and before sending anything.
 std::optional<unsigned> user_of_server(int socket);
+
+/// The owner of the socket that listens on a TCP port of 127.0.0.1 (AF_INET) or ::1 (AF_INET6).
+/// Makes no connection. nullopt when none does, or it is not known.
+std::optional<unsigned> user_of_listener(int family, std::uint16_t port);
 
 /// True when both ends of a TCP connection have the same address or the peer has a loopback
 /// address, so that the server is on this machine.

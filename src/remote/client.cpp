@@ -97,7 +97,7 @@ Client::Client(ClientOptions options, Transport& transport, UserInterface& ui)
     , m_forwards(m_loop, std::move(m_options.forwards),
                  {[this] { return has_stopped() ? nullptr : open_channel(); },
                   [this] { return m_following.has_value(); },
-                  [this](const std::string& message) { m_ui.print_message(message); }})
+                  [this](const std::string& why) { m_ui.print_message("--forward: " + why); }})
 {
     new_session();
     watch_all();

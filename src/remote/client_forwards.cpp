@@ -96,7 +96,7 @@ void ClientForwards::print_message(const std::string& why)
 {
     if (why != m_printed) {
         m_printed = why;
-        m_events.print_message(fmt::format("--forward: {}", peer_text(why)));
+        m_events.print_message(peer_text(why));
     }
 }
 

@@ -85,16 +85,11 @@ Descriptor listener(int family, std::uint16_t port)
     return made;
 }
 
-/// ` by user USER` for a port on which another user listens; empty if that is not known.
+/// ` by user USER` for a port on which another user listens; empty if that is not known. Without a
+/// connection, which the other process would report.
 std::string owner_of(int family, std::uint16_t port)
 {
-    const Address address = loopback(family, port);
-    const Descriptor visitor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!visitor || ::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&address.storage),
-                              address.size) != 0) {
-        return "";
-    }
-    const auto user = user_of_server(visitor.get());
+    const auto user = user_of_listener(family, port);
     return user && *user != ::geteuid() ? " by user " + user_name(*user) : "";
 }
 

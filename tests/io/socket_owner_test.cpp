@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -113,6 +114,17 @@ TEST_P(SocketOwner, IsOneselfAtBothEnds)
     EXPECT_EQ(user_of_server(client.get()), ::geteuid());
     EXPECT_EQ(user_of_client(accepted.get()), ::geteuid());
     EXPECT_TRUE(is_within_machine(client.get()));
+}
+
+TEST_P(SocketOwner, OfAListenerIsFoundWithoutAConnection)
+{
+    sockaddr_in start{}; // the port is at the same place in both
+    std::memcpy(&start, &m_at.storage, sizeof start);
+    EXPECT_EQ(user_of_listener(GetParam(), ntohs(start.sin_port)), ::geteuid());
+    ::fcntl(m_listener.get(), F_SETFL, O_NONBLOCK);
+    EXPECT_EQ(::accept(m_listener.get(), nullptr, nullptr), -1);
+    m_listener.reset();
+    EXPECT_EQ(user_of_listener(GetParam(), ntohs(start.sin_port)), std::nullopt);
 }
 
 TEST_P(SocketOwner, OfAClosedEndIsNotKnown)

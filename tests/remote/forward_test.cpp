@@ -25,7 +25,7 @@ TEST(Forward, IsReadAsPeopleWriteIt)
 
 TEST(Forward, ListensOnThisMachineAloneAndSaysWhatIsTaken)
 {
-    const Descriptor other(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const Descriptor other(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -38,6 +38,7 @@ TEST(Forward, ListensOnThisMachineAloneAndSaysWhatIsTaken)
     const auto taken = listen_here(port);
     ASSERT_FALSE(taken);
     EXPECT_NE(taken.error().text.find("is in use"), std::string::npos);
+    EXPECT_EQ(::accept(other.get(), nullptr, nullptr), -1) << "it would report a visitor";
 }
 
 } // namespace
