@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/client/detach_step.h"
 
+#include "cli/base/message.h"
 #include "cli/client/connections.h"
 #include "cli/client/end_job.h"
 #include "ports/clock.h"
@@ -8,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -25,11 +27,15 @@ constexpr auto k_flush_patience = 200ms;
 
 class Detaching {
 public:
-    Detaching(Services& services, Signals& signals, const Run& run, JobId job)
+    Detaching(Services& services, Signals& signals, const Run& run, JobId job, bool quiet,
+              const StepPatience& patience)
         : m_services(services)
         , m_signals(signals)
         , m_run(run)
         , m_job(job)
+        , m_quiet(quiet)
+        , m_notice_at(Clock::now() + patience.notice)
+        , m_until(Clock::now() + patience.most)
         , m_connections(m_loop, services, run, LinkNumber{1}, job, k_no_handover,
                         [] { return std::vector<wire::Frame>(); })
     {
@@ -46,6 +52,11 @@ public:
             if (!read()) {
                 return end(never_started(m_connections.drop_current().messages, now()));
             }
+            if (!m_connections.was_connected() && Clock::now() >= m_until) {
+                return end({static_cast<int>(ExitStatus::internal), Cause::not_started,
+                            "Slurm has not started it on its node; try again", now()});
+            }
+            print_notice();
         }
         // While srun can still pass it on: at its end, the supervisor waits for clients that have
         // not left.
@@ -58,7 +69,21 @@ public:
     }
 
 private:
-    /// Until there is something to read, or a signal.
+    using Clock = std::chrono::steady_clock;
+
+    void print_notice()
+    {
+        if (!m_notice_at || m_connections.was_connected() || Clock::now() < *m_notice_at) {
+            return;
+        }
+        m_notice_at.reset();
+        print_note(m_quiet,
+                   fmt::format("run {}: Slurm has not started it on its node yet; waiting, "
+                               "Ctrl-C detaches",
+                               m_job.value));
+    }
+
+    /// Until there is something to read or to print, or a signal.
     std::optional<int> wait()
     {
         Connection& step = *m_connections.current();
@@ -66,7 +91,9 @@ private:
                                     {step.output(), POLLIN, 0},
                                     {step.error(), POLLIN, 0},
                                     {step.wants_to_write(), POLLOUT, 0}}};
-        (void)::poll(ends.data(), ends.size(), -1);
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+            m_notice_at.value_or(m_until) - Clock::now());
+        (void)::poll(ends.data(), ends.size(), static_cast<int>(std::max(left, 0ms).count()));
         return m_signals.next();
     }
 
@@ -101,6 +128,9 @@ private:
     Signals& m_signals;
     const Run& m_run;
     JobId m_job;
+    bool m_quiet;
+    std::optional<Clock::time_point> m_notice_at; ///< nullopt: printed
+    Clock::time_point m_until;
     EventLoop m_loop;
     Connections m_connections;
     bool m_has_ended = false;
@@ -109,9 +139,10 @@ private:
 } // namespace
 
 Result<std::optional<int>> detach_step(Services& services, Signals& signals, const Run& run,
-                                       JobId job, const StepProcess& first)
+                                       JobId job, const StepProcess& first, bool quiet,
+                                       const StepPatience& patience)
 {
-    return Detaching(services, signals, run, job).run(first);
+    return Detaching(services, signals, run, job, quiet, patience).run(first);
 }
 
 } // namespace gpuq::cli

@@ -478,8 +478,8 @@ private:
     {
         const JobId job = submitted.job;
         if (submitted.process) {
-            TRY_ASSIGN(const auto left,
-                       detach_step(m_services, m_signals, run, job, *submitted.process));
+            TRY_ASSIGN(const auto left, detach_step(m_services, m_signals, run, job,
+                                                    *submitted.process, m_globals.quiet));
             if (left) {
                 print_note(m_globals.quiet,
                            fmt::format("detached; run {0} continues. Its output: "

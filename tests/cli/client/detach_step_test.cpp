@@ -19,11 +19,11 @@ protected:
     {
     }
 
-    void start()
+    void start(const StepPatience& patience = {})
     {
-        m_client.start(User::pipes, [this](Services& services, Signals& signals) -> Result<int> {
-            TRY_ASSIGN(const auto left,
-                       detach_step(services, signals, m_run, JobId{7}, *m_client.first));
+        m_client.start(User::pipes, [=, this](Services& services, Signals& signals) -> Result<int> {
+            TRY_ASSIGN(const auto left, detach_step(services, signals, m_run, JobId{7},
+                                                    *m_client.first, /*quiet=*/false, patience));
             return left.value_or(0);
         });
     }
@@ -86,6 +86,27 @@ TEST_F(DetachStepTest, FreesTheGpusIfTheSrunWasKilledMeanwhile)
     EXPECT_THAT(recorded_end(), HasSubstr("lost"));
 }
 
+TEST_F(DetachStepTest, ReportsAnSrunThatHangsAndWaitsForIt)
+{
+    Supervisor& guard = m_client.guard();
+    start({.notice = 50ms});
+    ASSERT_TRUE(m_client.prints("has not started it on its node yet; waiting, Ctrl-C detaches"));
+    m_first.greet();
+    guard.send(wire::Hello{});
+    EXPECT_EQ(m_client.status(), 0);
+    EXPECT_EQ(recorded_end(), "");
+}
+
+TEST_F(DetachStepTest, FreesTheGpusOfAnSrunThatHangsForLong)
+{
+    start({.notice = 10ms, .most = 100ms});
+    EXPECT_EQ(m_client.status(), 125);
+    EXPECT_THAT(m_client.err(),
+                HasSubstr("run 7: Slurm has not started it on its node; try again"));
+    EXPECT_EQ(m_client.requests(), "complete 7 125");
+    EXPECT_THAT(recorded_end(), HasSubstr("not_started"));
+}
+
 TEST_F(DetachStepTest, LetsARunThatHasEndedEnd)
 {
     m_first.greet();
@@ -104,7 +125,7 @@ TEST_F(DetachStepTest, LeavesItsSrunAtASignalBeforeTheSupervisorRuns)
         client.start(User::pipes, [&](Services& services, Signals& signals) -> Result<int> {
             write_own("waiting\n");
             TRY_ASSIGN(const auto left,
-                       detach_step(services, signals, m_run, JobId{7}, *client.first));
+                       detach_step(services, signals, m_run, JobId{7}, *client.first, false));
             return left.value_or(0);
         });
         ASSERT_TRUE(client.prints("waiting"));
