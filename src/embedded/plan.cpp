@@ -84,7 +84,7 @@ void use_stand_ins(ClusterSpec& spec, const MachineFacts& machine,
     const int count = static_cast<int>(stand_ins.size());
     spec.stand_ins = true;
     spec.gpus = stand_ins;
-    spec.cpus = std::max(machine.cores, count + k_spare_cpus);
+    spec.cpus = std::max(machine.cores, count * std::max(spec.shards, 1) + k_spare_cpus);
     spec.memory_mib = std::max(machine.memory_mib / static_cast<std::uint64_t>(spec.nodes),
                                stand_ins.size() * k_stand_in_memory_per_gpu);
 }

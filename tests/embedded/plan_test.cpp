@@ -106,6 +106,15 @@ TEST(Plan, GivesAStandInNodeEnoughForAllItsGpusAtOnce)
     EXPECT_EQ(describe(*spec), "4 nodes with 64 GPUs each (k80, simulated)");
 }
 
+TEST(Plan, GivesAStandInNodeACpuForEachShare)
+{
+    Wishes wishes = wishing(2);
+    wishes.shards = 4;
+    const auto spec = plan(wishes, small_machine(), stand_ins(2));
+    ASSERT_TRUE(spec) << spec.error().text;
+    EXPECT_GT(spec->cpus, 8); // else jobs wait although shares are free
+}
+
 TEST(Plan, OfRealGpusIsTheMachineAsItIs)
 {
     MachineFacts machine = small_machine();
