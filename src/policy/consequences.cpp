@@ -188,14 +188,6 @@ std::vector<Finding> consequences(const Policy& policy, SlurmRelease slurm, cons
     for (const Pool& pool : policy.pools) {
         report_return(pool, longest_min_run(policy), findings);
     }
-    for (const Pool& pool : policy.pools) {
-        if (pool.shares) {
-            findings.push_back({Weight::note, pool.shares->line, 0, "not-simulated",
-                                fmt::format("pool {}: simulations leave out jobs with shares, and "
-                                            "show the waits for whole GPUs as if there were none",
-                                            pool.name)});
-        }
-    }
     for (const Course& course : policy.courses) {
         report_over(course, now, findings);
         if (slurm < k_gpu_reservations) {

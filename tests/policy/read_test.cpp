@@ -539,6 +539,11 @@ TEST(Consequences, TheWaitBoundIsForSoManyPeople)
     EXPECT_THAT(text, HasSubstr("gets whole nodes: GPU reservations need Slurm 23.11"));
 }
 
+TEST(Consequences, SharesAreSimulated)
+{
+    EXPECT_THAT(findings_text(shipped("teaching.yaml"), {22, 5}), Not(HasSubstr("share")));
+}
+
 TEST(Consequences, ACourseThatIsOverIsTold)
 {
     const auto lasting = [](const std::string& duration) {
