@@ -116,6 +116,20 @@ std::vector<NotebookKernel> kernels_from_json(std::string_view text)
 }
 
 std::optional<std::string> notebook_gate_in(std::string_view place, LinkNumber link)
+std::string notebook_note_json(const RunKey& key)
+{
+    return layout::run_dir(key) + "/notebook_note.json";
+}
+
+std::string notebook_note_from_json(std::string_view text)
+{
+    const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const auto found = document.is_object() && document.value("schema", json()) == 1
+                           ? document.find("text")
+                           : document.end();
+    return found != document.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 {
     constexpr std::size_t k_longest = 100;
     if (place.ends_with('\n')) {

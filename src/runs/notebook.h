@@ -16,8 +16,9 @@
 /// of its node; clients reach it through the gate (remote/gate.h), which Jupyter starts.
 ///
 /// Its files in runs/KEY: notebook.json, written before the submission; kernels.json, the kernels
-/// that were running last, written by Jupyter (notebook_config.py.inc); in connect/ until the run
-/// ends: the configuration for Jupyter, its token, and the name of the gate.
+/// that were running last, and notebook_note.json, its last warning, written by Jupyter
+/// (notebook_config.py.inc); in connect/ until the run ends: the configuration for Jupyter, its
+/// token, and the name of the gate.
 namespace gpuq {
 
 enum class NotebookPage {
@@ -53,6 +54,11 @@ struct NotebookKernel {
 std::string kernels_json(const RunKey& key);
 /// Empty if the text is invalid.
 std::vector<NotebookKernel> kernels_from_json(std::string_view text);
+
+/// The last warning: that it ends because it is unused, for example.
+std::string notebook_note_json(const RunKey& key);
+/// Its text; empty if the file is invalid. May contain any characters.
+std::string notebook_note_from_json(std::string_view text);
 
 /// Names of the files in connect/.
 constexpr const char* k_notebook_config = "notebook_config.py";

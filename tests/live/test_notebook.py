@@ -10,6 +10,7 @@ import pathlib
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -154,6 +155,11 @@ def test_it_is_found_again(user):
     assert "the notebook continues" in "".join(page.lines)
     job = str(first.job)
     with notebook(user.start, "work") as page:
+        time.sleep(1)  # it knows the events up to now
+        with open(first.dir / "link-1" / "journal.jsonl", "a", encoding="ascii") as journal:
+            at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
+            journal.write(json.dumps({"v": 1, "at": at, "event": "warned", "detail": "10 minutes left"}) + "\n")
+        wait_for(lambda: f"gpuq: run {job}: 10 minutes left" in "".join(page.lines), 10, "a warning of the time limit")
         assert [each["id"] for each in page.api("kernels")] == [kernel]
         assert len(user.run_dirs()) == 1
         assert user.gpuq("stop", job).returncode == 0
@@ -213,7 +219,9 @@ def test_an_unused_one_ends(user):
         wait_for(lambda: page.api("kernels")[0]["execution_state"] == "busy", 30, lambda: f"a busy kernel: {page.api('kernels')}")
         client.socket.close()
         run = the_run(user)
-    log = run.dir / "link-1" / "err.log"
+        log = run.dir / "link-1" / "err.log"
+        assert ends_within(30, page), log.read_text()
+    assert "gpuq: notebook: no busy kernel and no connection for 2 s: it ends, with 1 idle kernel\n" in "".join(page.lines)
     wait_for(lambda: run.ended, 30, lambda: log.read_text())
     text = log.read_text()
     assert "no busy kernel and no connection for 2 s: it ends in 0 s" in text

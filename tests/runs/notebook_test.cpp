@@ -92,6 +92,17 @@ TEST(NotebookKernels, AreReadFromTheListOfJupyter)
     }
 }
 
+TEST(NotebookNote, IsReadAsJupyterWritesIt)
+{
+    EXPECT_EQ(notebook_note_from_json(R"({"schema": 1, "at": 1.5, "text": "it ends in 5 min"})"),
+              "it ends in 5 min");
+    for (const char* const wrong :
+         {"", "{", "[]", "1", R"({"schema": 2, "text": "a"})", R"({"text": "a"})",
+          R"({"schema": 1, "text": 5})", R"({"schema": 1})"}) {
+        EXPECT_EQ(notebook_note_from_json(wrong), "") << wrong;
+    }
+}
+
 TEST(NotebookGate, IsThatOfTheLink)
 {
     EXPECT_EQ(notebook_gate_in("2 gate-x\n", LinkNumber{2}), "gate-x");

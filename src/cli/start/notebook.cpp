@@ -147,6 +147,7 @@ Result<int> notebook(Invocation& invocation)
     if (options.has("lab") && options.has("classic")) {
         return fail(Error::Kind::usage, "--lab: --classic is given as well: choose one of them");
     }
+    TRY(notebook_idle(options));
     return options.has("carry") ? carry_notebook_of(invocation) : NotebookFront(invocation).run();
 }
 

@@ -16,6 +16,7 @@
 #include "runs/evidence.h"
 #include "runs/notebook.h"
 #include "runs/query_status.h"
+#include "runs/records/journal.h"
 #include "term/sanitise.h"
 #include "wire/remote_frame.h"
 
@@ -46,20 +47,7 @@ constexpr std::chrono::seconds k_shortest_idle{2};
 constexpr std::chrono::milliseconds k_turn_period{50};
 /// Between checks of a run whose records do not show its end.
 constexpr std::chrono::seconds k_query_period{15};
-
-Result<std::chrono::seconds> idle_of(const Options& options)
-{
-    const std::string text = options.value("idle").value_or("");
-    if (text.empty() || text == "never") {
-        return text.empty() ? k_idle : std::chrono::seconds{0};
-    }
-    const auto idle = parse_duration(text);
-    if (!idle || *idle < k_shortest_idle) {
-        return fail(Error::Kind::usage,
-                    fmt::format("--idle: {}", idle ? "too short" : idle.error().text));
-    }
-    return *idle;
-}
+constexpr std::chrono::seconds k_journal_period{2};
 
 NotebookPage page_of(const Options& options)
 {
@@ -150,9 +138,11 @@ private:
             const RunStatus status = query_run(m_sources, *found.active);
             if (status.state != RunState::ended) {
                 TRY(take_run(*found.active));
-                print_note(m_invocation.globals.quiet,
-                           fmt::format("the notebook of {} is run {}; --new starts another one",
-                                       directory, m_job.value));
+                print_note(
+                    m_invocation.globals.quiet,
+                    fmt::format("the notebook of {} is run {}{}; --new starts another one",
+                                directory, m_job.value,
+                                has_options_of_a_run() ? ", whose options do not change" : ""));
                 return std::optional<int>{};
             }
         }
@@ -162,6 +152,18 @@ private:
             print_lost(*ended);
         }
         return left;
+    }
+
+    /// True if options are given that a running notebook can't follow.
+    bool has_options_of_a_run() const
+    {
+        constexpr std::array k_of_this_process = {"port", "browser", "carry"};
+        const auto table = notebook_option_table();
+        return std::any_of(table.begin(), table.end(), [&](const Option& row) {
+            return m_invocation.options.has(row.name) &&
+                   std::find(k_of_this_process.begin(), k_of_this_process.end(), row.name) ==
+                       k_of_this_process.end();
+        });
     }
 
     /// Absolute, without symbolic links, so that the same directory has one name.
@@ -196,6 +198,9 @@ private:
                                     status.why_unknown));
         }
         m_job = status.first_job.value_or(status.job->job);
+        if (auto note = m_store.read(notebook_note_json(key))) {
+            m_note = *std::move(note); // an old one
+        }
         TRY_ASSIGN(m_token, m_store.read(layout::connect_file(key, k_notebook_token)));
         return {};
     }
@@ -208,7 +213,7 @@ private:
     Result<std::optional<int>> start(const std::string& directory)
     {
         const NotebookPage page = page_of(m_invocation.options);
-        TRY_ASSIGN(const std::chrono::seconds idle, idle_of(m_invocation.options));
+        TRY_ASSIGN(const std::chrono::seconds idle, notebook_idle(m_invocation.options));
         TRY_ASSIGN(const std::string supervisor, m_services.supervisor());
         const Notebook notebook{directory, page, idle, supervisor};
         const std::string program = page == NotebookPage::lab ? "jupyter-lab" : "jupyter-notebook";
@@ -239,11 +244,12 @@ private:
 
     static std::string no_jupyter(const std::string& program)
     {
+        const bool is_lab = program == "jupyter-lab"; // Debian 12 has no package of it
         return fmt::format(
             "{}: not found: choose an environment that has Jupyter with --conda, --venv, --module "
-            "or --container, or install it: `pip install {}` in a virtual environment, or Debian's "
-            "package jupyter-notebook",
-            program, program == "jupyter-lab" ? "jupyterlab" : "notebook");
+            "or --container, or install it: `pip install {}` in a virtual environment{}",
+            program, is_lab ? "jupyterlab" : "notebook",
+            is_lab ? "" : ", or Debian's package jupyter-notebook");
     }
 
     /// The kernels of the notebook that has ended.
@@ -302,9 +308,47 @@ private:
         return carry_notebook(std::move(options));
     }
 
+    /// Prints the warnings of the run's supervisor since this process started: of the time limit,
+    /// and of idle GPUs that a policy takes back.
+    void print_events()
+    {
+        const auto now = std::chrono::steady_clock::now();
+        if (m_journal_read_at && now - *m_journal_read_at < k_journal_period) {
+            return;
+        }
+        const bool is_first = !std::exchange(m_journal_read_at, now);
+        const auto text =
+            m_store.read(layout::journal(m_run->key, newest_link(m_store, m_run->key)));
+        for (const Event& event : text ? parse_journal(*text) : std::vector<Event>()) {
+            if (event.kind == Event::Kind::warned && event.at > m_warned_at) {
+                m_warned_at = event.at;
+                if (!is_first && event.detail) {
+                    print_note(m_invocation.globals.quiet,
+                               fmt::format("run {}: {}", m_job.value, sanitised(*event.detail)));
+                }
+            }
+        }
+    }
+
+    /// Prints a new warning of the notebook.
+    void print_warning()
+    {
+        auto note = m_store.read(notebook_note_json(m_run->key));
+        if (!note || *note == m_note) {
+            return;
+        }
+        m_note = *std::move(note);
+        const std::string text = notebook_note_from_json(m_note);
+        if (!text.empty()) {
+            print_note(m_invocation.globals.quiet, "notebook: " + sanitised(text));
+        }
+    }
+
     /// The exit status, once the run has ended.
     std::optional<int> status_at_end()
     {
+        print_events();
+        print_warning();
         auto ending = read_ending(m_store, m_run->key);
         const auto now = std::chrono::steady_clock::now();
         std::string last_lines;
@@ -316,6 +360,7 @@ private:
         if (status.state != RunState::ended) {
             return std::nullopt;
         }
+        print_warning(); // the last one may have come meanwhile
         ending = status.ending;
         if (!m_has_connected) {
             return never_listened(ending, status.last_lines);
@@ -350,11 +395,28 @@ private:
     std::optional<Run> m_run;
     JobId m_job;
     std::string m_token;
+    std::string m_note; ///< content of notebook_note.json
+    std::optional<std::chrono::steady_clock::time_point> m_journal_read_at;
+    Time m_warned_at; ///< of the last warning in the journal
     bool m_has_connected = false;
     std::chrono::steady_clock::time_point m_queried_at = std::chrono::steady_clock::now();
 };
 
 } // namespace
+
+Result<std::chrono::seconds> notebook_idle(const Options& options)
+{
+    const std::string text = options.value("idle").value_or("");
+    if (text.empty() || text == "never") {
+        return text.empty() ? k_idle : std::chrono::seconds{0};
+    }
+    const auto idle = parse_duration(text);
+    if (!idle || *idle < k_shortest_idle) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--idle: {}", idle ? "too short" : idle.error().text));
+    }
+    return *idle;
+}
 
 Result<int> carry_notebook_of(Invocation& invocation)
 {

@@ -4,7 +4,12 @@
 #include "cli/base/verb.h"
 #include "core/result.h"
 
+#include <chrono>
+
 namespace gpuq::cli {
+
+/// The time of --idle; 0: never. `usage` if it is invalid.
+Result<std::chrono::seconds> notebook_idle(const Options& options);
 
 /// The part of `gpuq notebook` on the login host (--carry): finds the notebook of the directory or
 /// starts one, waits until it listens, and carries its connections over the standard streams. Its
