@@ -34,7 +34,8 @@ struct PageRow {
 };
 constexpr std::array<PageRow, 3> k_pages = {
     {{NotebookPage::usual, "usual", "/tree", "jupyter-notebook"},
-     {NotebookPage::classic, "classic", "/tree", "jupyter-notebook"},
+     // / redirects to the page that the configuration chooses, with the token
+     {NotebookPage::classic, "classic", "/", "jupyter-notebook"},
      {NotebookPage::lab, "lab", "/lab", "jupyter-lab"}}};
 
 const PageRow& row_of(NotebookPage page)
@@ -115,7 +116,6 @@ std::vector<NotebookKernel> kernels_from_json(std::string_view text)
     return kernels;
 }
 
-std::optional<std::string> notebook_gate_in(std::string_view place, LinkNumber link)
 std::string notebook_note_json(const RunKey& key)
 {
     return layout::run_dir(key) + "/notebook_note.json";
@@ -130,6 +130,7 @@ std::string notebook_note_from_json(std::string_view text)
     return found != document.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+std::optional<std::string> notebook_gate_in(std::string_view place, LinkNumber link)
 {
     constexpr std::size_t k_longest = 100;
     if (place.ends_with('\n')) {

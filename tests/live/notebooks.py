@@ -18,7 +18,7 @@ from clusters import processes, wait_for
 from kdc import free_port
 from runs import words_of
 
-ADDRESS = re.compile(r"http://localhost:(\d+)(/tree|/lab)\?token=([0-9a-f]{48})\n")
+ADDRESS = re.compile(r"http://localhost:(\d+)(/tree|/lab|/)\?token=([0-9a-f]{48})\n")
 
 
 class Page:
