@@ -16,11 +16,21 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace gpuq::cli {
 namespace {
+
+/// How the same port of the node is forwarded from another one of this machine: `6007:6006`.
+std::string with_other_port(const remote::Forward& forward)
+{
+    constexpr std::string_view k_node = "localhost:";
+    const std::string_view to = forward.to;
+    const int other = forward.port < 65535 ? forward.port + 1 : forward.port - 1;
+    return fmt::format("{}:{}", other, to.starts_with(k_node) ? to.substr(k_node.size()) : to);
+}
 
 /// Opens all ports: one in use is detected before anything starts.
 Result<ForwarderOptions> open_ports(const std::vector<std::string>& specifications,
@@ -33,8 +43,15 @@ Result<ForwarderOptions> open_ports(const std::vector<std::string>& specificatio
     ForwarderOptions options;
     for (const std::string& text : specifications) {
         TRY_ASSIGN(remote::Forward forward, remote::forward_from(text));
-        TRY_ASSIGN(auto listeners, remote::listen_here(forward.port));
-        options.listeners.push_back(std::move(listeners));
+        auto listeners = remote::listen_here(forward.port);
+        if (!listeners) {
+            Error error = std::move(listeners).error();
+            if (error.kind == Error::Kind::usage) {
+                error.text += ", as in " + with_other_port(forward);
+            }
+            return error;
+        }
+        options.listeners.push_back(*std::move(listeners));
         ports.push_back({forward.port, std::move(forward.to)});
     }
     return options;

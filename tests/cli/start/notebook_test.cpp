@@ -5,6 +5,7 @@
 
 #include "cli/fake_services.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,6 +25,8 @@ TEST(NotebookVerb, RejectsWhatItCanNotDoBeforeItStarts)
         {{"--lab", "--classic"}, "--lab: --classic is given as well"},
         {{"--port", "0"}, "--port: '0' is not a number from 1 to 65535"},
         {{"--port", "65536"}, "--port: '65536'"},
+        {{"--idle", "soon"}, "--idle: "},
+        {{"--idle", "1s"}, "--idle: too short"},
     };
     for (const auto& [arguments, text] : k_wrong) {
         FakeServices services;
@@ -75,6 +78,22 @@ TEST(LocalPorts, APortInUseIsSkippedUnlessItIsChosen)
     const auto none = listen_for_page(first->port);
     ASSERT_FALSE(none);
     EXPECT_THAT(none.error().text, HasSubstr("is in use"));
+}
+
+TEST(ForwardVerb, ShowsHowToChooseAnotherPort)
+{
+    const auto taken = listen_for_page(std::nullopt);
+    ASSERT_TRUE(taken);
+    for (const auto& [given, shown] :
+         {std::pair("{}", "{}:{}"), std::pair("{}:n1:80", "{}:n1:80")}) {
+        FakeServices services;
+        const Use result =
+            use(k_forward_verb, services, {"last", fmt::format(fmt::runtime(given), taken->port)});
+        EXPECT_EQ(result.status, 2);
+        EXPECT_THAT(result.err,
+                    HasSubstr("is in use: choose another, as in " +
+                              fmt::format(fmt::runtime(shown), taken->port + 1, taken->port)));
+    }
 }
 
 TEST(LocalPorts, OnlyTheseVerbsListenHere)
