@@ -424,7 +424,7 @@ Result<int> open_editor(const Editing& editing, const SshHost& host)
         print_message(
             editing.editor.empty()
                 ? fmt::format("none of these editors is installed here: {}", k_editor_names)
-                : fmt::format("{} is not installed here", editing.editor));
+                : fmt::format("{} is not installed here, or did not start", editing.editor));
         TRY(print_line(url));
     }
     print_message(fmt::format("the run is host {} for ssh and editors, while it runs", name));
