@@ -276,7 +276,6 @@ def test_what_counts_as_a_use(kernels, activity, cpu, program):
     assert use_of_a_notebook()(100, 0).look(100, IDLE, None, 0, False) is None
 
 
-@pytest.mark.skipif(not (browsers.DRIVER and browsers.CHROMIUM), reason="no packages chromium and chromium-driver")
 def notebook_with(source):
     """The file of a notebook with one cell."""
     cell = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {}, "outputs": [], "source": source}
@@ -305,6 +304,10 @@ def page_survives(user, browser, options, path, run_cell, output):
     assert numbers == sorted(set(numbers)) and len(numbers) > 390, set(range(400)) - set(numbers)
 
 
+NO_BROWSER = pytest.mark.skipif(not (browsers.DRIVER and browsers.CHROMIUM), reason="no packages chromium and chromium-driver")
+
+
+@NO_BROWSER
 @pytest.mark.skipif(importlib.util.find_spec("jupyterlab") is not None, reason="the page of Notebook 7 has no object Jupyter")
 def test_in_a_browser(user):
     with browsers.browser() as browser:
@@ -319,6 +322,7 @@ def test_in_a_browser(user):
         page_survives(user, browser, [], "/notebooks/a.ipynb", run_cell, output)
 
 
+@NO_BROWSER
 @pytest.mark.skipif(not os.path.exists("/usr/bin/jupyter-lab"), reason="no package jupyterlab")
 @pytest.mark.parametrize("options, path", [(["--lab"], "/lab/tree/a.ipynb"), ([], "/notebooks/a.ipynb")], ids=["lab", "notebook"])
 def test_jupyterlab_and_notebook_7_in_a_browser(user, options, path):
