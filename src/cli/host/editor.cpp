@@ -115,20 +115,24 @@ public:
     static Result<SshFiles> at(const std::string& config)
     {
         if (!config.empty()) {
-            return SshFiles(config, false);
+            return SshFiles(config, Place::given);
         }
         const passwd* user = ::getpwuid(::getuid()); // as ssh does, which ignores $HOME
         if (user == nullptr || user->pw_dir == nullptr || user->pw_dir[0] != '/') {
             return fail(Error::Kind::missing, "this user has no home directory for ~/.ssh");
         }
-        return SshFiles(std::string(user->pw_dir) + "/.ssh/config", true);
+        // It expands relative names in Include by $HOME, though.
+        const char* const home = std::getenv("HOME");
+        const bool is_usual = home == nullptr || std::string_view(home) == user->pw_dir;
+        return SshFiles(std::string(user->pw_dir) + "/.ssh/config",
+                        is_usual ? Place::usual : Place::other_home);
     }
 
     const std::string& config() const { return m_config; }
     std::string include_line() const
     {
-        return m_is_default ? "Include gpuq/*.conf"
-                            : fmt::format("Include \"{}/*.conf\"", m_directory);
+        return m_place == Place::usual ? "Include gpuq/*.conf"
+                                       : fmt::format("Include \"{}/*.conf\"", m_directory);
     }
 
     /// Replaces the file of a run, and removes old ones. Files of other runs lose its names: ssh
@@ -182,7 +186,7 @@ public:
         });
         for (const std::string& name : names) {
             Subprocess ssh{.argv = {"ssh", "-G"}};
-            if (!m_is_default) {
+            if (m_place == Place::given) {
                 ssh.argv.insert(ssh.argv.end(), {"-F", m_config});
             }
             ssh.argv.insert(ssh.argv.end(), {"--", name});
@@ -203,10 +207,17 @@ public:
     }
 
 private:
-    SshFiles(std::string config, bool is_default)
+    /// Of ssh_config.
+    enum class Place {
+        usual,      ///< ~/.ssh/config
+        other_home, ///< the same, but $HOME is another directory
+        given,      ///< --ssh-config
+    };
+
+    SshFiles(std::string config, Place place)
         : m_config(std::move(config))
         , m_directory(parent_of(m_config) + "/gpuq")
-        , m_is_default(is_default)
+        , m_place(place)
     {
     }
 
@@ -280,7 +291,7 @@ private:
     }
 
     std::string m_config, m_directory;
-    bool m_is_default;
+    Place m_place;
 };
 
 /// Whether a program that runs until it has started the editor was found.
