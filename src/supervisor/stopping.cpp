@@ -292,7 +292,8 @@ void Supervisor::warn()
     if (m_slurm.in_progress()) {
         return;
     }
-    if (const auto text = m_limit->warning(m_services.clock.now())) {
+    const auto text = m_limit->warning(m_services.clock.now());
+    if (text && !m_observed.termination) { // a job that is being ended ends now, to Slurm
         journal(Event::Kind::warned, *text);
         if (!m_run->request.pty) {
             m_clients->note(*text); // do not write into the screen drawn by a program

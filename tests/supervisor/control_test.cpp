@@ -301,6 +301,24 @@ TEST(Warnings, ComeBeforeTheLimitAsSlurmSaysIt)
     EXPECT_EQ(client.out + client.err, "ready\n");
 }
 
+/// The end of a job that is being ended is the present time.
+TEST(Warnings, DoNotComeOnceTheRunIsEnded)
+{
+    Stage stage = Stage::shell(k_ignores_term);
+    stage.slurm("state", state_number(JobState::running));
+    stage.slurm(
+        "ends_at",
+        std::to_string((RealClock().now() + std::chrono::seconds{30}).time_since_epoch().count()));
+    stage.options.patience.first_query = 700ms;
+    stage.options.patience.stop = 2s;
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    client.send(wire::Stop{"test"});
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.notes, std::vector<std::string>{});
+    EXPECT_NE(stage.slurm_calls(), "") << "it has asked";
+}
+
 TEST(Input, ArrivesWholeAndEnds)
 {
     Stage stage = Stage::shell("md5sum");
