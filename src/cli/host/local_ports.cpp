@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fcntl.h>
 #include <limits>
@@ -24,6 +25,8 @@ namespace {
 
 constexpr std::uint16_t k_first_port = 8888;
 constexpr std::uint16_t k_most_ports = 100;
+/// Connections wait meanwhile.
+constexpr std::chrono::milliseconds k_browser_patience{500};
 constexpr const char* k_page_file = "notebook.html";
 
 std::string redirection_to(const std::string& url)
@@ -44,6 +47,19 @@ Result<void> write_page(const std::string& directory, const std::string& text)
                     fmt::format("{}/{}: {}", directory, k_page_file, std::strerror(errno)));
     }
     return {};
+}
+
+/// The exit status of a command that fails at once, such as xdg-open without a browser; else 0.
+int early_status(pid_t pid)
+{
+    const auto until = std::chrono::steady_clock::now() + k_browser_patience;
+    while (std::chrono::steady_clock::now() < until) {
+        if (const auto status = exit_code_if_ended(pid)) {
+            return *status;
+        }
+        ::usleep(5000);
+    }
+    return 0;
 }
 
 } // namespace
@@ -143,6 +159,10 @@ Result<BrowserPage> BrowserPage::open(const std::optional<std::string>& browser,
         (void)wait_for(process.pid);
         return fail(Error::Kind::missing,
                     fmt::format("{}: {}", argv.front(), std::strerror(failure->error)));
+    }
+    if (const int status = early_status(process.pid); status != 0) {
+        return fail(Error::Kind::missing,
+                    fmt::format("{}: failed with status {}", argv.front(), status));
     }
     return page;
 }

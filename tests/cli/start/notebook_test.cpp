@@ -80,6 +80,15 @@ TEST(LocalPorts, APortInUseIsSkippedUnlessItIsChosen)
     EXPECT_THAT(none.error().text, HasSubstr("is in use"));
 }
 
+TEST(BrowserPage, ACommandThatFailsAtOnceIsReported)
+{
+    const auto failed = BrowserPage::open("false", "http://localhost:1/");
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().text, "false: failed with status 1");
+    EXPECT_TRUE(BrowserPage::open("true", "http://localhost:1/"));
+    EXPECT_FALSE(BrowserPage::open("/nonexistent/browser", "http://localhost:1/"));
+}
+
 TEST(ForwardVerb, ShowsHowToChooseAnotherPort)
 {
     const auto taken = listen_for_page(std::nullopt);
