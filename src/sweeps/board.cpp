@@ -112,19 +112,21 @@ Result<void> Board::read_journal(const std::string& name)
     const std::string path = layout::sweep_worker(m_sweep, *worker);
     while (true) {
         TRY_ASSIGN(const std::string piece, m_store.read_at(path, journal.offset, k_piece));
-        const auto last = piece.rfind('\n');
-        if (last == std::string::npos) {
-            return {};
-        }
-        std::string_view lines(piece.data(), last + 1);
-        while (!lines.empty()) {
-            const auto end = lines.find('\n');
+        std::string_view lines = piece;
+        for (auto end = lines.find('\n'); end != std::string_view::npos; end = lines.find('\n')) {
             if (const auto event = try_event_in(lines.substr(0, end))) {
                 take(*worker, *event);
             }
             lines.remove_prefix(end + 1);
+            journal.offset += end + 1;
         }
-        journal.offset += last + 1;
+        // A line without its line end may be complete: the next link of the worker would end it.
+        if (const auto event = try_event_in(lines)) {
+            take(*worker, *event);
+        }
+        if (piece.size() < k_piece || lines.size() == piece.size()) {
+            return {};
+        }
     }
 }
 

@@ -48,6 +48,8 @@ public:
     /// Reads the changes. On an error, which may be temporary, the board is incomplete but
     /// consistent.
     Result<void> refresh();
+    /// An event that `worker` has recorded, which refresh() may read later, again.
+    void note(const RunKey& worker, const TryEvent& event) { take(worker, event); }
 
     /// By number, the first is 1: `tries()[0]`.
     const std::vector<Try>& tries() const { return m_tries; }

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace gpuq::sweeps {
@@ -23,6 +24,10 @@ bool is_link_over(Store& store, const Claimant& claimant);
 /// attempt may be claimed once the earlier one has recorded its end, or once its claimant is over
 /// for certain, with all its processes; it makes everything that the earlier one may still record
 /// void. So a try is never run twice at the same time and has one end, wherever a worker dies.
+///
+/// A failed write may have created the claim file nevertheless, if only its directory could not be
+/// synchronised: the next call looks at its content. No try is given out before its beginning is in
+/// the journal, because its GPU time would not be counted otherwise.
 class TryTaker {
 public:
     /// Whether that link, and all processes of it, have ended for certain.
@@ -42,15 +47,24 @@ public:
     /// that are over. Nothing: none is left, or the sweep is stopped. An error may be temporary.
     Result<std::optional<Taken>> next(Time now);
 
-    /// Appends to this worker's journal. An end must be recorded before the next try is taken.
+    /// Appends to this worker's journal. An end must be recorded before the next try is taken;
+    /// after an error, which may be temporary, it may be recorded again.
     Result<void> record(const TryEvent& event);
+
+    /// Whether the tries have used the GPU time of the sweep. If the files can't be read now,
+    /// the running tries known are assumed to run still.
+    bool is_spent(const Sweep& sweep, Time now);
 
     Result<void> refresh() { return m_board.refresh(); }
     const Board& board() const { return m_board; }
 
 private:
     Result<std::optional<Taken>> claim_first(const std::vector<std::size_t>& indices, Time now);
+    Result<std::optional<int>> followed_attempt(std::size_t index);
+    int newest_attempt(std::size_t index) const;
     Result<std::optional<Taken>> claim(std::size_t index, int attempt, Time now);
+    Result<void> create_claim(std::size_t index, int attempt);
+    Result<std::optional<Taken>> begin(Time now);
     bool is_free_of(std::size_t index, int attempt);
     bool is_over(const Claimant& claimant);
 
@@ -61,7 +75,10 @@ private:
     Board m_board;
     /// Attempts that were found claimed though no journal mentions them yet.
     std::map<std::size_t, int> m_claimed;
-    std::vector<Claimant> m_over; ///< links known to be over
+    /// Attempts whose claim files could not be written, but may exist.
+    std::set<std::pair<std::size_t, int>> m_doubtful;
+    std::optional<Taken> m_begins; ///< claimed, but its beginning is not recorded yet
+    std::vector<Claimant> m_over;  ///< links known to be over
 };
 
 } // namespace gpuq::sweeps

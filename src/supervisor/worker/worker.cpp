@@ -200,9 +200,7 @@ private:
     /// could continue.
     bool check_budget()
     {
-        if (m_sweep.gpu_time && !m_spent && m_taker.refresh()) {
-            m_spent = sweeps::is_spent(m_taker.board().tries(), m_sweep, m_clock.now());
-        }
+        m_spent = m_spent || m_taker.is_spent(m_sweep, m_clock.now());
         return m_spent;
     }
 
