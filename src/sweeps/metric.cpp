@@ -4,25 +4,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
+#include <string>
 
 namespace gpuq::sweeps {
 namespace {
 
 constexpr std::size_t k_longest_tag = 256;
 
+bool has_one_of(std::string_view tag, std::initializer_list<std::string_view> parts)
+{
+    return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+        return tag.find(part) != std::string_view::npos;
+    });
+}
+
 /// Tags whose largest value is the best.
 bool grows(std::string_view tag)
 {
-    constexpr std::array<std::string_view, 9> k_growing = {
-        "acc", "score", "reward", "return", "auc", "f1", "bleu", "map", "precision"};
     std::string lower(tag);
     std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
         return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     });
-    return std::any_of(k_growing.begin(), k_growing.end(), [&](std::string_view part) {
-        return lower.find(part) != std::string::npos;
-    });
+    return has_one_of(lower, {"acc", "score", "reward", "return", "auc", "f1", "bleu", "map",
+                              "precision"}) &&
+           !has_one_of(lower, {"loss", "error", "_err", "/err", "mape"});
 }
 
 bool ends_with_word(std::string_view tag, std::string_view word)
@@ -47,6 +53,12 @@ Result<Metric> parse_metric(std::string_view text)
                     fmt::format("--metric: '{}' is not the name of a metric, such as loss:min or "
                                 "val/accuracy:max",
                                 text));
+    }
+    if (!has_goal && colon != std::string_view::npos) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--metric: '{}' is neither min nor max; if it is part of the name, "
+                                "add :min or :max",
+                                goal));
     }
     const bool is_max = has_goal ? goal == "max" : grows(tag);
     return Metric{std::string(tag), is_max ? Metric::Goal::max : Metric::Goal::min};

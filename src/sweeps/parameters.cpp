@@ -16,7 +16,6 @@ namespace gpuq::sweeps {
 namespace {
 
 constexpr std::size_t k_longest_name = 64;
-constexpr std::size_t k_longest_value = 4096;
 constexpr std::string_view k_log = "log:";
 constexpr std::string_view k_range = "..";
 
@@ -56,25 +55,67 @@ Result<Parameter> range_of(std::string_view name, std::string_view low, std::str
     if (*from >= *to) {
         return wrong(name, fmt::format("{}..{} is empty", low, high));
     }
+    if (!logarithmic && !std::isfinite(*to - *from)) {
+        return wrong(name, fmt::format("{}..{} is too wide", low, high));
+    }
     if (logarithmic && *from <= 0) {
         return wrong(name, fmt::format("log:{}..{} must begin above 0", low, high));
     }
     return Parameter{std::string(name), Parameter::Reals{*from, *to, logarithmic}};
 }
 
-/// Both ends of `LOW..HIGH`, if the text is of that form: a path such as `../data` is not.
-std::optional<std::pair<std::string_view, std::string_view>> ends_of(std::string_view text)
+/// Without blanks around it and a plus sign, which std::from_chars does not know.
+std::string_view bare(std::string_view number)
+{
+    number = trimmed(number);
+    number.remove_prefix(number.size() > 1 && number.front() == '+' ? 1 : 0);
+    return number;
+}
+
+/// Whether it has the form of a number, of any size.
+bool is_numeric(std::string_view text)
+{
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    return !text.empty() && error != std::errc::invalid_argument && rest == end;
+}
+
+struct Ends {
+    std::string_view low, high;
+    bool are_numbers() const { return is_numeric(low) && is_numeric(high) && high.front() != '.'; }
+    /// Most likely a range with a mistake; a path such as `../data` is not.
+    bool are_doubtful() const
+    {
+        return (is_numeric(low) && (high.empty() || high.front() == '.')) ||
+               (low.empty() && is_numeric(high));
+    }
+};
+
+/// Both ends of `LOW..HIGH`, which may be anything.
+std::optional<Ends> ends_of(std::string_view text)
 {
     const auto at = text.find(k_range);
     if (at == std::string_view::npos) {
         return std::nullopt;
     }
-    const auto low = text.substr(0, at);
-    const auto high = text.substr(at + k_range.size());
-    if (!number_in<double>(low) || !number_in<double>(high)) {
-        return std::nullopt;
+    return Ends{bare(text.substr(0, at)), bare(text.substr(at + k_range.size()))};
+}
+
+/// A value of a list.
+Result<void> check_value(std::string_view name, std::string_view value)
+{
+    if (value.size() > k_longest_value || value.find('\0') != std::string_view::npos) {
+        return wrong(name, "a value is too long");
     }
-    return std::pair(low, high);
+    const auto ends = ends_of(value);
+    if (ends && ends->are_numbers()) {
+        return wrong(name, fmt::format("'{}' is a range, which stands alone", value));
+    }
+    if (ends && ends->are_doubtful()) {
+        return wrong(name, fmt::format("'{}' is not LOW..HIGH", value));
+    }
+    return {};
 }
 
 /// A number from 0 up to `bound`, without it, every one equally likely. Unlike
@@ -176,8 +217,9 @@ Result<Parameter> parse_parameter(std::string_view text)
         return fail(Error::Kind::usage, "--over: " + valid.error().text);
     }
     const bool logarithmic = values.starts_with(k_log);
-    if (const auto ends = ends_of(logarithmic ? values.substr(k_log.size()) : values)) {
-        return range_of(name, ends->first, ends->second, logarithmic);
+    const auto ends = ends_of(logarithmic ? values.substr(k_log.size()) : values);
+    if (ends && ends->are_numbers()) {
+        return range_of(name, ends->low, ends->high, logarithmic);
     }
     if (logarithmic) {
         return wrong(name, fmt::format("'{}' is not log:LOW..HIGH", values));
@@ -185,11 +227,10 @@ Result<Parameter> parse_parameter(std::string_view text)
     Parameter::Choices choices;
     const bool has_bars = values.find('|') != std::string_view::npos;
     for (const std::string_view value : split(values, has_bars ? "|" : ",")) {
-        if (value.empty() || value.size() > k_longest_value ||
-            value.find('\0') != std::string_view::npos) {
-            return wrong(name, value.empty() ? fmt::format("'{}' has an empty value", values)
-                                             : "a value is too long");
+        if (value.empty()) {
+            return wrong(name, fmt::format("'{}' has an empty value", values));
         }
+        TRY(check_value(name, value));
         if (std::find(choices.begin(), choices.end(), value) != choices.end()) {
             return wrong(name, fmt::format("'{}' is there twice", value));
         }

@@ -16,6 +16,8 @@ namespace gpuq::sweeps {
 
 /// The largest number of tries in a sweep.
 inline constexpr std::size_t k_most_tries = 100'000;
+/// The largest value of a parameter, in bytes.
+inline constexpr std::size_t k_longest_value = 4096;
 
 /// The values of one try by parameter, in the order of the sweep's parameters.
 using Values = std::vector<std::string>;

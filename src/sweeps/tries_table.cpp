@@ -15,6 +15,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr std::string_view k_byte_order_mark = "\xef\xbb\xbf"; ///< written by spreadsheets
+
 Error wrong(const std::string& file, std::size_t line, const std::string& reason)
 {
     return fail(Error::Kind::usage, fmt::format("{}:{}: {}", file, line, reason));
@@ -39,6 +41,9 @@ Result<void> check_value(const std::string& value, const std::string& file, std:
     if (value.find('\0') != std::string::npos) {
         return wrong(file, line, "a value has a zero byte in it");
     }
+    if (value.size() > k_longest_value) {
+        return wrong(file, line, fmt::format("a value is longer than {} bytes", k_longest_value));
+    }
     return {};
 }
 
@@ -62,6 +67,7 @@ public:
     {
         while (!m_text.empty()) {
             Record record{{}, m_line};
+            m_is_quoted = false;
             bool is_last = false;
             while (!is_last) {
                 TRY_ASSIGN(std::string field, next_field());
@@ -70,7 +76,7 @@ public:
                 m_text.remove_prefix(m_text.empty() ? 0 : 1);
             }
             ++m_line;
-            if (record.fields.size() > 1 || !record.fields.front().empty()) {
+            if (record.fields.size() > 1 || m_is_quoted || !record.fields.front().empty()) {
                 return std::optional(std::move(record));
             }
         }
@@ -88,6 +94,7 @@ private:
             return field;
         }
         const std::size_t begin = m_line;
+        m_is_quoted = true;
         std::string field;
         for (m_text.remove_prefix(1); !m_text.empty(); m_text.remove_prefix(1)) {
             if (m_text.starts_with("\"\"")) {
@@ -108,6 +115,7 @@ private:
     std::string_view m_text;
     const std::string& m_file;
     std::size_t m_line = 1;
+    bool m_is_quoted = false; ///< a value of this record
 };
 
 Result<TriesTable> parse_csv(std::string_view text, const std::string& file)
@@ -181,6 +189,9 @@ Result<TriesTable> parse_json_lines(std::string_view text, const std::string& fi
             }
             TRY(check_names(table.names, file));
         }
+        if (table.names.empty()) {
+            return wrong(file, number, "no parameters in it");
+        }
         TRY_ASSIGN(Values values, values_in(object, table, file, number));
         table.tries.push_back(std::move(values));
     }
@@ -191,6 +202,12 @@ Result<TriesTable> parse_json_lines(std::string_view text, const std::string& fi
 
 Result<TriesTable> parse_tries(std::string_view text, const std::string& file)
 {
+    if (text.starts_with(k_byte_order_mark)) {
+        text.remove_prefix(k_byte_order_mark.size());
+    }
+    if (trimmed(text).starts_with('[')) {
+        return wrong(file, 1, "a JSON array; write each try in a line of its own, as an object");
+    }
     TRY_ASSIGN(TriesTable table, trimmed(text).starts_with('{') ? parse_json_lines(text, file)
                                                                 : parse_csv(text, file));
     if (table.tries.empty()) {

@@ -36,6 +36,9 @@ TEST(Parameters, AreListsOfValuesOrRanges)
     EXPECT_EQ(parsed("x=-3..3"), (Parameter{"x", Parameter::Integers{-3, 3}}));
     EXPECT_EQ(parsed("p=0.1..0.9"), (Parameter{"p", Parameter::Reals{0.1, 0.9, false}}));
     EXPECT_EQ(parsed("lr=log:1e-5..1e-2"), (Parameter{"lr", Parameter::Reals{1e-5, 1e-2, true}}));
+    EXPECT_EQ(parsed("layers= 2 .. 8 "), (Parameter{"layers", Parameter::Integers{2, 8}}));
+    EXPECT_EQ(parsed("x=-1..+1"), (Parameter{"x", Parameter::Integers{-1, 1}}));
+    EXPECT_EQ(parsed("dir=..,.,a..b"), (Parameter{"dir", Parameter::Choices{"..", ".", "a..b"}}));
     EXPECT_EQ(parsed("data=../a,../b"), (Parameter{"data", Parameter::Choices{"../a", "../b"}}));
     EXPECT_EQ(parsed("flag=--a=1,--a=2"),
               (Parameter{"flag", Parameter::Choices{"--a=1", "--a=2"}}));
@@ -55,6 +58,12 @@ TEST(Parameters, AreRefusedWithTheReason)
     EXPECT_THAT(error_of("lr=log:0..1"), HasSubstr("must begin above 0"));
     EXPECT_THAT(error_of("lr=log:1,2"), HasSubstr("is not log:LOW..HIGH"));
     EXPECT_THAT(error_of("p=1.0..inf"), HasSubstr("not a range"));
+    EXPECT_THAT(error_of("p=1e400..2e400"), HasSubstr("not a range"));
+    EXPECT_THAT(error_of("p=-1e308..1e308"), HasSubstr("-1e308..1e308 is too wide"));
+    EXPECT_THAT(error_of("n=1..3,7"), HasSubstr("'1..3' is a range, which stands alone"));
+    EXPECT_THAT(error_of("n=2.."), HasSubstr("'2..' is not LOW..HIGH"));
+    EXPECT_THAT(error_of("n=1,..2"), HasSubstr("'..2' is not LOW..HIGH"));
+    EXPECT_THAT(error_of("n=1...3"), HasSubstr("'1...3' is not LOW..HIGH"));
 }
 
 TEST(Grid, HasAllCombinationsTheLastParameterFastest)

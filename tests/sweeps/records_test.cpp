@@ -128,7 +128,13 @@ TEST(Metrics, HaveAGoal)
     EXPECT_EQ(*parse_metric("val/Accuracy"), (Metric{"val/Accuracy", Metric::Goal::max}));
     EXPECT_EQ(*parse_metric("val:acc:min"), (Metric{"val:acc", Metric::Goal::min}));
     EXPECT_EQ(*parse_metric("ppl:max"), (Metric{"ppl", Metric::Goal::max}));
-    EXPECT_EQ(*parse_metric("a:b"), (Metric{"a:b", Metric::Goal::min}));
+    for (const char* text : {"mape", "acc_loss", "score/error", "map_loss", "reward_err"}) {
+        EXPECT_EQ(parse_metric(text)->goal, Metric::Goal::min) << text;
+    }
+    EXPECT_EQ(parse_metric("mAP")->goal, Metric::Goal::max);
+    EXPECT_THAT(parse_metric("loss:mni").error().text,
+                HasSubstr("'mni' is neither min nor max; if it is part of the name, add :min"));
+    EXPECT_THAT(parse_metric("loss:").error().text, HasSubstr("'' is neither min nor max"));
     EXPECT_THAT(parse_metric(":min").error().text, HasSubstr("not the name of a metric"));
     EXPECT_THAT(parse_metric("").error().text, HasSubstr("not the name of a metric"));
 }

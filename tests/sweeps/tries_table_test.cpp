@@ -32,6 +32,17 @@ TEST(TriesTable, ReadsCsv)
                                          Values{"5", ""}));
 }
 
+TEST(TriesTable, SkipsAByteOrderMark)
+{
+    EXPECT_THAT(table_of("\xef\xbb\xbflr\n1\n").names, ElementsAre("lr"));
+    EXPECT_THAT(table_of("\xef\xbb\xbf{\"lr\": 1}\n").names, ElementsAre("lr"));
+}
+
+TEST(TriesTable, HasAnEmptyValueIfItIsQuoted)
+{
+    EXPECT_THAT(table_of("a\n\"\"\n\n1\n").tries, ElementsAre(Values{""}, Values{"1"}));
+}
+
 TEST(TriesTable, ReadsJsonLines)
 {
     const auto table = table_of("{\"lr\": 1e-4, \"act\": \"relu\", \"amp\": true}\n\n"
@@ -54,6 +65,10 @@ TEST(TriesTable, NamesTheLineOfAnError)
     EXPECT_THAT(table_error("{\"a\": 1}\n{\"b\": 1}\n"), HasSubstr("tries:2: 'a' is missing"));
     EXPECT_THAT(table_error("{\"a\": 1}\n{\"a\": 1, \"b\": 2}\n"),
                 HasSubstr("tries:2: other names"));
+    EXPECT_THAT(table_error("{}\n"), HasSubstr("tries:1: no parameters in it"));
+    EXPECT_THAT(table_error("[{\"a\": 1}]\n"), HasSubstr("tries:1: a JSON array"));
+    EXPECT_THAT(table_error("a\n1\n" + std::string(4097, 'x') + "\n"),
+                HasSubstr("tries:3: a value is longer than 4096 bytes"));
     EXPECT_THAT(table_error("{\"a\": [1]}\n"), HasSubstr("tries:1: 'a' is neither"));
     EXPECT_THAT(table_error("{\"a\": 1}\nrubbish\n"), HasSubstr("tries:2: not a JSON object"));
     EXPECT_THAT(table_error(std::string_view("a\n\0\n", 4)),
