@@ -11,6 +11,8 @@
 #include "core/layout.h"
 #include "core/strings.h"
 #include "runs/query_status.h"
+#include "sweeps/arguments.h"
+#include "sweeps/board.h"
 
 #include <fmt/format.h>
 
@@ -28,18 +30,43 @@ constexpr std::array k_options = {
 
 /// A run or sweep, and the snapshot of its code.
 struct Side {
-    std::string name;          ///< as typed
-    std::optional<RunKey> run; ///< unset: a sweep
+    std::string name;               ///< as typed
+    std::optional<RunKey> run;      ///< unset: a sweep
+    std::optional<RunStatus> sweep; ///< with its request, or that of one of its tries
     snapshots::Manifest code;
 };
 
+/// The program of a try with its values. A parameter that no argument contains is a variable.
+Result<Run> run_of_try(Store& store, const SweepTarget& target)
+{
+    const sweeps::Sweep& sweep = target.sweep;
+    Run run = sweep.run;
+    if (!target.number) {
+        return run;
+    }
+    sweeps::Board board(store, run.key);
+    TRY(board.refresh());
+    const sweeps::Values& values = board.tries().at(*target.number - 1).values;
+    auto& program = run.request.program;
+    const auto unused = sweeps::unused_parameters(program, sweep.parameters);
+    for (std::size_t i = 0; i < sweep.parameters.size(); ++i) {
+        if (std::find(unused.begin(), unused.end(), sweep.parameters[i]) != unused.end()) {
+            run.request.setup.env.emplace_back("GPUQ_PARAM_" + sweep.parameters[i], values.at(i));
+        }
+    }
+    program = sweeps::arguments_of_try(program, sweep.parameters, values);
+    return run;
+}
+
 Result<Side> side(Services& services, Store& store, const std::string& name)
 {
-    Side found{name, std::nullopt, {}};
+    Side found{name, std::nullopt, std::nullopt, {}};
     TRY_ASSIGN(const auto sweep, find_sweep_target(store, name));
     std::string reference;
     if (sweep) {
         reference = layout::sweep_snapshot(sweep->sweep.run.key);
+        found.sweep = RunStatus{sweep->sweep.run.key};
+        TRY_ASSIGN(found.sweep->run, run_of_try(store, *sweep));
     } else {
         TRY_ASSIGN(found.run, find_supervised(services, store, name, "diff",
                                               "no snapshot of its code was taken"));
@@ -73,23 +100,32 @@ std::string_view word(FileChange::Kind kind)
 std::optional<Comparison> settings_of(Services& services, Store& store,
                                       const std::vector<Side>& sides)
 {
-    if (sides.size() != 2 || !sides[0].run || !sides[1].run || sides[0].run == sides[1].run) {
+    if (sides.size() != 2 || sides[0].name == sides[1].name ||
+        (sides[0].run && sides[0].run == sides[1].run)) {
         return std::nullopt;
     }
-    const RunStatuses statuses =
-        query_status(status_sources(services, store), {*sides[0].run, *sides[1].run});
     std::vector<RunToCompare> runs;
-    for (const RunStatus& status : statuses.runs) {
-        runs.push_back({status, {}, {}});
+    for (const Side& side : sides) {
+        runs.push_back(
+            {side.run ? query_run(status_sources(services, store), *side.run) : *side.sweep,
+             {},
+             {}});
     }
     return compare(runs, services.clock().now());
 }
 
-Result<void> print_settings(const Comparison& comparison, Invocation& invocation)
+Result<void> print_settings(const Comparison& comparison, const std::vector<Side>& sides,
+                            Invocation& invocation)
 {
     Globals globals = invocation.globals;
     globals.columns.clear();
-    for (const report::Table& table : settings_tables(comparison)) {
+    for (report::Table& table : settings_tables(comparison)) {
+        for (std::size_t i = 0; i < sides.size() && i + 1 < table.columns.size(); ++i) {
+            if (!sides[i].run) {
+                report::Column& column = table.columns[i + 1]; // a sweep has no job
+                column.name = column.title = sides[i].name;
+            }
+        }
         TRY(print_table(table, globals, invocation.services));
         TRY(print_text("\n"));
     }
@@ -146,7 +182,7 @@ Result<int> diff(Invocation& invocation)
         return 0;
     }
     if (comparison) {
-        TRY(print_settings(*comparison, invocation));
+        TRY(print_settings(*comparison, sides, invocation));
     }
     TRY(print_changes(changes));
     return 0;

@@ -177,6 +177,16 @@ TEST_F(SweepTest, RefusesContradictions)
     EXPECT_THAT(refused({"--over", "a=1", "-N", "2", "train.py"}), HasSubstr("-N"));
 }
 
+TEST_F(SweepTest, DiffComparesTheSettingsOfTwoTries)
+{
+    begin({"--snapshot"});
+    const Use tries = use(k_diff_verb, {"cal/1", "cal/4"});
+    ASSERT_EQ(tries.status, 0) << tries.err;
+    EXPECT_THAT(tries.out, AllOf(HasSubstr("cal/1"), HasSubstr("cal/4")));
+    EXPECT_THAT(tries.out, testing::ContainsRegex("--lr +1 3 +2 4\n"));
+    EXPECT_EQ(use(k_diff_verb, {"cal/1", "cal/1"}).out, "");
+}
+
 TEST_F(SweepTest, PrintsTheTriesWithoutStartingThem)
 {
     const Use done =
