@@ -49,16 +49,34 @@ bool needs_retry(const Try& entry)
            !(entry.end->end == TryEnd::finished && entry.end->status == 0);
 }
 
-Result<int> follow_or_leave(Invocation& invocation, Store& store, const Sweep& sweep, bool detach)
+Result<int> follow_or_leave(Invocation& invocation, Store& store, const Sweep& sweep, bool detach,
+                            const std::vector<Try>& before = {})
 {
     if (!detach) {
-        return follow_sweep(invocation, store, sweep, SweepFollowing::owner);
+        return follow_sweep(invocation, store, sweep, SweepFollowing::owner, before);
     }
     if (invocation.globals.json) {
         TRY(print_text(
             report::json_document({{"key", sweep.run.key.text()}, {"name", sweep.name}})));
     }
     return 0;
+}
+
+/// The first `{NAME}` in an argument that is no parameter; a variable of the shell is none either.
+std::optional<std::string> unknown_placeholder(const Arguments& command, const Arguments& names)
+{
+    for (const std::string& word : command) {
+        for (auto at = word.find('{'); at != std::string::npos; at = word.find('{', at + 1)) {
+            const std::string name = word.substr(at + 1, word.find('}', at) - at - 1);
+            const bool is_other = at > 0 && (word[at - 1] == '$' || word[at - 1] == '{');
+            if (!is_other && word.find('}', at) != std::string::npos &&
+                sweeps::check_parameter_name(name) &&
+                std::find(names.begin(), names.end(), name) == names.end()) {
+                return name;
+            }
+        }
+    }
+    return std::nullopt;
 }
 
 Result<int> print_tries(const Invocation& invocation, const RunOptions& options,
@@ -108,6 +126,7 @@ public:
         sweep.gpu_time = std::exchange(options.parameters.chain.gpu_time, std::nullopt);
         TRY(check_program(options.parameters.program, given.names));
         if (options.dry_run) {
+            note_placeholders(options.parameters.program, given.names);
             return print_tries(m_invocation, options, given);
         }
         const bool detach = options.detach;
@@ -116,7 +135,7 @@ public:
         TRY_ASSIGN(const Plan plan, plan_run(m_invocation, options));
         TRY_ASSIGN(Store* const store, m_services.store());
         TRY(describe(sweep, plan));
-        note_unused(plan.request.program, given.names);
+        note_placeholders(plan.request.program, given.names);
         TRY(charge(*store, sweep));
         auto written = record_code(*store, sweep, options);
         if (written) {
@@ -240,17 +259,23 @@ private:
         return {};
     }
 
-    void note_unused(const Arguments& command, const Arguments& names) const
+    void note_placeholders(const Arguments& command, const Arguments& names) const
     {
-        const auto unused = sweeps::unused_parameters(command, names);
-        if (unused.empty() || m_invocation.globals.quiet) {
+        if (m_invocation.globals.quiet) {
             return;
         }
-        const std::string& first = unused.front();
-        print_message(fmt::format("no {{{}}} in the program's arguments: it gets {} only as "
-                                  "variable GPUQ_PARAM_{}",
-                                  fmt::join(unused, "}, {"), unused.size() == 1 ? "it" : "them",
-                                  unused.size() == 1 ? first : "NAME"));
+        if (const auto unused = sweeps::unused_parameters(command, names); !unused.empty()) {
+            const std::string& first = unused.front();
+            print_message(fmt::format("no {{{}}} in the program's arguments: it gets {} only as "
+                                      "variable GPUQ_PARAM_{}",
+                                      fmt::join(unused, "}, {"), unused.size() == 1 ? "it" : "them",
+                                      unused.size() == 1 ? first : "NAME"));
+        }
+        if (const auto unknown = unknown_placeholder(command, names)) {
+            print_message(fmt::format("{{{}}} in the program's arguments is no parameter: it stays "
+                                      "as it is",
+                                      *unknown));
+        }
     }
 
     Invocation& m_invocation;
@@ -294,7 +319,7 @@ Result<void> check_again(Invocation& invocation, Store& store, const Sweep& swee
 
 /// Starts the workers that a changed sweep needs, with the options of its start.
 Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
-                       const Options& options)
+                       const std::vector<Try>& before, const Options& options)
 {
     TRY_ASSIGN(const auto workers, given_workers(options));
     TRY(sweeps::continue_sweep(store, sweep.run.key));
@@ -307,7 +332,7 @@ Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
         run.recorded_env.push_back(name);
     }
     TRY(start_workers(invocation, store, sweep, run, workers));
-    return follow_or_leave(invocation, store, sweep, options.has("detach"));
+    return follow_or_leave(invocation, store, sweep, options.has("detach"), before);
 }
 
 /// The attempts that do not count any more: those of the tries named, else all that failed.
@@ -379,7 +404,7 @@ Result<int> retry(Invocation& invocation, Store& store, const Parsed& parsed)
     if (!retries.empty()) {
         TRY(sweeps::retry(store, sweep.run.key, retries));
     }
-    return work_again(invocation, store, sweep, parsed.options);
+    return work_again(invocation, store, sweep, board.tries(), parsed.options);
 }
 
 /// `gpuq sweep add SWEEP --over NAME=VALUES...`.
@@ -405,12 +430,16 @@ Result<int> add(Invocation& invocation, Store& store, const Parsed& parsed)
     TRY(board.refresh());
     TRY(check_again(invocation, store, sweep, board, parsed.options));
     TRY(sweeps::add_tries(store, sweep.run.key, *tries));
-    return work_again(invocation, store, sweep, parsed.options);
+    return work_again(invocation, store, sweep, board.tries(), parsed.options);
 }
 
 /// `gpuq sweep export SWEEP`.
 Result<int> export_sweep(Invocation& invocation, Store& store, const Parsed& parsed)
 {
+    if (parsed.operands.size() > 1) {
+        return fail(Error::Kind::usage,
+                    fmt::format("export: unexpected argument '{}'", parsed.operands[1]));
+    }
     TRY_ASSIGN(Sweep sweep, named_sweep(store, parsed, "export"));
     TRY_ASSIGN(const SweepStatus status, query_sweep(invocation.services, store, std::move(sweep)));
     if (!invocation.globals.json) {
@@ -426,9 +455,32 @@ Result<int> export_sweep(Invocation& invocation, Store& store, const Parsed& par
 struct Subcommand {
     std::string_view name;
     Result<int> (*run)(Invocation&, Store&, const Parsed&);
+    std::string_view options; ///< that it has, besides the global ones
 };
-constexpr std::array k_subcommands = {Subcommand{"retry", retry}, Subcommand{"add", add},
-                                      Subcommand{"export", export_sweep}};
+constexpr std::array k_subcommands = {
+    Subcommand{"retry", retry, " workers detach "},
+    Subcommand{"add", add, " over random seed from propose tries workers detach "},
+    Subcommand{"export", export_sweep, ""}};
+
+/// All others describe the program or the sweep as a whole.
+Result<void> check_options(const Subcommand& subcommand, const Options& before,
+                           const Options& after)
+{
+    for (const Option& row : sweep_option_table()) {
+        if (before.has(row.name)) {
+            return fail(Error::Kind::usage,
+                        fmt::format("{}: --{} belongs after it: gpuq sweep {} SWEEP --{}",
+                                    subcommand.name, row.name, subcommand.name, row.name));
+        }
+        const bool is_known =
+            subcommand.options.find(fmt::format(" {} ", row.name)) != std::string_view::npos;
+        if (after.has(row.name) && !is_known) {
+            return fail(Error::Kind::usage, fmt::format("{}: --{} belongs to the start of a sweep",
+                                                        subcommand.name, row.name));
+        }
+    }
+    return {};
+}
 
 Result<int> sweep(Invocation& invocation)
 {
@@ -447,6 +499,7 @@ Result<int> sweep(Invocation& invocation)
                                     "{} SWEEP",
                                     first, first));
         }
+        TRY(check_options(subcommand, invocation.options, parsed.options));
         TRY(take_globals(parsed.options, invocation.globals));
         TRY_ASSIGN(Store* const store, invocation.services.store());
         return subcommand.run(invocation, *store, parsed);

@@ -40,7 +40,8 @@ constexpr double k_minute_in_hours = 1.0 / 60;
 /// Follows a sweep until it has ended.
 class SweepFollower {
 public:
-    SweepFollower(Invocation& invocation, Store& store, Sweep sweep, SweepFollowing following)
+    SweepFollower(Invocation& invocation, Store& store, Sweep sweep, SweepFollowing following,
+                  const std::vector<Try>& before)
         : m_is_owner(following == SweepFollowing::owner)
         , m_invocation(invocation)
         , m_services(invocation.services)
@@ -49,10 +50,15 @@ public:
         , m_board(store, m_sweep.run.key)
         , m_notices(invocation.services)
     {
+        note_ends(before);
     }
 
     Result<int> run()
     {
+        TRY(m_board.refresh());
+        if (!m_is_owner) {
+            note_ends(m_board.tries());
+        }
         while (true) {
             TRY(m_board.refresh());
             report_ends();
@@ -142,6 +148,17 @@ private:
                           m_invocation.globals, m_services);
     }
 
+    /// They are not reported.
+    void note_ends(const std::vector<Try>& tries)
+    {
+        m_reported.resize(tries.size(), 0);
+        for (std::size_t i = 0; i < tries.size(); ++i) {
+            if (tries[i].state == Try::State::ended) {
+                m_reported[i] = tries[i].attempt;
+            }
+        }
+    }
+
     void report_ends()
     {
         m_reported.resize(m_board.tries().size(), 0);
@@ -223,9 +240,9 @@ private:
 } // namespace
 
 Result<int> follow_sweep(Invocation& invocation, Store& store, Sweep sweep,
-                         SweepFollowing following)
+                         SweepFollowing following, const std::vector<Try>& before)
 {
-    return SweepFollower(invocation, store, std::move(sweep), following).run();
+    return SweepFollower(invocation, store, std::move(sweep), following, before).run();
 }
 
 } // namespace gpuq::cli

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "cli/base/verb.h"
+#include "sweeps/board.h"
 #include "sweeps/records.h"
+
+#include <vector>
 
 namespace gpuq::cli {
 
@@ -11,10 +14,11 @@ enum class SweepFollowing {
     observer ///< changes nothing
 };
 
-/// Prints a line about each try that ends, then the best ones. Returns once the sweep has ended, is
+/// Prints a line about each try that ends, then the best ones. Ends that are in `before` are not
+/// news; nor, for an observer, are those before the call. Returns once the sweep has ended, is
 /// stopped or has no workers left, with 0 only if all tries have succeeded; or when a signal ends
 /// following, as Ctrl-C does.
 Result<int> follow_sweep(Invocation& invocation, Store& store, sweeps::Sweep sweep,
-                         SweepFollowing following);
+                         SweepFollowing following, const std::vector<sweeps::Try>& before = {});
 
 } // namespace gpuq::cli

@@ -162,7 +162,9 @@ Result<GivenTries> given_tries(Services& services, const Globals& globals, const
     }
     given.tries = sweeps::sample(parameters, *random, *given.seed);
     if (given.tries.size() < *random && !globals.quiet) {
-        print_message(fmt::format("only {} different tries are possible", given.tries.size()));
+        print_message(given.tries.size() == 1 ? "only 1 different try is possible"
+                                              : fmt::format("only {} different tries are possible",
+                                                            given.tries.size()));
     }
     return given;
 }

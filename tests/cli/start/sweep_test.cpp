@@ -177,6 +177,34 @@ TEST_F(SweepTest, RefusesContradictions)
     EXPECT_THAT(refused({"--over", "a=1", "-N", "2", "train.py"}), HasSubstr("-N"));
 }
 
+TEST_F(SweepTest, RefusesOptionsThatASubcommandDoesNotHave)
+{
+    begin();
+    const auto refused = [&](const Arguments& arguments) {
+        const Use done = use(k_sweep_verb, arguments);
+        EXPECT_EQ(done.status, 2) << done.err;
+        return done.err;
+    };
+    EXPECT_THAT(refused({"add", "cal", "--over", "lr=7", "--over", "n=1", "--metric", "acc:max"}),
+                HasSubstr("add: --metric belongs to the start of a sweep"));
+    EXPECT_THAT(refused({"retry", "cal", "-t", "2h"}), HasSubstr("retry: --time belongs"));
+    EXPECT_THAT(refused({"export", "cal", "--workers", "2"}), HasSubstr("export: --workers"));
+    EXPECT_THAT(refused({"--detach", "retry", "cal"}),
+                HasSubstr("retry: --detach belongs after it: gpuq sweep retry SWEEP --detach"));
+    EXPECT_THAT(refused({"export", "cal", "other"}), HasSubstr("unexpected argument 'other'"));
+}
+
+TEST_F(SweepTest, ReportsOnlyTheEndsAfterAChange)
+{
+    begin();
+    for (int i = 0; i < 4; ++i) {
+        end_next(TryEnd::finished, i == 0 ? 1 : 0, 1.0);
+    }
+    const Use waited = use(k_wait_verb, {"cal"});
+    EXPECT_EQ(waited.status, 1);
+    EXPECT_THAT(waited.err, AllOf(HasSubstr("3 of 4 tries done"), Not(HasSubstr("try 2 (lr=1"))));
+}
+
 TEST_F(SweepTest, DiffComparesTheSettingsOfTwoTries)
 {
     begin({"--snapshot"});
@@ -200,6 +228,19 @@ TEST_F(SweepTest, NotesParametersThatNoArgumentContains)
     const Use done = use(k_sweep_verb, {"--detach", "-J", "cal", "--over", "lr=1", "train.py"});
     EXPECT_THAT(done.err, HasSubstr("no {lr} in the program's arguments: it gets it only as "
                                     "variable GPUQ_PARAM_lr"));
+}
+
+TEST_F(SweepTest, NotesPlaceholdersThatAreNoParameters)
+{
+    const auto notes = [&](const std::string& word) {
+        return use(k_sweep_verb, {"--dry-run", "--over", "lr=1", "train.py", "{lr}", word}).err;
+    };
+    EXPECT_EQ(notes("--batch={batch}"),
+              "gpuq: {batch} in the program's arguments is no parameter: it stays as it is\n");
+    for (const char* word :
+         {"{}", "{ x }", "${HOME}", "{{lr}}", "{{x}}", "{", "}{", "{\"a\": 1}"}) {
+        EXPECT_EQ(notes(word), "") << word;
+    }
 }
 
 TEST_F(SweepTest, TakesTheTriesOfATable)
