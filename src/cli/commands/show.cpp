@@ -5,6 +5,7 @@
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
 #include "cli/commands/show_comparison.h"
+#include "cli/pages/sweep_page.h"
 #include "cli/queries/code_snapshot.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/kept_forecasts.h"
@@ -28,7 +29,8 @@ namespace {
 
 constexpr std::array k_options = {
     Option{0, "compare", "", "compare runs: settings that differ, states and metrics"},
-    Option{0, "html", "FILE", "with --compare: also write a page with charts; - for only that"},
+    Option{0, "html", "FILE",
+           "of a comparison or sweep: also write a page with charts; - for only that"},
 };
 
 std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
@@ -71,10 +73,6 @@ Result<int> show(Invocation& invocation)
     if (invocation.options.has("compare")) {
         return show_comparison(invocation);
     }
-    if (invocation.options.has("html")) {
-        return fail(Error::Kind::usage, "--html: only with --compare; gpuq profile --html FILE RUN "
-                                        "writes a page about one run");
-    }
     if (invocation.arguments.size() > 1) {
         return fail(Error::Kind::usage, "one run at a time; --compare compares several");
     }
@@ -83,8 +81,14 @@ Result<int> show(Invocation& invocation)
     }
     TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(auto sweep, find_sweep_target(*store, invocation.arguments.front()));
+    if (invocation.options.has("html") && (!sweep || sweep->number)) {
+        return fail(
+            Error::Kind::usage,
+            "--html: only with --compare, or of a whole sweep; gpuq profile --html FILE RUN "
+            "writes a page about one run");
+    }
     if (sweep) {
-        return show_sweep(invocation, *store, *std::move(sweep));
+        return show_sweep(invocation, *store, *std::move(sweep), sweep_page);
     }
     TRY_ASSIGN(const Target target,
                find_target(invocation.services, *store, invocation.arguments.front()));
@@ -109,7 +113,7 @@ Result<int> show(Invocation& invocation)
 
 } // namespace
 
-const Verb k_show_verb{"show", "gpuq show [--compare [--html FILE]] RUN...",
+const Verb k_show_verb{"show", "gpuq show [--compare] [--html FILE] RUN...",
                        "everything about one run, or a comparison of several", show, k_options};
 
 } // namespace gpuq::cli

@@ -119,10 +119,9 @@ private:
     {
         TRY_ASSIGN(auto sweep, find_sweep_target(m_store, word));
         if (sweep) {
-            Json outcome = sweep_outcome(*sweep);
-            TRY_ASSIGN(const int status, stop_sweep(m_invocation, m_store, *std::move(sweep)));
-            m_sweeps.push_back(std::move(outcome));
-            return status;
+            TRY_ASSIGN(const bool stops, stop_sweep(m_invocation, m_store, *sweep));
+            m_sweeps.push_back(sweep_outcome(*sweep, stops ? "stopping" : "ended_before"));
+            return 0;
         }
         const auto matches = find_runs(m_store, word);
         if (matches && (!matches->unfinished.empty() || !spells_a_job(word))) {
@@ -152,12 +151,12 @@ private:
         return stop(key);
     }
 
-    static Json sweep_outcome(const SweepTarget& target)
+    static Json sweep_outcome(const SweepTarget& target, std::string_view outcome)
     {
         return Json::object({{"key", target.sweep.run.key.text()},
                              {"name", target.sweep.name},
                              {"try", target.number ? Json(*target.number) : Json()},
-                             {"outcome", "stopping"}});
+                             {"outcome", outcome}});
     }
 
     static std::vector<RunStatus> still_present(const Result<std::vector<RunStatus>>& plain)

@@ -2,6 +2,7 @@
 #include "cli/render/sweep_table.h"
 
 #include "core/number.h"
+#include "core/quote.h"
 #include "core/walltime.h"
 #include "report/csv.h"
 #include "report/ending_text.h"
@@ -310,6 +311,24 @@ std::string sweep_summary(const SweepStatus& status)
                             sweeps::values_text(status.sweep.parameters, entry.values));
     }
     return text;
+}
+
+std::string missing_metric_text(const SweepStatus& status)
+{
+    const auto has_value = [](const Try& entry) {
+        return entry.reached.best.has_value() || entry.reached.last.has_value();
+    };
+    const auto& tries = status.tries;
+    const auto ended = std::find_if(tries.begin(), tries.end(), [](const Try& entry) {
+        return entry.state == Try::State::ended && has_succeeded(entry);
+    });
+    if (status.sweep.metric.tag.empty() || ended == tries.end() ||
+        std::any_of(tries.begin(), tries.end(), has_value)) {
+        return "";
+    }
+    return fmt::format("no try has printed the metric {}: see gpuq logs {}/{}",
+                       status.sweep.metric.tag, shell_quoted(status.sweep.name),
+                       ended - tries.begin() + 1);
 }
 
 std::string evidence_text(const sweeps::EarlyStop& evidence, const sweeps::Sweep& sweep)

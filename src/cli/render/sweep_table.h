@@ -70,6 +70,9 @@ void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>&
 report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number,
                                      const std::optional<CodeFacts>& code, Time now);
 
+/// A line if no try that has ended has printed the metric given; else empty.
+std::string missing_metric_text(const SweepStatus& status);
+
 /// The settings and results as CSV, a line per try.
 std::string sweep_csv(const SweepStatus& status);
 

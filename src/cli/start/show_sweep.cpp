@@ -3,6 +3,7 @@
 
 #include "cli/base/log_output.h"
 #include "cli/base/message.h"
+#include "cli/base/page_output.h"
 #include "cli/base/table_output.h"
 #include "cli/client/timed_lines.h"
 #include "cli/queries/code_snapshot.h"
@@ -140,25 +141,9 @@ private:
     std::uint64_t m_offset = 0;
 };
 
-} // namespace
-
-Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
+Result<void> print_tries(const Invocation& invocation, const SweepStatus& status,
+                         const std::optional<CodeFacts>& code, Time now)
 {
-    TRY_ASSIGN(const SweepStatus status,
-               query_sweep(invocation.services, store, std::move(target.sweep)));
-    const Time now = invocation.services.clock().now();
-    const auto code = code_facts(store, layout::sweep_snapshot(status.sweep.run.key));
-    if (invocation.globals.json) {
-        TRY(print_text(report::json_document(sweep_document(status, target.number, code, now))));
-        return 0;
-    }
-    if (!status.slurm_silent.empty()) {
-        print_message(fmt::format("{}; showing the state on disk", status.slurm_silent));
-    }
-    if (target.number) {
-        TRY(show_try(status, *target.number, store.root(), now));
-        return 0;
-    }
     TRY(print_line(fmt::format("sweep {} ({}): {}", status.sweep.name, word(status.state),
                                sweep_summary(status))));
     if (const RunStatus* worker = next_worker(status);
@@ -170,6 +155,9 @@ Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
     if (!status.proposal_failure.empty()) {
         TRY(print_line(fmt::format("no more proposals: {}", status.proposal_failure)));
     }
+    if (const std::string missing = missing_metric_text(status); !missing.empty()) {
+        TRY(print_line(missing));
+    }
     if (code) {
         TRY(print_line(fmt::format("code: {}", fmt::join(code_lines(*code), "; "))));
     }
@@ -180,7 +168,45 @@ Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target)
                                    status.tries.size() - k_most_lines,
                                    shell_quoted(status.sweep.name))));
     }
-    return 0;
+    return {};
+}
+
+/// False if its files can't be read.
+bool has_ended_on_disk(Store& store, const SweepTarget& target)
+{
+    sweeps::Board board(store, target.sweep.run.key);
+    if (!board.refresh()) {
+        return false;
+    }
+    if (target.number) {
+        return board.tries().at(*target.number - 1).state == Try::State::ended;
+    }
+    const auto tally = sweeps::tally_of(board.tries());
+    return tally.waiting + tally.running == 0 && (!target.sweep.propose || board.is_closed());
+}
+
+} // namespace
+
+Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target,
+                       const SweepPage& page)
+{
+    TRY_ASSIGN(const PageOutput output, PageOutput::of(invocation));
+    const auto number = target.number;
+    TRY_ASSIGN(const SweepStatus status,
+               query_sweep(invocation.services, store, std::move(target.sweep)));
+    const Time now = invocation.services.clock().now();
+    const auto code = code_facts(store, layout::sweep_snapshot(status.sweep.run.key));
+    std::vector<std::string> warnings;
+    if (!status.slurm_silent.empty()) {
+        warnings.push_back(status.slurm_silent);
+    }
+    return output.write({[&] { return page(status, now); },
+                         [&] { return sweep_document(status, number, code, now); },
+                         [&] {
+                             return number ? show_try(status, *number, store.root(), now)
+                                           : print_tries(invocation, status, code, now);
+                         },
+                         warnings});
 }
 
 Result<int> try_logs(Invocation& invocation, Store& store, const SweepTarget& target)
@@ -226,29 +252,33 @@ Result<int> try_logs(Invocation& invocation, Store& store, const SweepTarget& ta
     }
 }
 
-Result<int> stop_sweep(Invocation& invocation, Store& store, SweepTarget target)
+Result<bool> stop_sweep(Invocation& invocation, Store& store, SweepTarget target)
 {
     if (invocation.options.has("checkpoint")) {
         return fail(Error::Kind::usage, "--checkpoint: not for a sweep: its tries are ended by "
                                         "TERM, and continue from the checkpoints they have");
     }
-    const std::string name = target.sweep.name;
     const RunKey key = target.sweep.run.key;
-    if (target.number) {
+    const std::string name =
+        target.number ? fmt::format("{}/{}", target.sweep.name, *target.number) : target.sweep.name;
+    const std::string_view kind = target.number ? "try" : "sweep";
+    const bool stops = !has_ended_on_disk(store, target);
+    if (stops && target.number) {
         TRY(sweeps::stop_try(store, key, *target.number));
-    } else {
+    } else if (stops) {
         TRY(sweeps::stop_sweep(store, key));
         TRY_ASSIGN(const SweepStatus status,
                    query_sweep(invocation.services, store, std::move(target.sweep)));
         withdraw_waiting(invocation.services, store, status.workers);
     }
     if (!invocation.globals.quiet && !invocation.globals.json) {
-        print_message(target.number
-                          ? fmt::format("stopping try {}/{}", name, *target.number)
-                          : fmt::format("stopping sweep {}; gpuq sweep retry {} continues it", name,
-                                        shell_quoted(name)));
+        const std::string again =
+            target.number ? ""
+                          : fmt::format("; gpuq sweep retry {} continues it", shell_quoted(name));
+        print_message(stops ? fmt::format("stopping {} {}{}", kind, name, again)
+                            : fmt::format("{} {} has ended already", kind, name));
     }
-    return 0;
+    return stops;
 }
 
 } // namespace gpuq::cli

@@ -3,16 +3,24 @@
 
 #include "cli/queries/sweep_query.h"
 
+#include <functional>
+#include <string>
+
 namespace gpuq::cli {
 
-/// `gpuq show SWEEP`: its tries and their results; `gpuq show SWEEP/N`: everything about one of
-/// them.
-Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target);
+/// Writes a page (cli/pages, which this module may not use).
+using SweepPage = std::function<std::string(const SweepStatus&, Time now)>;
+
+/// `gpuq show SWEEP`: its tries and their results, with `--html` also as a page; `gpuq show
+/// SWEEP/N`: everything about one of them.
+Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target,
+                       const SweepPage& page);
 
 /// `gpuq logs [-f] SWEEP/N`. The exit status is 0, with -f that of the try.
 Result<int> try_logs(Invocation& invocation, Store& store, const SweepTarget& target);
 
 /// `gpuq stop SWEEP`: no further tries, and the running ones end; `gpuq stop SWEEP/N`: one of them.
-Result<int> stop_sweep(Invocation& invocation, Store& store, SweepTarget target);
+/// False: it had ended before.
+Result<bool> stop_sweep(Invocation& invocation, Store& store, SweepTarget target);
 
 } // namespace gpuq::cli

@@ -100,6 +100,9 @@ private:
         }
         print_note(m_invocation.globals.quiet,
                    fmt::format("sweep {}: {}", m_sweep.name, sweep_summary(status)));
+        if (const std::string missing = missing_metric_text(status); !missing.empty()) {
+            print_note(m_invocation.globals.quiet, missing);
+        }
         if (status.state == State::spent) {
             print_note(
                 m_invocation.globals.quiet,

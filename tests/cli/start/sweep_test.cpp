@@ -205,6 +205,32 @@ TEST_F(SweepTest, ReportsOnlyTheEndsAfterAChange)
     EXPECT_THAT(waited.err, AllOf(HasSubstr("3 of 4 tries done"), Not(HasSubstr("try 2 (lr=1"))));
 }
 
+TEST_F(SweepTest, NotesAMetricThatNoTryHasPrinted)
+{
+    begin({"--metric", "lss:min"});
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out, Not(HasSubstr("no try has printed")));
+    end_next(TryEnd::finished, 0, std::nullopt);
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out,
+                HasSubstr("\nno try has printed the metric lss: see gpuq logs cal/1\n"));
+    end_next(TryEnd::finished, 0, 1.0);
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out, Not(HasSubstr("no try has printed")));
+}
+
+TEST_F(SweepTest, IsShownAsAPage)
+{
+    begin();
+    for (const double loss : {3.0, 1.0, 2.0}) {
+        end_next(TryEnd::finished, 0, loss);
+    }
+    const Use page = use(k_show_verb, {"--html", "-", "cal"});
+    ASSERT_EQ(page.status, 0) << page.err;
+    EXPECT_THAT(page.out, AllOf(HasSubstr("<h1>Sweep cal</h1>"), HasSubstr("3 of 4 tries done")));
+    EXPECT_THAT(page.out, AllOf(HasSubstr("The best loss of 3 tries is 1."), HasSubstr("<svg")));
+    EXPECT_EQ(use(k_show_verb, {"--html", "-", "cal/1"}).status, 2);
+    ASSERT_EQ(use(k_show_verb, {"--html", m_dir / "page.html", "cal"}).status, 0);
+    EXPECT_TRUE(std::filesystem::exists(m_dir / "page.html"));
+}
+
 TEST_F(SweepTest, DiffComparesTheSettingsOfTwoTries)
 {
     begin({"--snapshot"});
@@ -362,6 +388,22 @@ TEST_F(SweepTest, IsStoppedWithItsWaitingWorkers)
     EXPECT_EQ(use(k_stop_verb, {"--checkpoint", "cal"}).status, 2);
     const Use one = use(k_stop_verb, {"cal/2"});
     EXPECT_TRUE(m_services.memory.size(layout::try_stop(key(), 2)));
+}
+
+TEST_F(SweepTest, IsNotStoppedAfterItsEnd)
+{
+    begin();
+    end_next(TryEnd::finished, 0, 1.0);
+    EXPECT_EQ(use(k_stop_verb, {"cal/1"}).err, "gpuq: try cal/1 has ended already\n");
+    EXPECT_FALSE(m_services.memory.size(layout::try_stop(key(), 1)));
+    for (int i = 0; i < 3; ++i) {
+        end_next(TryEnd::finished, 0, 1.0);
+    }
+    EXPECT_EQ(use(k_stop_verb, {"cal"}).err, "gpuq: sweep cal has ended already\n");
+    Globals json;
+    json.json = true;
+    EXPECT_THAT(use(k_stop_verb, {"cal"}, json).out, HasSubstr("\"ended_before\""));
+    EXPECT_FALSE(m_services.memory.size(layout::sweep_stop(key())));
 }
 
 TEST_F(SweepTest, IsExplainedByTheWorkerThatStartsNext)
