@@ -299,7 +299,7 @@ if all(one["state"] == "ended" for one in results) and len(results) < 6:
 
 def test_the_gpu_hours_of_a_sweep_are_not_exceeded(person, train):
     """A minute of GPU time: about 30 s of two workers."""
-    done = sweep(person, "-J", "cal", "--workers", "2", "--gpu-hours", "0.0166", "--over", "n=1..20", "train.py", "0.{n}", "8",
+    done = sweep(person, "-J", "cal", "--workers", "2", "--gpu-hours", "0.0167", "--over", "n=1..20", "train.py", "0.{n}", "8",
                  timeout=90)
     assert done.returncode == 123 and "has used its" in done.stderr, done.stderr
     state = shown(person, "cal")

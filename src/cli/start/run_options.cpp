@@ -362,12 +362,15 @@ Result<Notice> parse_notice(std::string_view text)
 Result<std::chrono::minutes> parse_hours(std::string_view text)
 {
     constexpr double k_most = 1e7;
+    constexpr double k_minutes = 60, k_inexact = 1e-6; // 2.3 * 60 is less than 138
     double hours = 0;
     const auto [end, error] = std::from_chars(text.begin(), text.end(), hours);
     if (error != std::errc{} || end != text.end() || !(hours > 0) || hours > k_most) {
         return fail(Error::Kind::usage, fmt::format("'{}' is not a number of hours", text));
     }
-    return std::chrono::minutes(static_cast<std::int64_t>(std::ceil(hours * 60)));
+    const auto minutes = static_cast<std::int64_t>(std::floor(hours * k_minutes + k_inexact));
+    return minutes > 0 ? Result<std::chrono::minutes>(std::chrono::minutes(minutes))
+                       : fail(Error::Kind::usage, fmt::format("'{}' is less than a minute", text));
 }
 
 /// A date, or a date and a time of day, in local time.

@@ -305,6 +305,19 @@ TEST(RunOptions, OfAChain)
     EXPECT_TRUE(parameters->parameters.chain.are_given());
 }
 
+TEST(RunOptions, AllowNoMoreGpuTimeThanGiven)
+{
+    const auto minutes = [](const std::string& hours) {
+        const auto options = read({"--gpu-hours", hours, "x"});
+        EXPECT_TRUE(options);
+        return options ? options->parameters.chain.gpu_time->count() : 0;
+    };
+    EXPECT_EQ(minutes("0.0333"), 1);
+    EXPECT_EQ(minutes("0.0334"), 2);
+    EXPECT_EQ(minutes("2.3"), 138);
+    EXPECT_EQ(minutes("0.55"), 33);
+}
+
 TEST(RunOptions, RefuseWhatMakesNoChain)
 {
     EXPECT_THAT(reason({"--link", "5s"}), HasSubstr("less than 10 s"));
@@ -314,6 +327,7 @@ TEST(RunOptions, RefuseWhatMakesNoChain)
     for (const char* hours : {"0", "-1", "nan", "inf", "1h", ""}) {
         EXPECT_THAT(reason({"--gpu-hours", hours}), HasSubstr("not a number of hours")) << hours;
     }
+    EXPECT_THAT(reason({"--gpu-hours", "0.016"}), HasSubstr("'0.016' is less than a minute"));
     for (const char* date : {"6h", "2026-13-01", "2026-12-24x", ""}) {
         EXPECT_THAT(reason({"--until", date}), HasSubstr("is not a date")) << date;
     }
