@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "io/signal_descriptor.h"
 #include "supervisor/base/helper.h"
 #include "supervisor/base/link_files.h"
 #include "supervisor/base/process_tree.h"
@@ -72,20 +73,12 @@ void block_signals()
     ::sigprocmask(SIG_SETMASK, &all, nullptr);
 }
 
-Descriptor open_term()
-{
-    sigset_t term;
-    sigemptyset(&term);
-    sigaddset(&term, SIGTERM);
-    return Descriptor(::signalfd(-1, &term, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
 /// Passes TERM on until the supervisor says goodbye or has ended: where Slurm tracks the processes
 /// of a job by cgroups, it signals this process only, the child of slurmstepd. Elsewhere the
 /// supervisor gets TERM twice, which counts once.
 void pass_term_on(pid_t supervisor, int goodbye)
 {
-    const Descriptor term = open_term();
+    const Descriptor term = block_and_report({SIGTERM});
     std::array<pollfd, 2> ready{{{goodbye, POLLIN, 0}, {term.get(), POLLIN, 0}}};
     while (::poll(ready.data(), ready.size(), -1) < 0 || ready[0].revents == 0) {
         signalfd_siginfo signal{};
