@@ -68,7 +68,8 @@ std::string Printable::feed(std::string_view bytes)
                 continue;
             }
             m_is_open = m_is_open || !m_line.empty();
-            text += converted(std::exchange(m_line, "\r"));
+            text += converted(m_line);
+            m_line.assign(1, '\r');
         } else if (byte == '\n' || byte == '\r') {
             m_line.erase(0, m_line == "\r" ? 1 : 0);
             text += finished();
