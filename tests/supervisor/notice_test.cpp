@@ -295,6 +295,7 @@ public:
         , m_variable(fmt::format("GPUQ_NOTICE_TEST={}", m_directory.string()))
     {
         become_subreaper();
+        kill_descendants(10s); // helpers that an earlier test of this program has left
         put(m_directory / "common.py", k_common);
         put(m_directory / "leaf.py", k_leaf);
         put(m_directory / "launcher.py", k_launcher);
@@ -396,7 +397,11 @@ TEST_P(Matrix, TheLeafIsToldOnceAndNobodyDies)
     const std::set<pid_t> before = all_below();
 
     const Pids notified = notify_processes(listeners(tree.variable(), k_node, {}), signal.notice);
-    ASSERT_EQ(notified.size(), static_cast<std::size_t>(shape.ready.at("leaf")));
+    std::string commands;
+    for (const pid_t pid : notified) {
+        commands += fmt::format("{}: {}\n", pid, contents(fmt::format("/proc/{}/cmdline", pid)));
+    }
+    ASSERT_EQ(notified.size(), static_cast<std::size_t>(shape.ready.at("leaf"))) << commands;
     for (const pid_t pid : notified) {
         EXPECT_TRUE(eventually([&] { return tree.heard_once(pid, "leaf"); })) << pid;
     }
