@@ -94,6 +94,7 @@ Client::Client(ClientOptions options, Transport& transport, UserInterface& ui)
                {[this](const frames::Taken& taken) { return send_frame(taken); },
                 [this](std::size_t stream, int error) { on_closed_output(stream, error); }})
     , m_input(m_options.reads_input)
+    , m_in_begin(::lseek(m_options.in, 0, SEEK_CUR))
     , m_forwards(m_loop, std::move(m_options.forwards),
                  {[this] { return has_stopped() ? nullptr : open_channel(); },
                   [this] { return m_following.has_value(); },

@@ -211,6 +211,7 @@ private:
     bool m_started = false;
     ClientOutput m_output;
     ClientInput m_input;
+    off_t m_in_begin; ///< offset of the input before it was read; -1: it is no file
     ClientSignals m_signals;
     KeyReader m_keys; ///< decodes typed keys
     std::optional<frames::Following> m_following;

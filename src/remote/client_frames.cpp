@@ -165,8 +165,11 @@ void Client::return_unread_input()
     if (unread == 0 || ::isatty(m_options.in) == 1) {
         return;
     }
-    if (::lseek(m_options.in, 0, SEEK_CUR) >= 0) {
-        (void)::lseek(m_options.in, -static_cast<off_t>(unread), SEEK_CUR);
+    if (m_in_begin >= 0) {
+        const auto end = m_in_begin + static_cast<off_t>(m_input.added());
+        if (::lseek(m_options.in, 0, SEEK_CUR) == end) { // otherwise another process has moved it
+            (void)::lseek(m_options.in, m_in_begin + static_cast<off_t>(read), SEEK_SET);
+        }
     } else if (read == 0) {
         m_ui.print_message(fmt::format("{} bytes of standard input were sent to {}, where nothing "
                                        "read them: </dev/null leaves standard input alone",
