@@ -151,7 +151,7 @@ private:
                           m_invocation.globals, m_services);
     }
 
-    /// They are not reported.
+    /// The ends of these tries are known to the user and are not reported.
     void note_ends(const std::vector<Try>& tries)
     {
         m_reported.resize(tries.size(), 0);
