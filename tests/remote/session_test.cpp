@@ -162,6 +162,33 @@ private:
     std::vector<pid_t> m_children;
 };
 
+/// Runs `body` in a child process. Not in a thread: CutTransport forks, and if another thread
+/// allocates memory at that moment, the child may find the heap locked for ever (libasan).
+class Beside {
+public:
+    explicit Beside(const std::function<void()>& body)
+        : m_child(::fork())
+    {
+        if (m_child == 0) {
+            body();
+            ::_exit(0);
+        }
+    }
+    Beside(const Beside&) = delete;
+    Beside& operator=(const Beside&) = delete;
+    ~Beside()
+    {
+        if (m_child > 0) {
+            ::kill(m_child, SIGKILL);
+            wait();
+        }
+    }
+    void wait() { ::waitpid(std::exchange(m_child, 0), nullptr, 0); }
+
+private:
+    pid_t m_child;
+};
+
 class NoTerminal : public UserInterface {
 public:
     int signals() const override { return coming.get(); }
@@ -250,20 +277,21 @@ protected:
     {
         Pipe pipe = *make_pipe();
         slow_reader = std::move(pipe.write);
-        std::string got;
-        std::thread reader([&] {
+        Beside reader([&] {
+            slow_reader.reset();
             std::array<char, 4096> buffer;
             std::this_thread::sleep_for(pause);
+            std::ofstream got(path("got"), std::ios::binary);
             for (ssize_t size = 0;
                  (size = ::read(pipe.read.get(), buffer.data(), buffer.size())) > 0;) {
-                got.append(buffer.data(), static_cast<std::size_t>(size));
+                got.write(buffer.data(), size);
             }
         });
         const auto status = run(transport, script);
         slow_reader.reset();
-        reader.join();
+        reader.wait();
         EXPECT_TRUE(status) << status.error().text;
-        return got;
+        return content("got");
     }
 
     bool has_socket() const
@@ -466,9 +494,8 @@ TEST_F(SessionTest, NoSignalIsLostOrDoubledOverDrops)
         ::fcntl(pipe.one.get(), F_SETFL, O_NONBLOCK);
         nobody.coming = std::move(pipe.one);
         // Waits until the previous signal has been counted: two that arrive together are merged.
-        std::atomic<bool> over = false;
-        std::thread sender([&] {
-            for (int sent = 0; sent < k_count && !over;) {
+        const Beside sender([&] {
+            for (int sent = 0; sent < k_count;) {
                 const std::string shown = content("out");
                 if (std::count(shown.begin(), shown.end(), '\n') > sent) {
                     const unsigned char number = SIGUSR1;
@@ -493,8 +520,6 @@ TEST_F(SessionTest, NoSignalIsLostOrDoubledOverDrops)
                             "    time.sleep(0.02)\n"
                             "os._exit(9)'",
                             k_count));
-        over = true; // it may have ended early
-        sender.join();
         ASSERT_TRUE(status) << status.error().text;
         EXPECT_EQ(*status, 9);
         std::string expected;
@@ -559,10 +584,13 @@ public:
             far.reset();
         }
     }
-    LoginState login_state() override
+    LoginState login_state() override // first read when the host has refused
     {
         const LoginState state{key};
-        ++states_read;
+        if (std::exchange(is_key_coming, false)) {
+            lets_in = true;
+            key = 7;
+        }
         return state;
     }
     Verdict classify(const SshEnd&) const override
@@ -577,9 +605,9 @@ public:
     std::vector<std::string> answers;
     std::string question = "Password: ";
     int questions_of_each = 1;
-    std::atomic<bool> lets_in{false};
-    std::atomic<std::uint64_t> key{0};
-    std::atomic<int> states_read{0};
+    bool lets_in = false;
+    std::uint64_t key = 0;
+    bool is_key_coming = false; ///< it then lets in
 
 private:
     Descriptor far;
@@ -598,15 +626,8 @@ CutTransport::Next cut_once()
 TEST_F(SessionTest, WithoutATerminalAHostThatAsksIsWaitedForUntilAKeyLetsIn)
 {
     AskingTransport transport(options(), cut_once());
-    std::thread key([&] {
-        while (transport.states_read == 0) { // by then it has been refused
-            std::this_thread::sleep_for(1ms);
-        }
-        transport.lets_in = true;
-        transport.key = 7;
-    });
+    transport.is_key_coming = true;
     const auto status = run(transport, "seq 1 10000; exit 5");
-    key.join();
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_EQ(*status, 5);
     EXPECT_EQ(content("out").size(), 48894U);
@@ -740,18 +761,18 @@ TEST_F(SessionTest, ASignalThatASessionHasNotTakenIsForWhatIsStartedInItsPlace)
     SocketPair pipe = socket_pair(0);
     ::fcntl(pipe.one.get(), F_SETFL, O_NONBLOCK);
     nobody.coming = std::move(pipe.one);
-    std::thread sender([&] {
-        while (content("out").empty()) {
+    const Beside sender([&] {
+        while (content("stopped").empty()) {
             std::this_thread::sleep_for(1ms);
         }
-        std::this_thread::sleep_for(100ms); // by then the holder is stopped
+        std::this_thread::sleep_for(50ms); // a stop takes effect shortly afterwards
         const unsigned char number = SIGUSR1;
         (void)!::write(pipe.other.get(), &number, 1);
     });
     CutTransport transport(options(), never());
-    const auto status = run(
-        transport, "echo once; sleep 0.05; kill -STOP $PPID; sleep 0.5; kill -9 $PPID; sleep 60");
-    sender.join();
+    const auto status =
+        run(transport, "echo once; sleep 0.05; kill -STOP $PPID; echo >stopped; sleep 0.5; "
+                       "kill -9 $PPID; sleep 60");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_EQ(*status, 128 + SIGUSR1);
 }
