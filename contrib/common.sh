@@ -6,9 +6,11 @@ me=$(basename "$0")
 doing="starting"
 
 # Prints the next step with the time since the start; a failure message names it.
+steps=()
 step() {
     doing=$1
-    printf '%s: %d:%02d %s\n' "$me" $((SECONDS / 60)) $((SECONDS % 60)) "$1" >&2
+    steps+=("$(printf '%s: %d:%02d %s' "$me" $((SECONDS / 60)) $((SECONDS % 60)) "$1")")
+    printf '%s\n' "${steps[-1]}" >&2
 }
 
 fail() {

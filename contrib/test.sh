@@ -135,6 +135,8 @@ fi
 if [[ " ${failed[*]} " == *" live "* ]]; then
     tail -n 60 build/live.log # at the end, where a CI that keeps the last lines keeps them
 fi
+printf '%s\n' "${steps[@]}" # again: a CI may keep only the last lines
+step "done"
 if [ ${#failed[@]} != 0 ]; then
     fail "failed: ${failed[*]}"
 fi
