@@ -37,11 +37,13 @@ public:
     Result<std::uint64_t> tree_size(const std::string& path) override;
     Result<void> remove_tree(const std::string& path) override;
 
-private:
+protected:
     explicit PosixStore(std::string root)
         : m_root(std::move(root))
     {
     }
+
+private:
     std::string m_root;
 };
 

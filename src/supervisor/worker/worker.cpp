@@ -115,6 +115,10 @@ public:
             if (!fill_slots()) {
                 break;
             }
+            if (m_slots.empty() && m_failing_since &&
+                m_loop_time() - *m_failing_since >= m_plan.patience) {
+                return give_up();
+            }
             m_loop.run_once();
         }
         if (m_leaving && !m_spent && !m_taker.board().is_stopped()) {
@@ -125,6 +129,24 @@ public:
     }
 
 private:
+    /// Releases the GPUs, which would be idle until the time limit. Tries whose end was not
+    /// recorded run again.
+    int give_up()
+    {
+        std::string tries;
+        for (const TryEvent& event : m_ends) {
+            tries += fmt::format("{}{}", tries.empty() ? "" : ", ", event.number);
+        }
+        std::fprintf(
+            stderr, "gpuq: nothing could be recorded for %lld s (%s): this worker ends%s\n",
+            static_cast<long long>(
+                std::chrono::duration_cast<std::chrono::seconds>(m_plan.patience).count()),
+            sanitised(m_complaint).c_str(),
+            tries.empty() ? ""
+                          : fmt::format("; ended, but to be run again: try {}", tries).c_str());
+        return static_cast<int>(ExitStatus::internal);
+    }
+
     /// Withdraws the workers that still wait for GPUs: no try is left for them. Those that start in
     /// this moment find the request, and those that can't be withdrawn now leave the queue with the
     /// next gpuq ls.
@@ -180,6 +202,7 @@ private:
                     complain(answer.error());
                     return true;
                 }
+                m_failing_since.reset();
                 if (*answer == Proposer::Answer::pending) {
                     return true;
                 }
@@ -188,6 +211,7 @@ private:
                 }
                 break;
             }
+            m_failing_since.reset();
             start(**std::move(taken));
             if (!m_ends.empty()) {
                 return true;
@@ -433,12 +457,14 @@ private:
                 return;
             }
             m_ends.erase(m_ends.begin());
+            m_failing_since.reset();
         }
     }
 
     void complain(const Error& error)
     {
         m_retry_at = m_loop_time() + k_retry;
+        m_failing_since = m_failing_since.value_or(m_loop_time());
         if (error.text != m_complaint) {
             m_complaint = error.text;
             std::fprintf(stderr, "gpuq: %s; trying again\n", sanitised(error.text).c_str());
@@ -555,6 +581,7 @@ private:
     std::vector<std::unique_ptr<Slot>> m_slots;
     std::vector<TryEvent> m_ends; ///< not written yet
     EventLoop::Moment m_retry_at;
+    std::optional<EventLoop::Moment> m_failing_since;
     std::string m_complaint; ///< the last one printed
     EventLoop::Moment m_check_budget_at;
     bool m_spent = false;      ///< the sweep's GPU time: no more tries, and the running ones end

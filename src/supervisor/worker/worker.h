@@ -5,6 +5,7 @@
 #include "ports/store.h"
 #include "sweeps/taker.h"
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <sys/types.h>
@@ -26,6 +27,9 @@ struct WorkerPlan {
         notify;
     /// Takes jobs out of Slurm's queue, unless they have started; within a few seconds.
     std::function<void(const std::vector<JobId>& jobs)> withdraw;
+    /// Time for which a worker without a running try keeps its GPUs while it can record nothing,
+    /// for instance on a full disk.
+    std::chrono::milliseconds patience = std::chrono::minutes(10);
 };
 
 /// Parses `work STATE_DIR SWEEP`, with the run and its link from the environment. `usage`.
@@ -35,7 +39,9 @@ parse_worker(const std::vector<std::string>& arguments,
 
 /// Runs tries until none is left for this worker, the sweep is stopped, or the link ends; prints a
 /// line about each. Call it while single-threaded: blocks signals. Returns the exit status: 85 if
-/// the next link must continue, else 0, whatever the tries returned.
+/// the next link must continue, 125 if nothing could be recorded for `patience`, else 0, whatever
+/// the tries returned. A try whose end is then not recorded is lost, as if the worker had died:
+/// another worker runs it again.
 Result<int> work(Store& store, Clock& clock, const WorkerPlan& plan);
 
 } // namespace gpuq::supervisor

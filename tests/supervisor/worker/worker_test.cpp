@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/worker/worker.h"
+
+#include "core/exit_status.h"
+#include "core/layout.h"
+#include "posix/store.h"
+#include "supervisor/stage.h"
+#include "sweeps/changes.h"
+#include "sweeps/numbered_sweep.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuq::supervisor {
+namespace {
+
+using sweeps::k_numbered_sweep;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A disk on which no try's end can be recorded for some time.
+class FullStore : public PosixStore {
+public:
+    FullStore(std::string root, std::chrono::milliseconds full)
+        : PosixStore(std::move(root))
+        , m_until(std::chrono::steady_clock::now() + full)
+    {
+    }
+    Result<void> append_line(const std::string& path, std::string_view line) override
+    {
+        return line.find("ended") != std::string_view::npos &&
+                       std::chrono::steady_clock::now() < m_until
+                   ? fail(Error::Kind::io, path + ": No space left on device")
+                   : PosixStore::append_line(path, line);
+    }
+
+private:
+    std::chrono::steady_clock::time_point m_until;
+};
+
+class WorkerTest : public testing::Test {
+protected:
+    WorkerTest()
+    {
+        std::string name = "/tmp/gpuq-worker-XXXXXX";
+        m_root = ::mkdtemp(name.data());
+        FullStore store(m_root, 0s);
+        sweeps::Sweep sweep = sweeps::numbered_sweep("cal");
+        sweep.run.request.program = {"true"};
+        sweep.run.request.work_dir = "/";
+        EXPECT_TRUE(write_sweep(store, sweep, sweeps::numbered_tries(2)));
+    }
+    ~WorkerTest() override { std::filesystem::remove_all(m_root); }
+
+    /// Exit status of a worker in a process of its own; its messages are in `words`.
+    int work_on(std::chrono::milliseconds full, std::chrono::milliseconds patience)
+    {
+        const std::string words = m_root + "/words";
+        const pid_t child = ::fork();
+        if (child == 0) {
+            (void)!std::freopen(words.c_str(), "w", stderr);
+            FullStore store(m_root, full);
+            RealClock clock;
+            WorkerPlan plan{k_numbered_sweep,
+                            {sweeps::numbered_key(1), LinkNumber{1}},
+                            m_root + "/no-stop",
+                            [](const Request& request) { return request.program; },
+                            {},
+                            [](const std::vector<JobId>&) {}};
+            plan.patience = patience;
+            const auto status = work(store, clock, plan);
+            std::fflush(nullptr);
+            ::_exit(status ? *status : 1);
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        std::ifstream in(words);
+        this->words = {std::istreambuf_iterator<char>(in), {}};
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+
+    std::string words;
+    std::string m_root;
+};
+
+TEST_F(WorkerTest, RunsEveryTry)
+{
+    EXPECT_EQ(work_on(0s, 1h), 0);
+    EXPECT_EQ(words, "");
+}
+
+TEST_F(WorkerTest, WaitsForAFullDiskToHaveSpaceAgain)
+{
+    EXPECT_EQ(work_on(1s, 1h), 0);
+    EXPECT_THAT(words, HasSubstr("No space left on device; trying again\n"));
+    EXPECT_THAT(words, Not(HasSubstr("this worker ends")));
+}
+
+TEST_F(WorkerTest, GivesItsGpusBackIfTheDiskStaysFull)
+{
+    EXPECT_EQ(work_on(1h, 1s), static_cast<int>(ExitStatus::internal));
+    EXPECT_THAT(words, HasSubstr("nothing could be recorded for 1 s ("));
+    EXPECT_THAT(words, HasSubstr("): this worker ends; ended, but to be run again: try 1\n"));
+}
+
+} // namespace
+} // namespace gpuq::supervisor
