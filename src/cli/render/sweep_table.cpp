@@ -400,14 +400,23 @@ std::string sweep_csv(const SweepStatus& status)
         }
         text += "\n";
     };
-    std::vector<std::string> header{"try"};
-    header.insert(header.end(), status.sweep.parameters.begin(), status.sweep.parameters.end());
+    // A parameter has its own name as column: a result of that name gets another one.
+    const auto& parameters = status.sweep.parameters;
+    std::vector<std::string> header;
+    const auto add_result = [&](std::string name) {
+        while (std::find(parameters.begin(), parameters.end(), name) != parameters.end()) {
+            name.insert(0, "gpuq_");
+        }
+        header.push_back(std::move(name));
+    };
+    add_result("try");
+    header.insert(header.end(), parameters.begin(), parameters.end());
     for (const char* name : {"end", "status", "best", "best_step", "last", "seconds"}) {
-        header.emplace_back(name);
+        add_result(name);
     }
     if (status.sweep.stop_early) {
         for (const char* name : {"stop_step", "stop_value", "stop_threshold", "stop_compared"}) {
-            header.emplace_back(name);
+            add_result(name);
         }
     }
     add_line(header);
@@ -415,7 +424,7 @@ std::string sweep_csv(const SweepStatus& status)
         const Try& entry = status.tries[i];
         std::vector<std::string> fields{std::to_string(i + 1)};
         fields.insert(fields.end(), entry.values.begin(), entry.values.end());
-        fields.resize(1 + status.sweep.parameters.size());
+        fields.resize(1 + parameters.size());
         const bool has_ended = entry.state == Try::State::ended;
         const auto number = [](const auto& value) {
             return value ? fmt::format("{}", *value) : std::string();

@@ -311,6 +311,17 @@ TEST_F(SweepTest, IsShownWithTheBestTriesFirst)
     EXPECT_THAT(csv.out, HasSubstr("\n2,1,4,finished,0,0.25,,,5.000\n"));
 }
 
+TEST_F(SweepTest, ExportsNoTwoColumnsOfOneName)
+{
+    ASSERT_EQ(use(k_sweep_verb, {"--detach", "-J", "cal", "--over", "best=1", "--over", "try=2",
+                                 "train.py", "{best}", "{try}"})
+                  .status,
+              0);
+    EXPECT_THAT(use(k_sweep_verb, {"export", "cal"}).out,
+                testing::StartsWith("gpuq_try,best,try,end,status,gpuq_best,best_step,last,"
+                                    "seconds\n1,1,2,"));
+}
+
 TEST_F(SweepTest, ShowsWhyATryWasStoppedEarlyAndRepeatsOnlyThatIfNamed)
 {
     begin({"--metric", "loss:min", "--stop-early", "asha:min=9", "--workers", "1"});
