@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace gpuq {
 namespace {
@@ -111,6 +112,28 @@ void add_started(PoolUse& share, Overview& overview, const RunStatus& run)
         add_holding(overview.holdings,
                     {run.host, share.pool.model, request.gpus.count, run.job->job, "",
                      overview.uid.value_or(0), run.started_at, run.ends_at});
+    }
+}
+
+/// Counts each GPU in use on which the user holds shares as the user's. Other users may hold shares
+/// of it too, so that it is not free when the user's jobs end. Slurm may not report which GPUs they
+/// are.
+void add_shared(PoolUse& use, const std::vector<OwnJob>& jobs)
+{
+    std::set<std::pair<NodeUse*, int>> gpus;
+    for (const OwnJob& own : jobs) {
+        for (const HeldShares& shares : own.job.held.shares) {
+            NodeUse* const node = has_gpus(own.job.state) && shares.model == use.pool.model
+                                      ? node_of(use, shares.node)
+                                      : nullptr;
+            for (const int gpu : shares.gpus) {
+                if (node != nullptr && node->mine < node->in_use.value_or(0) &&
+                    gpus.emplace(node, gpu).second) {
+                    ++node->mine;
+                    use.mine = use.mine.value_or(0) + 1;
+                }
+            }
+        }
     }
 }
 
@@ -235,6 +258,7 @@ Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs)
     }
     for (std::size_t i = 0; i < shares.size(); ++i) {
         set_mine(overview.pools[i], shares[i]);
+        add_shared(overview.pools[i], overview.jobs);
     }
     release_by_own_limits(overview);
     return overview;

@@ -20,7 +20,8 @@ void set_share(PoolUse& use, const std::vector<Job>& mine);
 /// the query to Slurm are on disk, and jobs are queried more often than nodes. Without this, GPUs
 /// held by a listed run would be shown as free. `runs`: gpuq's runs. GPUs of a run that has started
 /// since count on its first node, if that is known; the others only in the pool. GPUs of the user's
-/// jobs are released by the limits of these at the latest.
+/// jobs are released by the limits of these at the latest. A GPU on which the user holds shares is
+/// the user's. For display: the result must not be passed again.
 Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs);
 
 } // namespace gpuq

@@ -530,6 +530,29 @@ TEST(WithOwnRuns, GpusOfARunThatHasEndedOnADrainedNodeAreDown)
     EXPECT_EQ(now.pools[0].pool.most_on_one_node, 1);
 }
 
+TEST(WithOwnRuns, AGpuWithSharesOfTheUserIsMineOnceAndNotFreeWhenTheyEnd)
+{
+    Overview before = idle_machine();
+    before.pools[0].nodes[0].in_use = 2; // the second one has shares of others only
+    before.pools[0].pool.in_use = 2;
+    before.pools[0].pool.free = 6;
+    for (const std::uint32_t id : {1U, 2U}) {
+        OwnJob own;
+        own.job.id = JobId{id};
+        own.job.state = JobState::running;
+        own.job.held.shares = {{"n0", "k80", GpuShare::Kind::shard, 1, {0}}};
+        before.jobs.push_back(own);
+    }
+    const Overview now = with_own_runs(before, {});
+    EXPECT_EQ(now.pools[0].mine, 1);
+    EXPECT_EQ(now.pools[0].nodes[0].mine, 1);
+    EXPECT_EQ(now.pools[0].pool.in_use, 2);
+    before.jobs.clear();
+    const Overview later = with_own_runs(before, {});
+    EXPECT_EQ(later.pools[0].mine, 0);
+    EXPECT_EQ(later.pools[0].pool.in_use, 2) << "others may hold shares of it";
+}
+
 TEST(WithOwnRuns, GpusOfARunOnUnknownNodesCountInThePool)
 {
     RunStatus run = on_disk(7, RunState::running, k_now + 3s);
