@@ -67,7 +67,7 @@ std::string operands(const Verb& verb)
     if (takes_program(verb)) {
         return "_gpuq_program";
     }
-    return takes_runs(verb) ? fmt::format("_gpuq_words \"$({})\"", k_list_runs)
+    return takes_runs(verb) ? fmt::format("_gpuq_runs \"$({})\"", k_list_runs)
                             : fmt::format("_gpuq_words '{}'", joined(choices_of(verb)));
 }
 
@@ -102,6 +102,13 @@ constexpr std::string_view k_head =
 _gpuq_words()
 {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$current")
+}
+
+# In the order of the list, not as text.
+_gpuq_runs()
+{
+    compopt -o nosort 2>/dev/null # bash 4.4
+    _gpuq_words "$1"
 }
 
 # The program of `gpuq run` and its words: as the shell completes them alone.

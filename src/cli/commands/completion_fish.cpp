@@ -39,7 +39,7 @@ std::string operands(const Verb& verb, const std::string& condition)
         return fmt::format("complete -c gpuq{} -F -a '(__fish_complete_command)'\n", condition);
     }
     if (takes_runs(verb)) {
-        return fmt::format("complete -c gpuq{} -a '({})'\n", condition, k_list_runs);
+        return fmt::format("complete -c gpuq{} -k -a '({})'\n", condition, k_list_runs);
     }
     const auto choices = choices_of(verb);
     return choices.empty()

@@ -287,6 +287,16 @@ TEST(Completion, KnowsEveryVerbAndOption)
     }
 }
 
+TEST(Completion, KeepsTheOrderOfTheRuns)
+{
+    EXPECT_THAT(bash_completion(), HasSubstr("compopt -o nosort"));
+    EXPECT_THAT(bash_completion(), HasSubstr("*) _gpuq_runs \"$(gpuq ls "));
+    EXPECT_THAT(zsh_completion(), HasSubstr("compadd -V runs -a runs"));
+    EXPECT_THAT(zsh_completion(), HasSubstr("'*:run:_gpuq_runs'"));
+    EXPECT_THAT(fish_completion(),
+                HasSubstr("'__fish_seen_subcommand_from stop' -k -a '(gpuq ls "));
+}
+
 TEST(Completion, AsksForAColumnThatExists)
 {
     EXPECT_THAT(bash_completion(), HasSubstr("gpuq ls --no-header --columns id "));
