@@ -14,16 +14,38 @@ namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
+constexpr std::size_t k_line = 79;
+constexpr std::size_t k_widest_left = 28; ///< after a longer one, the text is on the next line
+
+/// `text` broken at blanks, to the right of a column of `indent` characters.
+std::string broken(std::string_view text, std::size_t indent)
+{
+    std::string result;
+    while (text.size() > k_line - indent) {
+        const auto at = text.rfind(' ', k_line - indent);
+        if (at == std::string_view::npos) {
+            break;
+        }
+        result += text.substr(0, at);
+        result += "\n" + std::string(indent, ' ');
+        text.remove_prefix(at + 1);
+    }
+    return result.append(text);
+}
+
 /// Two columns, indented.
 std::string columns(const Rows& rows)
 {
     std::size_t width = 0;
     for (const auto& [left, right] : rows) {
-        width = std::max(width, left.size());
+        width = std::max(width, left.size() > k_widest_left ? 0 : left.size());
     }
+    const std::size_t indent = width + 4;
     std::string text;
     for (const auto& [left, right] : rows) {
-        text += fmt::format("  {:<{}}  {}\n", left, width, right);
+        text += left.size() > width
+                    ? fmt::format("  {}\n{:<{}}{}\n", left, "", indent, broken(right, indent))
+                    : fmt::format("  {:<{}}  {}\n", left, width, broken(right, indent));
     }
     return text;
 }
@@ -52,7 +74,7 @@ std::string help_text()
 {
     Rows rows;
     for (const Verb* verb : verbs()) {
-        rows.emplace_back(verb->synopsis, verb->summary);
+        rows.emplace_back(verb->name, verb->summary);
     }
     return fmt::format("gpuq: run programs on the GPUs of a Slurm cluster\n\n{}\n"
                        "Global options:\n{}\n"

@@ -14,11 +14,14 @@
 #include "ports/submit_script.h"
 #include "ports/use_records.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <regex>
 #include <set>
+#include <sstream>
 
 namespace gpuq::cli {
 namespace {
@@ -101,11 +104,25 @@ TEST(Application, SaysWhatItCanDo)
         const Outcome help = use(arguments);
         EXPECT_EQ(help.status, 0);
         EXPECT_EQ(help.err, "");
+        const std::string flat = std::regex_replace(help.out, std::regex("\n {4,}"), " ");
         for (const Verb* verb : verbs()) {
-            EXPECT_THAT(help.out, HasSubstr("  " + std::string(verb->synopsis) + " "));
-            EXPECT_THAT(help.out, HasSubstr(std::string(verb->summary)));
+            EXPECT_THAT(help.out, HasSubstr(fmt::format("\n  {} ", verb->name)));
+            EXPECT_THAT(flat, HasSubstr(std::string(verb->summary)));
         }
-        EXPECT_THAT(help.out, Not(HasSubstr("gpuq serve"))); // called only through ssh
+        EXPECT_THAT(help.out, Not(HasSubstr("  serve "))); // called only through ssh
+    }
+}
+
+TEST(Application, HelpFitsAScreenOfEightyColumns)
+{
+    std::string all = use({"help"}).out;
+    for (const Verb* verb : verbs()) {
+        std::string text = use({"help", std::string(verb->name)}).out;
+        all += text.substr(text.find('\n')); // its synopsis may be longer
+    }
+    std::istringstream lines(all);
+    for (std::string line; std::getline(lines, line);) {
+        EXPECT_LT(line.size(), 80U) << line;
     }
 }
 
