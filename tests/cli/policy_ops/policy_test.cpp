@@ -13,7 +13,7 @@
 
 #include <cstdlib>
 #include <ctime>
-
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -261,6 +261,23 @@ TEST(PolicyPages, TheirFilesWork)
             EXPECT_TRUE(result.passed) << result.got;
         }
     }
+}
+
+/// The README recommends the example policies, which have their own tests.
+TEST(PolicyPages, EveryRuleOfTheExamplesHasATest)
+{
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(GPUQ_POLICIES_DIR)) {
+        if (entry.path().extension() != ".yaml") {
+            continue;
+        }
+        ServicesWithLua services;
+        services.files["p.yaml"] = {content_of(entry.path()), 0, 0644};
+        const Use done = use(k_policy_verb, services, {"test", "p.yaml"});
+        EXPECT_EQ(done.status, 0) << entry.path() << "\n" << done.out << done.err;
+        ++count;
+    }
+    EXPECT_GE(count, 6);
 }
 
 TEST(PolicyPages, TheirCommandsWork)
