@@ -111,7 +111,7 @@ def test_what_can_not_be_is_said_before_anything_begins(login):
         done = login.gpuq("--forward", word, "run", "true")
         assert done.returncode == 2 and "PORT:HOST:PORT" in done.stderr
     done = login.gpuq("--forward", free_port(), "ls")
-    assert done.returncode == 2 and "run, shell, attach or resume" in done.stderr
+    assert done.returncode == 2 and "run, again, shell or attach" in done.stderr
     assert "run" not in login.person.gpuq("ls", "--all", "--no-header").stdout
     done = login.person.gpuq("--forward", "6006", "run", "true")
     assert done.returncode == 2 and "--forward requires --host" in done.stderr

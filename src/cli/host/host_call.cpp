@@ -178,8 +178,7 @@ bool is_brief(std::string_view verb)
 bool prints_text(const HostCall& call)
 {
     const bool shows_screen = call.verb == "top" && !call.prints_only;
-    const bool shows_program =
-        follows_run(call.verb) && call.verb != "resume" && !call.detach && !call.prints_only;
+    const bool shows_program = follows_run(call.verb) && !call.detach && !call.prints_only;
     return !shows_screen && !shows_program && call.verb != "logs" && call.verb != "connect";
 }
 
@@ -200,8 +199,8 @@ bool takes_paths(std::string_view verb)
 
 bool follows_run(std::string_view verb)
 {
-    static constexpr std::array<std::string_view, 5> k_keywords = {"run", "again", "shell",
-                                                                   "attach", "resume"};
+    static constexpr std::array<std::string_view, 4> k_keywords = {"run", "again", "shell",
+                                                                   "attach"};
     return is_one_of(verb, k_keywords);
 }
 

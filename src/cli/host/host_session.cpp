@@ -385,7 +385,7 @@ Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
 {
     if (!call.forwards.empty() && !follows_run(call.verb)) {
         return fail(Error::Kind::usage, "--forward applies to the run that is shown: use it with "
-                                        "run, shell, attach or resume");
+                                        "run, again, shell or attach");
     }
     if (!call.forwards.empty() && call.detach) {
         return fail(Error::Kind::usage,

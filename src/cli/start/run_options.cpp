@@ -300,6 +300,24 @@ constexpr std::string_view k_not_rehearsed[] = {
     "no-stdin",  "after",     "detach", "max-wait", "dry-run",  "pty",        "link",
     "max-links", "gpu-hours", "until",  "array",    "snapshot", "no-snapshot"};
 
+constexpr Option name_row(std::string_view help)
+{
+    return {'J', "name", "NAME", help};
+}
+
+constexpr std::array k_of_shells = {
+    name_row("name of the run; default: shell"),
+    Option{'N', "nodes", "N", "nodes: a shell has one"},
+};
+
+/// Defaults of a repeated run.
+constexpr std::array k_of_repeats = {
+    name_row("name of the run; default: that of RUN"),
+    Option{'c', "cpus", "N", "CPU cores per node; default: those of RUN"},
+    Option{0, "mem", "SIZE", "memory per node: 16G, 500M; default: that of RUN"},
+    Option{'p', "queue", "QUEUE", "queue (Slurm partition); default: that of RUN"},
+};
+
 /// Options of `gpuq run` with another meaning for a sweep.
 constexpr std::array k_of_sweeps = {
     Option{'t', "time", "TIME", "time of each worker: 90 (minutes), 2h, 1h30m, 1:30:00, 1-12"},
@@ -331,6 +349,15 @@ std::vector<Option> without(std::span<const std::string_view> names)
                      return std::find(names.begin(), names.end(), row.name) == names.end();
                  });
     return table;
+}
+
+/// Rows with another meaning than for `gpuq run`.
+void replace_rows(std::vector<Option>& table, std::span<const Option> others)
+{
+    for (const Option& other : others) {
+        const auto is_same = [&](const Option& row) { return row.name == other.name; };
+        std::replace_if(table.begin(), table.end(), is_same, other);
+    }
 }
 
 Result<std::string> parse_pattern(std::string_view text)
@@ -480,6 +507,7 @@ std::span<const Option> shell_option_table()
                    std::find(std::begin(k_of_ranks), std::end(k_of_ranks), row.name) !=
                        std::end(k_of_ranks);
         });
+        replace_rows(table, k_of_shells);
         return table;
     }();
     return k_shell_table;
@@ -493,6 +521,7 @@ std::span<const Option> notebook_option_table()
             return row.name == "nodes" || row.name == "dry-run" || row.name == "slurm" ||
                    row.name == "max-wait" || row.name == "array" || row.name == "detach";
         });
+        replace_rows(table, std::array{name_row("name of the run; default: notebook")});
         table.insert(
             table.begin(),
             {{0, "lab", "", "JupyterLab instead of the page of jupyter notebook"},
@@ -514,6 +543,7 @@ std::span<const Option> rehearse_option_table()
 {
     static const std::vector<Option> k_rehearse_table = [] {
         std::vector<Option> table = without(k_not_rehearsed);
+        replace_rows(table, std::array{name_row("name of the run; default: rehearsal")});
         table.push_back({0, "within", "TIME", "how long the rehearsal may run; default: 15 min"});
         return table;
     }();
@@ -524,10 +554,7 @@ std::span<const Option> sweep_option_table()
 {
     static const std::vector<Option> k_sweep_table = [] {
         std::vector<Option> table = without(k_not_of_tries);
-        for (const Option& other : k_of_sweeps) {
-            const auto is_same = [&](const Option& row) { return row.name == other.name; };
-            std::replace_if(table.begin(), table.end(), is_same, other);
-        }
+        replace_rows(table, k_of_sweeps);
         table.insert(
             table.begin(),
             {{0, "over", "NAME=VALUES", "a parameter: lr=1e-4,1e-3, lr=log:1e-5..1e-2, n=2..8"},
@@ -536,7 +563,7 @@ std::span<const Option> sweep_option_table()
              {0, "from", "FILE", "the tries of a table: CSV or JSON lines"},
              {0, "propose", "COMMAND", "a program that proposes tries from the results so far"},
              {0, "tries", "N", "with --propose: the most tries"},
-             {0, "workers", "N", "how many jobs work on it; default: up to 16, as GPUs are free"},
+             {0, "workers", "N", "number of jobs; default: as many as tries and GPUs, at most 16"},
              {0, "per-gpu", "N", "tries side by side in each job; default: 1"},
              {0, "metric", "NAME[:min|max]", "what to compare; default: the loss"},
              {0, "stop-early", "RULE", "end losing tries: median or asha[:eta=3,min=STEPS]"}});
@@ -549,6 +576,7 @@ std::span<const Option> again_option_table()
 {
     static const std::vector<Option> k_again_table = [] {
         std::vector<Option> table(std::begin(k_table), std::end(k_table));
+        replace_rows(table, k_of_repeats);
         table.push_back({0, "program", "", "the words after -- replace the program as well"});
         table.push_back(
             {0, "current-files", "", "not its snapshot, but the files as they are now"});

@@ -509,11 +509,12 @@ Result<int> sweep(Invocation& invocation)
 
 } // namespace
 
-const Verb k_sweep_verb{"sweep",
-                        "gpuq sweep [options] --over NAME=VALUES... [--] PROGRAM [ARG...]",
-                        "run a program with many settings, a few at a time, and compare them",
-                        sweep,
-                        sweep_option_table(),
-                        Order::options_first};
+const Verb k_sweep_verb{
+    "sweep",
+    "gpuq sweep [options] --over NAME=VALUES...|--from FILE [--] PROGRAM [ARG...]",
+    "run a program with many settings and compare them; sweep retry|add|export SWEEP",
+    sweep,
+    sweep_option_table(),
+    Order::options_first};
 
 } // namespace gpuq::cli
