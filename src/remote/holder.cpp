@@ -313,9 +313,8 @@ void Holder::send_output()
     if (m_verb.status() && !m_connection->exit_sent && m_verb.output().is_all_sent()) {
         m_connection->exit_sent = true;
         const auto ends = m_verb.output().ends();
-        if (m_verb.input().taken() > 0) {
-            channel.send(frames::InputRead{m_verb.input_read()});
-        }
+        // Also if nothing has arrived: the client may have sent some.
+        channel.send(frames::InputRead{m_verb.input_read()});
         channel.send(frames::Exit{*m_verb.status(), ends[0], ends[1]});
     }
     const bool works = channel.waiting() == 0 || channel.write_some();

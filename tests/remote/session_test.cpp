@@ -35,8 +35,11 @@ constexpr const char* k_run_key = "20261120T131158.042Z-0f3a9c1e5b7d2468";
 /// open instead and discards all later data.
 class Cutter {
 public:
-    Cutter(Descriptor left, Descriptor right, std::uint64_t after, bool silently)
-        : m_thread([this, left = std::move(left), right = std::move(right), after, silently] {
+    /// `hold`: how long bytes from `left` after the first k_unheld ones are held back.
+    Cutter(Descriptor left, Descriptor right, std::uint64_t after, bool silently,
+           std::chrono::milliseconds hold)
+        : m_hold(hold)
+        , m_thread([this, left = std::move(left), right = std::move(right), after, silently] {
             copy(left.get(), right.get(), after);
             while (silently && !m_end) {
                 std::array<pollfd, 2> waits{{{left.get(), POLLIN, 0}, {right.get(), POLLIN, 0}}};
@@ -60,6 +63,8 @@ private:
     {
         std::array<pollfd, 2> waits{{{left, POLLIN, 0}, {right, POLLIN, 0}}};
         std::array<char, 8192> buffer;
+        std::size_t unheld = m_hold.count() > 0 ? k_unheld : 0;
+        std::chrono::steady_clock::time_point held_until;
         while (!m_end && after > 0) {
             if (::poll(waits.data(), waits.size(), 20) <= 0) {
                 continue;
@@ -68,12 +73,21 @@ private:
                 if (waits[i].revents == 0 || after == 0) {
                     continue;
                 }
-                const auto most = std::min<std::uint64_t>(buffer.size(), after);
+                if (i == 0 && unheld == 0 && std::chrono::steady_clock::now() < held_until) {
+                    std::this_thread::sleep_for(1ms);
+                    continue;
+                }
+                const auto most = std::min<std::uint64_t>(
+                    i == 0 && unheld > 0 ? std::min(unheld, buffer.size()) : buffer.size(), after);
                 const ssize_t count = ::read(waits[i].fd, buffer.data(), most);
                 if (count <= 0) {
                     return;
                 }
                 after -= static_cast<std::uint64_t>(count);
+                if (i == 0 && unheld > 0) {
+                    unheld -= static_cast<std::size_t>(count);
+                    held_until = std::chrono::steady_clock::now() + m_hold;
+                }
                 for (ssize_t done = 0; done < count;) {
                     const ssize_t written =
                         ::send(waits[1 - i].fd, buffer.data() + done,
@@ -86,7 +100,9 @@ private:
             }
         }
     }
+    static constexpr std::size_t k_unheld = 4096;
     std::atomic<bool> m_end{false};
+    std::chrono::milliseconds m_hold;
     std::thread m_thread;
 };
 
@@ -125,7 +141,7 @@ public:
         m_children.push_back(child);
         server.other.reset();
         m_cutter = std::make_unique<Cutter>(std::move(client.other), std::move(server.one),
-                                            m_next(), silently);
+                                            m_next(), silently, hold);
         Descriptor second = copy_of(client.one);
         return Streams{link_of(std::move(client.one), std::move(second)), std::move(errors.one)};
     }
@@ -153,7 +169,8 @@ public:
 
     int connections = 0;
     bool silently = false;
-    bool early = true; ///< the first bytes are passed on the command line
+    bool early = true;                 ///< the first bytes are passed on the command line
+    std::chrono::milliseconds hold{0}; ///< until the client's other bytes arrive
 
 private:
     ServeOptions m_options;
@@ -379,6 +396,10 @@ TEST_F(SessionTest, InputThatNothingReadCanBeReadAgain)
         EXPECT_EQ(in_offset, offset) << script << " " << size;
     }
     std::ofstream(path("in")) << std::string(1 << 20, 'x');
+    CutTransport late(options(), never()); // the program ends before any input arrives
+    late.hold = 1s;
+    ASSERT_TRUE(run(late, "sleep 0.1; exit 3"));
+    EXPECT_EQ(in_offset, 0);
     std::uint64_t budget = 1 << 16;
     CutTransport transport(options(), [&budget] { return budget *= 2; });
     const auto status = run(transport, "dd bs=300000 iflag=fullblock count=1 2>&-");
