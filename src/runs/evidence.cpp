@@ -15,18 +15,56 @@
 namespace gpuq {
 namespace {
 
-/// The parsed content of a file; nothing if it is missing or invalid.
-template <typename Parse>
-auto read_as(Store& store, const std::string& path, Parse parse)
-{
-    using Value = std::remove_reference_t<decltype(*parse(std::string_view()))>;
-    const auto text = store.read(path);
-    if (!text) {
-        return std::optional<Value>();
+/// Reads the records of one run; `trouble` is the first error other than a missing file.
+class Records {
+public:
+    explicit Records(Store& store)
+        : m_store(store)
+    {
     }
-    auto value = parse(*text);
-    return value ? std::optional<Value>(*std::move(value)) : std::optional<Value>();
-}
+
+    template <typename Value>
+    std::optional<Value> value_of(Result<Value> read)
+    {
+        if (read) {
+            return *std::move(read);
+        }
+        if (read.error().kind != Error::Kind::missing && trouble.empty()) {
+            trouble = read.error().text;
+        }
+        return std::nullopt;
+    }
+
+    std::optional<std::vector<std::string>> list(const std::string& path)
+    {
+        return value_of(m_store.list(path));
+    }
+    bool exists(const std::string& path) { return value_of(m_store.size(path)).has_value(); }
+
+    /// The parsed content of a file; nothing if it is missing, unreadable or invalid.
+    template <typename Parse>
+    auto read_as(const std::string& path, Parse parse)
+    {
+        using Value = std::remove_reference_t<decltype(*parse(std::string_view()))>;
+        const auto text = value_of(m_store.read(path));
+        if (!text) {
+            return std::optional<Value>();
+        }
+        auto value = parse(*text);
+        return value ? std::optional<Value>(*std::move(value)) : std::optional<Value>();
+    }
+
+    std::vector<Event> journal(const RunKey& key, LinkNumber link)
+    {
+        const auto bytes = value_of(m_store.read(layout::journal(key, link)));
+        return bytes ? parse_journal(*bytes) : std::vector<Event>();
+    }
+
+    std::string trouble;
+
+private:
+    Store& m_store;
+};
 
 LinkNumber newest_link_of(const std::vector<std::string>& names)
 {
@@ -56,12 +94,6 @@ const Event* end_in(const std::vector<Event>& journal)
     return found == journal.rend() ? nullptr : &*found;
 }
 
-std::vector<Event> read_journal(Store& store, const RunKey& key, LinkNumber link)
-{
-    const auto bytes = store.read(layout::journal(key, link));
-    return bytes ? parse_journal(*bytes) : std::vector<Event>();
-}
-
 /// Finds the current link. The job of the next link is submitted early: the current link is the one
 /// that is running or ran last, until its `ended` event has `continues` set. A link directory
 /// without a job belongs to a link that could not be submitted and does not count.
@@ -69,18 +101,18 @@ struct Current {
     LinkNumber link;
     std::vector<Event> journal;
 };
-Current current_of(Store& store, const RunKey& key, LinkNumber newest)
+Current current_of(Records& records, const RunKey& key, LinkNumber newest)
 {
-    Current current{newest, read_journal(store, key, newest)};
+    Current current{newest, records.journal(key, newest)};
     const bool has_begun =
-        !current.journal.empty() || store.size(layout::log(key, newest, Stream::out)).has_value();
+        !current.journal.empty() || records.exists(layout::log(key, newest, Stream::out));
     if (newest == LinkNumber{1} || has_begun) {
         return current;
     }
     const LinkNumber before{newest.value - 1};
-    std::vector<Event> journal = read_journal(store, key, before);
+    std::vector<Event> journal = records.journal(key, before);
     const Event* end = end_in(journal);
-    const auto job = read_as(store, layout::job_json(key, newest), link_job_from_json);
+    const auto job = records.read_as(layout::job_json(key, newest), link_job_from_json);
     if (job && (job->resumed || (end != nullptr && end->continues))) {
         return current;
     }
@@ -89,10 +121,10 @@ Current current_of(Store& store, const RunKey& key, LinkNumber newest)
 
 /// The job that the supervisor recorded, or the one in job.json. They differ if a lost response led
 /// to two jobs: the one that runs counts.
-void find_job(Store& store, Evidence& evidence)
+void find_job(Records& records, Evidence& evidence)
 {
     evidence.job =
-        read_as(store, layout::job_json(evidence.key, evidence.link), link_job_from_json);
+        records.read_as(layout::job_json(evidence.key, evidence.link), link_job_from_json);
     evidence.job_recorded = evidence.job.has_value();
     for (const Event& event : evidence.journal) {
         if (event.kind != Event::Kind::supervisor_started || !event.job || *event.job == 0) {
@@ -108,10 +140,10 @@ void find_job(Store& store, Evidence& evidence)
 }
 
 /// Applies the changes that `gpuq extend` and `gpuq resume` made to the request.
-void take_walltime(Store& store, Run& run)
+void take_walltime(Records& records, Run& run)
 {
     if (const auto change =
-            read_as(store, layout::walltime_json(run.key), walltime_change_from_json)) {
+            records.read_as(layout::walltime_json(run.key), walltime_change_from_json)) {
         apply(*change, run.request);
     }
 }
@@ -137,53 +169,58 @@ Result<std::vector<RunKey>> keys_in(Store& store, const std::string& directory)
 Evidence read_evidence(Store& store, const RunKey& key)
 {
     Evidence evidence{key};
-    const auto names = store.list(layout::run_dir(key));
+    Records records(store);
+    const auto names = records.list(layout::run_dir(key));
     if (!names) {
+        evidence.trouble = records.trouble;
         return evidence;
     }
     const LinkNumber newest = newest_link_of(*names);
-    Current current = current_of(store, key, newest);
+    Current current = current_of(records, key, newest);
     evidence.link = current.link;
     evidence.journal = std::move(current.journal);
     if (newest > evidence.link) {
-        evidence.next = read_as(store, layout::job_json(key, newest), link_job_from_json);
+        evidence.next = records.read_as(layout::job_json(key, newest), link_job_from_json);
     }
     if (evidence.link > LinkNumber{1}) {
         evidence.first_job =
-            read_as(store, layout::job_json(key, LinkNumber{1}), link_job_from_json);
+            records.read_as(layout::job_json(key, LinkNumber{1}), link_job_from_json);
         evidence.links = read_links(store, key, evidence.link);
     }
-    evidence.run = read_as(store, layout::run_json(key), run_from_json);
+    evidence.run = records.read_as(layout::run_json(key), run_from_json);
     if (evidence.run && contains(*names, "walltime.json")) {
-        take_walltime(store, *evidence.run);
+        take_walltime(records, *evidence.run);
     }
     if (contains(*names, "ended.json")) {
-        evidence.ended = read_as(store, layout::ended_json(key), ending_from_json);
+        evidence.ended = records.read_as(layout::ended_json(key), ending_from_json);
     }
     evidence.stop =
-        read_as(store, layout::inbox(key) + "/" + layout::k_stop_request, stop_request_from_json);
+        records.read_as(layout::inbox(key) + "/" + layout::k_stop_request, stop_request_from_json);
     if (!evidence.stop) {
-        evidence.stop = read_as(store, layout::inbox(key) + "/" + layout::k_save_and_stop_request,
-                                stop_request_from_json);
+        evidence.stop = records.read_as(layout::inbox(key) + "/" + layout::k_save_and_stop_request,
+                                        stop_request_from_json);
     }
-    evidence.heartbeat = read_as(store, layout::heartbeat(key, evidence.link), parse_heartbeat);
-    find_job(store, evidence);
+    evidence.heartbeat = records.read_as(layout::heartbeat(key, evidence.link), parse_heartbeat);
+    find_job(records, evidence);
+    evidence.trouble = std::move(records.trouble);
     return evidence;
 }
 
 std::optional<Ending> read_ending(Store& store, const RunKey& key)
 {
-    const auto names = store.list(layout::run_dir(key));
+    Records records(store);
+    const auto names = records.list(layout::run_dir(key));
     if (!names) {
         return std::nullopt;
     }
     Evidence evidence{key};
-    Current current = current_of(store, key, newest_link_of(*names));
+    Current current = current_of(records, key, newest_link_of(*names));
     evidence.link = current.link;
     evidence.journal = std::move(current.journal);
     if (contains(*names, "ended.json")) {
-        evidence.ended = read_as(store, layout::ended_json(key), ending_from_json);
+        evidence.ended = records.read_as(layout::ended_json(key), ending_from_json);
     }
+    evidence.trouble = std::move(records.trouble);
     return conclude(evidence, key.made_at()).ending;
 }
 
@@ -201,7 +238,8 @@ Result<Run> read_run(Store& store, const RunKey& key)
 {
     TRY_ASSIGN(const std::string text, store.read(layout::run_json(key)));
     TRY_ASSIGN(Run run, run_from_json(text));
-    take_walltime(store, run);
+    Records records(store);
+    take_walltime(records, run);
     return run;
 }
 
@@ -213,7 +251,8 @@ LinkNumber newest_link(Store& store, const RunKey& key)
 
 LinkNumber current_link(Store& store, const RunKey& key)
 {
-    return current_of(store, key, newest_link(store, key)).link;
+    Records records(store);
+    return current_of(records, key, newest_link(store, key)).link;
 }
 
 } // namespace gpuq

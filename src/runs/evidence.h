@@ -10,8 +10,8 @@
 /// Reads the records of runs in the state directory. Makes no Slurm calls.
 namespace gpuq {
 
-/// Everything on disk about a run. Missing, torn or unreadable records are left out; a run without
-/// a directory has only its key.
+/// Everything on disk about a run. Missing, torn or unreadable records are left out; the last ones
+/// are named in `trouble`. A run without a directory has only its key.
 Evidence read_evidence(Store& store, const RunKey& key);
 
 /// How a run ended according to the disk alone; cheaper than read_evidence(). Nothing until its

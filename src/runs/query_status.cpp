@@ -219,20 +219,23 @@ private:
 
     RunStatus conclude_and_repair(const Evidence& evidence)
     {
+        if (!evidence.trouble.empty()) {
+            return conclude(evidence, m_now); // a record that is not seen may be there
+        }
         adopt(evidence);
         withdraw(evidence);
         if (is_abandoned(evidence, m_now) && end_allocation(evidence)) {
             Evidence dead = evidence;
-            if (evidence.step_is_over && evidence.run && evidence.run->request.chain) {
+            const bool died = had_supervisor(evidence);
+            if (died && evidence.run && evidence.run->request.chain) {
                 auto& job = std::get<Job>(dead.slurm);
                 job.state = JobState::failed;
                 job.exit_status = static_cast<int>(ExitStatus::lost);
                 return conclude_or_continue(dead);
             }
-            dead.ended = Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
-                                evidence.step_is_over ? "its supervisor died"
-                                                      : "its supervisor never started",
-                                m_now};
+            dead.ended =
+                Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
+                       died ? "its supervisor died" : "its supervisor never started", m_now};
             (void)m_services.store.write_once(layout::ended_json(evidence.key),
                                               to_json(*dead.ended));
             return concluded(conclude(dead, m_now));
@@ -351,7 +354,8 @@ private:
     /// writable.
     bool end_allocation(const Evidence& evidence)
     {
-        return m_services.store.write(layout::active(evidence.key), "") &&
+        // Not empty: a full disk takes an empty file.
+        return m_services.store.write(layout::active(evidence.key), "\n") &&
                m_cluster->complete(evidence.job->job, static_cast<int>(ExitStatus::lost));
     }
 

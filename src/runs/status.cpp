@@ -28,11 +28,6 @@ const Event* last_event(const Evidence& evidence, Event::Kind kind)
     return found == evidence.journal.rend() ? nullptr : &*found;
 }
 
-bool had_supervisor(const Evidence& evidence)
-{
-    return evidence.heartbeat || last_event(evidence, Event::Kind::supervisor_started) != nullptr;
-}
-
 bool is_running_allocation(const Evidence& evidence)
 {
     const auto* job = std::get_if<Job>(&evidence.slurm);
@@ -383,6 +378,9 @@ RunStatus conclude(const Evidence& evidence, Time now)
     if (evidence.heartbeat && is_fresh(*evidence.heartbeat, now)) {
         return running(evidence);
     }
+    if (!evidence.trouble.empty()) {
+        return without_answer(evidence, now, evidence.trouble);
+    }
     return std::visit(
         Overload{
             [&](const NotAsked&) { return without_answer(evidence, now, "Slurm was not asked"); },
@@ -407,6 +405,11 @@ bool has_ended_on_disk(const Evidence& evidence)
     return evidence.ended || (end != nullptr && !end->continues);
 }
 
+bool had_supervisor(const Evidence& evidence)
+{
+    return evidence.heartbeat || last_event(evidence, Event::Kind::supervisor_started) != nullptr;
+}
+
 bool needs_slurm(const Evidence& evidence, Time now)
 {
     return !has_ended_on_disk(evidence) &&
@@ -427,20 +430,16 @@ bool needs_accounting(const Evidence& evidence)
 
 bool needs_step(const Evidence& evidence, Time now)
 {
-    return is_running_allocation(evidence) && had_supervisor(evidence) &&
-           needs_slurm(evidence, now);
+    const auto* job = std::get_if<Job>(&evidence.slurm);
+    return is_running_allocation(evidence) && needs_slurm(evidence, now) &&
+           (had_supervisor(evidence) ||
+            (job->started_at && now - *job->started_at > k_no_supervisor &&
+             now - evidence.key.made_at() > k_no_supervisor));
 }
 
 bool is_abandoned(const Evidence& evidence, Time now)
 {
-    if (needs_step(evidence, now)) {
-        return evidence.step_is_over;
-    }
-    const auto* job = std::get_if<Job>(&evidence.slurm);
-    return is_running_allocation(evidence) && !had_supervisor(evidence) &&
-           !has_ended_on_disk(evidence) && job->started_at &&
-           now - *job->started_at > k_no_supervisor &&
-           now - evidence.key.made_at() > k_no_supervisor;
+    return needs_step(evidence, now) && evidence.step_is_over;
 }
 
 Ending ending_from_slurm(const Evidence& evidence, JobState state, std::optional<int> exit_status,

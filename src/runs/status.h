@@ -51,6 +51,9 @@ struct Evidence {
     PastAnswer past;
     bool step_is_over = false; ///< according to Slurm, the supervisor's step has ended
     std::string slurm_log;     ///< end of the output before there was a supervisor; hostile
+    /// Why a record could not be read, for instance while a file server is away: what is missing
+    /// here may be on disk.
+    std::string trouble;
 };
 
 enum class RunState {
@@ -131,14 +134,17 @@ bool needs_slurm(const Evidence& evidence, Time now);
 /// accounting has the cause.
 bool needs_accounting(const Evidence& evidence);
 
-/// True if Slurm must be queried for the supervisor's step: a running allocation's supervisor was
-/// alive once and is now silent.
+/// True if Slurm must be queried for the supervisor's step: the supervisor of a running allocation
+/// is silent, and was alive once or should be by now.
 bool needs_step(const Evidence& evidence, Time now);
 
 /// True for an allocation that runs without a supervisor: its client died before starting one, or
 /// the supervisor was killed together with its guardian. Its GPUs would stay allocated until the
 /// time limit.
 bool is_abandoned(const Evidence& evidence, Time now);
+
+/// True if the records show that the run once had a supervisor.
+bool had_supervisor(const Evidence& evidence);
 
 /// How a run ended according to Slurm, if its supervisor recorded nothing. `cancelled_by`: a user
 /// id.

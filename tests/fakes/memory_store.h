@@ -21,9 +21,9 @@ public:
     std::vector<std::string> written; ///< path of every requested write, in order
     int reads = 0;                    ///< calls of read, read_at, size and list
 
-    bool full = false;                ///< every write of new bytes fails: ENOSPC
+    bool full = false;                ///< every write of new bytes fails: ENOSPC; not an empty file
     bool read_only = false;           ///< mounted read-only: EROFS
-    std::set<std::string> unreadable; ///< paths whose reads fail with EIO
+    std::set<std::string> unreadable; ///< files and directories whose reads fail with EIO
 
     /// As on NFS: until `release`, readers see the current content of `path`, or no file.
     void hold(const std::string& path)
@@ -66,7 +66,9 @@ public:
 
     Result<void> write(const std::string& path, std::string_view content) override
     {
-        TRY(check_writable(path));
+        if (!content.empty() || read_only) {
+            TRY(check_writable(path));
+        }
         make_parents(path);
         files[path] = content;
         return {};
@@ -117,6 +119,9 @@ public:
         }
         if (!directories.contains(path)) {
             return fail(Error::Kind::missing, path + ": No such file or directory");
+        }
+        if (unreadable.contains(path)) {
+            return fail(Error::Kind::io, path + ": Input/output error");
         }
         std::vector<std::string> names;
         for (const auto& [file, content] : files) {

@@ -129,10 +129,13 @@ TEST_F(QueryStatus, EndsAnAllocationThatNeverHadASupervisor)
 {
     const RunOnDisk one = run();
     job(one.key(), 9, JobState::running, /*batch=*/false);
+    EXPECT_EQ(query_run(m_services, one.key()).state, RunState::running) << "its step runs";
+    m_cluster.stepless.insert(JobId{9});
+    m_cluster.requests.clear();
     const RunStatus status = query_run(m_services, one.key());
-    EXPECT_EQ(status.state, RunState::ended);
-    EXPECT_EQ(status.ending->cause, Cause::lost);
-    EXPECT_THAT(m_cluster.requests, ElementsAre("own_jobs", "complete 9 119"));
+    ASSERT_EQ(status.state, RunState::ended);
+    EXPECT_EQ(status.ending->detail, "its supervisor never started");
+    EXPECT_THAT(m_cluster.requests, ElementsAre("own_jobs", "has_first_step 9", "complete 9 119"));
     EXPECT_TRUE(m_store.files.contains(layout::ended_json(one.key())));
     EXPECT_FALSE(is_active(one.key()));
 }
@@ -156,9 +159,36 @@ TEST_F(QueryStatus, SparesAnAllocationWhenTheFolderTakesNoBytes)
 {
     const RunOnDisk one = run();
     job(one.key(), 9, JobState::running, /*batch=*/false);
+    m_cluster.stepless.insert(JobId{9});
     m_store.full = true;
     EXPECT_EQ(query_run(m_services, one.key()).state, RunState::running);
-    EXPECT_THAT(m_cluster.requests, ElementsAre("own_jobs"));
+    EXPECT_THAT(m_cluster.requests, ElementsAre("own_jobs", "has_first_step 9"));
+}
+
+/// A file server that is away for a moment: the records of healthy runs can't be read.
+TEST_F(QueryStatus, RepairsNothingWhileRecordsCannotBeRead)
+{
+    const RunOnDisk one = run().submitted(JobId{9}).started(JobId{9}, m_clock.now() - 10min);
+    job(one.key(), 9, JobState::running, /*batch=*/false);
+    m_cluster.stepless.insert(JobId{9});
+    const auto files = m_store.files;
+    for (const std::string& path :
+         {layout::run_dir(one.key()), layout::run_json(one.key()),
+          layout::journal(one.key(), LinkNumber{1}), layout::job_json(one.key(), LinkNumber{1}),
+          layout::heartbeat(one.key(), LinkNumber{1})}) {
+        SCOPED_TRACE(path);
+        m_store.unreadable = {path};
+        for (const JobState state : {JobState::running, JobState::completed, JobState::node_fail}) {
+            m_cluster.jobs[0].state = state;
+            m_cluster.requests.clear();
+            const RunStatus status = query_run(m_services, one.key());
+            EXPECT_EQ(status.state, RunState::unknown);
+            EXPECT_THAT(status.why_unknown, testing::HasSubstr("Input/output error"));
+            EXPECT_THAT(m_cluster.requests,
+                        testing::Each(testing::AnyOf("own_jobs", "has_first_step 9")));
+            EXPECT_EQ(m_store.files, files);
+        }
+    }
 }
 
 TEST_F(QueryStatus, WritesDownAnEndThatOnlySlurmKnows)

@@ -408,13 +408,36 @@ TEST(Status, AsksOnlyWhoCanSayMore)
     EXPECT_FALSE(needs_accounting(submitted()));
 }
 
+TEST(Status, OfUnreadableRecordsIsUnknownUnlessThereIsProof)
+{
+    for (const SlurmAnswer& answer :
+         {SlurmAnswer(NoSuchJob{}), SlurmAnswer(job(JobState::completed)),
+          SlurmAnswer(NotAsked{})}) {
+        Evidence torn = with(submitted(), answer);
+        torn.trouble = "runs/x: Input/output error";
+        const RunStatus status = conclude(torn, k_ten_minutes_later);
+        EXPECT_EQ(status.state, RunState::unknown);
+        EXPECT_EQ(status.why_unknown, "runs/x: Input/output error");
+    }
+    Evidence alive = supervised(k_ten_minutes_later);
+    alive.trouble = "runs/x: Input/output error";
+    EXPECT_EQ(conclude(alive, k_ten_minutes_later).state, RunState::running);
+    Evidence over = ended_in_journal();
+    over.trouble = "runs/x: Input/output error";
+    EXPECT_EQ(conclude(over, k_ten_minutes_later).state, RunState::ended);
+}
+
 TEST(Status, CallsOnlyAnAllocationWithoutASupervisorAbandoned)
 {
     Job allocation = job(JobState::running);
     allocation.batch = false;
     allocation.started_at = k_ten_minutes_later - 61s;
-    EXPECT_TRUE(is_abandoned(with(recorded(), allocation), k_ten_minutes_later));
-    EXPECT_FALSE(is_abandoned(with(recorded(), allocation), k_ten_minutes_later - 2s));
+    Evidence never = with(recorded(), allocation);
+    EXPECT_TRUE(needs_step(never, k_ten_minutes_later));
+    EXPECT_FALSE(needs_step(never, k_ten_minutes_later - 2s));
+    EXPECT_FALSE(is_abandoned(never, k_ten_minutes_later)) << "its step may run";
+    never.step_is_over = true;
+    EXPECT_TRUE(is_abandoned(never, k_ten_minutes_later));
     Evidence silent = with(supervised(k_made), allocation);
     EXPECT_TRUE(needs_step(silent, k_ten_minutes_later));
     EXPECT_FALSE(is_abandoned(silent, k_ten_minutes_later));
