@@ -91,6 +91,7 @@ void Supervisor::start(const std::optional<LinkStart>& link_start)
     ::mallopt(M_ARENA_MAX, 1);
     become_subreaper();
     ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN); // a limit of the node on file sizes is an error of the write
     m_memory.emplace(m_services.memory());
     open_records(link_start);
     m_clients = std::make_unique<Clients>(

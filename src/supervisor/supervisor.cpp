@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/supervisor.h"
 
+#include "core/exit_status.h"
 #include "supervisor/base/process_tree.h"
 #include "supervisor/sampler/sampling.h"
 
@@ -74,8 +75,12 @@ int Supervisor::run(const std::optional<LinkStart>& link_start)
         round();
     }
     m_clients.reset();
-    // For Slurm, a link whose run continues has succeeded.
-    return m_ending.continues ? 0 : m_ending.status;
+    if (!m_ending.continues) {
+        return m_ending.status;
+    }
+    // For Slurm, a link whose run continues has succeeded. Without a record, readers have only this
+    // status: after a success they would take the run as finished.
+    return m_progress.recorded ? 0 : k_status_continue_me;
 }
 
 void Supervisor::watch()
@@ -339,6 +344,7 @@ void Supervisor::take_news()
         find_term_reason();
     }
     m_progress.written = m_progress.written || news.written;
+    m_progress.recorded = m_progress.recorded || news.recorded;
     m_progress.synced = m_progress.synced || news.synced;
 }
 

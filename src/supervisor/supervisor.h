@@ -73,6 +73,7 @@ private:
         Clock::time_point program_ended_at;
         std::optional<Clock::time_point> notified_at; ///< when all clients had been sent the end
         bool written = false, synced = false;         ///< the log, after its last event
+        bool recorded = false;                        ///< the last event
         bool fenced = false;                          ///< the next link has taken over
     };
     struct Guardian {

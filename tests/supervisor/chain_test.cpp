@@ -600,6 +600,33 @@ TEST(SecondLink, IsToldWhereToGoOn)
     EXPECT_EQ(link.event(Kind::resumed)->detail, link.checkpoint(7));
 }
 
+/// What the first link has saved can't be read at its end.
+TEST(SecondLink, ThatCrashesWhileTheRecordsAreUnreadableContinues)
+{
+    Second link("mv $GPUQ_CHECKPOINT_DIR/../run.json $GPUQ_CHECKPOINT_DIR/../away; exit 1", true);
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_TRUE(client.ended->ending.continues);
+    client.close_all();
+    EXPECT_EQ(link.wait(), 0);
+}
+
+/// Slurm reports the status of a link without a record: 0 would be that of a run that has finished.
+TEST(SecondLink, ThatCannotRecordThatItContinuesHasNotSucceeded)
+{
+    Second link("read line; exit 1", true);
+    link.options.patience.disk = 1s;
+    link.run.request.input = Input::terminal;
+    Client client = link.begin();
+    const rlimit no_writes{1, 1};
+    ASSERT_EQ(::prlimit(link.supervisor(), RLIMIT_FSIZE, &no_writes, nullptr), 0);
+    client.send(wire::Stdin{0, "\n"});
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_TRUE(client.ended->ending.continues);
+    client.close_all();
+    EXPECT_EQ(link.wait(), 85);
+}
+
 TEST(SecondLink, OfARunThatIsOverLeavesAtOnce)
 {
     Second link("echo ran", false);

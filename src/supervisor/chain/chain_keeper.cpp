@@ -206,9 +206,17 @@ void ChainKeeper::give_up_settling()
         return;
     }
     // Decide with the information available here. In doubt the run continues: the next link, or the
-    // next gpuq command that examines the run, judges again.
+    // next gpuq command that examines the run, judges again. An earlier link may have saved.
     LinkOutcome outcome;
-    outcome.verdict = decide_next(m_run.request, {m_self}, m_clock.now());
+    std::vector<LinkPast> links{m_self};
+    if (m_self.link > LinkNumber{1}) {
+        LinkPast before{LinkNumber{m_self.link.value - 1}};
+        before.ending = Ending{static_cast<int>(ExitStatus::time_limit), Cause::time_limit, "",
+                               m_clock.now(), /*continues=*/true};
+        before.checkpoint = "unknown";
+        links.insert(links.begin(), before);
+    }
+    outcome.verdict = decide_next(m_run.request, links, m_clock.now());
     if (outcome.verdict.decision != Verdict::Decision::over || !outcome.verdict.why.empty()) {
         outcome.verdict = Verdict{};
         outcome.verdict.decision = Verdict::Decision::next_link;

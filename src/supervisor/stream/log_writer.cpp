@@ -167,6 +167,7 @@ void LogWriter::report(News news)
         m_news.fenced = m_news.fenced || news.fenced;
         m_news.checked = m_news.checked || news.checked;
         m_news.written = m_news.written || news.written;
+        m_news.recorded = m_news.recorded || news.recorded;
         m_news.synced = m_news.synced || news.synced;
     }
     const std::uint64_t one = 1;
@@ -398,6 +399,12 @@ void LogWriter::write_pending_events()
         }
         m_pending_events.pop_front();
     }
+    // A file server may report an error only now.
+    if (m_awaits_end &&
+        (is_local(m_setup.files.directory.get()) || ::fsync(m_setup.files.journal.get()) == 0)) {
+        m_awaits_end = false;
+        report({.recorded = true});
+    }
 }
 
 void LogWriter::tick()
@@ -502,6 +509,7 @@ void LogWriter::write_end(const Event& ended)
     if (!local) {
         sync_files();
     }
+    m_awaits_end = true;
     journal(ended);
     beat();
     ::unlinkat(m_setup.files.directory.get(), k_reserve_name, 0);
@@ -510,7 +518,6 @@ void LogWriter::write_end(const Event& ended)
         m_setup.directory->forget_keys();
     }
     if (!local) {
-        ::fsync(m_setup.files.journal.get());
         ::fsync(m_setup.files.heartbeat.get());
     }
     report({.written = true});

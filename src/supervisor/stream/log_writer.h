@@ -89,8 +89,9 @@ public:
         bool checked = false;           ///< answer to check_stop()
         std::vector<std::string> notes; ///< messages for users
         std::vector<Answer> answers;
-        bool written = false; ///< after finish(): all of it is visible to readers
-        bool synced = false;  ///< after finish(): it survives a crash of the node
+        bool written = false;  ///< after finish(): all that could be written is visible to readers
+        bool recorded = false; ///< after finish(): the event is among it
+        bool synced = false;   ///< after finish(): it survives a crash of the node
     };
     News take_news();
 
@@ -155,6 +156,7 @@ private:
     // Only used by the thread.
     JournalFile m_journal;
     std::deque<Event> m_pending_events;
+    bool m_awaits_end = false; ///< finish() has been called; its event is not recorded yet
     struct Lost {
         Ranges all;
         std::optional<std::pair<std::uint64_t, std::uint64_t>> unreported;

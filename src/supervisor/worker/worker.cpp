@@ -105,6 +105,7 @@ public:
 
     int run()
     {
+        ::signal(SIGXFSZ, SIG_IGN); // a limit on file sizes is an error of the write
         m_loop.add([this] { return EventLoop::to_read(m_signals.get()); },
                    [this] { take_signals(); });
         m_round.repeat(k_round);
