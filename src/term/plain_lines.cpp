@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "term/plain_lines.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <deque>
+#include <iterator>
 #include <vector>
 
 namespace gpuq {
 namespace {
 
+constexpr std::size_t k_most_bytes = 256 * 1024; ///< of all lines
 constexpr char k_escape = '\x1b';
 constexpr char k_bell = '\x07';
 
@@ -65,6 +70,7 @@ public:
         if (m_at < m_cells.size()) {
             m_cells.insert(m_cells.begin() + static_cast<std::ptrdiff_t>(m_at),
                            std::min(count, k_longest), " ");
+            m_cells.resize(std::min(m_cells.size(), k_longest)); // as a terminal does
         }
     }
     std::string text() const
@@ -175,11 +181,13 @@ std::string plain_lines(std::string_view bytes, std::size_t rows)
             lines.pop_front();
         }
     }
-    std::string text;
-    for (const std::string& each : lines) {
-        text += each + "\r\n";
+    lines.push_back(line.text());
+    std::size_t total = 0;
+    auto first = lines.end();
+    while (first != lines.begin() && total + std::prev(first)->size() < k_most_bytes) {
+        total += (--first)->size() + 2;
     }
-    return text + line.text();
+    return fmt::format("{}", fmt::join(first, lines.end(), "\r\n"));
 }
 
 } // namespace gpuq

@@ -34,6 +34,23 @@ TEST(PlainLines, HaveNoCommandsForATerminal)
     EXPECT_EQ(plain_lines("a\x1b]0;x", 5), "a");
 }
 
+TEST(PlainLines, AreNoLongerThanThoseOfATerminal)
+{
+    std::string widening = "x\r";
+    for (int i = 0; i < 1000; ++i) {
+        widening += "\x1b[4096@";
+    }
+    EXPECT_EQ(plain_lines(widening, 5).size(), 4096U);
+    std::string many;
+    for (int i = 0; i < 1000; ++i) {
+        many += "x\r\x1b[4096@\n";
+    }
+    const std::string shown = plain_lines(many + "end", 60000);
+    EXPECT_LT(shown.size(), 300'000U);
+    EXPECT_GT(shown.size(), 200'000U);
+    EXPECT_EQ(shown.substr(shown.size() - 5), "\r\nend");
+}
+
 TEST(PlainLines, KeepWholeCharacters)
 {
     EXPECT_EQ(plain_lines("größe\b\bß€", 5), "größ€");
