@@ -199,6 +199,9 @@ Result<int> Client::finish()
 /// Carries out the actions of the lifeline that are due.
 void Client::step()
 {
+    if (only_shows_the_rest()) {
+        return;
+    }
     const Moment at = now();
     m_reconnect.slept(asleep(), at);
     if (is_silent() && m_transport.is_stuck(at)) {
@@ -289,6 +292,13 @@ std::string Client::first_bytes()
     return bytes;
 }
 
+/// True once everything has been received and the connection has ended, but a slow reader has not
+/// taken all of it yet.
+bool Client::only_shows_the_rest() const
+{
+    return m_ending.exit && !m_connection.channel;
+}
+
 /// True while the current attempt has received no data.
 bool Client::is_silent() const
 {
@@ -326,7 +336,7 @@ void Client::end_of_connection()
     m_ssh.close();
     log::info(log::Part::remote, "the connection ended with status {}: {}", status,
               last_message(m_ssh.text()));
-    if (m_ending.exit) { // everything was received; no need to reconnect
+    if (m_ending.exit) {
         return;
     }
     Verdict verdict = m_transport.classify({status, m_ssh.text(), m_connection.greeting.text()});
@@ -401,6 +411,9 @@ std::optional<Span> Client::time_to_wait() const
 {
     constexpr Span k_to_ask_again = 200ms; ///< interval for checking is_stuck()
     constexpr Span k_to_notice_sleep = 5s;
+    if (only_shows_the_rest()) {
+        return k_to_notice_sleep;
+    }
     if (is_silent()) {
         return k_to_ask_again;
     }

@@ -135,6 +135,7 @@ private:
     void beat();
     void connect();
     std::string first_bytes();
+    bool only_shows_the_rest() const;
     bool is_silent() const;
     void go_past_shared();
     void disconnect();

@@ -153,16 +153,38 @@ public:
             return std::move(open).error();
         }
         const std::string name = m_options.place + "/" + open->session;
-        auto session = connect_to(name);
-        if (session && hand_over(session->get(), m_in.get(), m_out.get(), m_read, m_repeated)) {
-            let_streams_go();
-            leave_to_child(*session);
-            return stay(*std::move(session));
+        auto session = connect_to_session(name);
+        if (!session) {
+            // Any other error does not mean that the session is gone: without a Hello, the client
+            // tries again.
+            const auto kind = session.error().kind;
+            return kind == Error::Kind::missing || kind == Error::Kind::denied
+                       ? begin(name)
+                       : Result<int>(std::move(session).error());
         }
-        return begin(name);
+        if (!hand_over(session->get(), m_in.get(), m_out.get(), m_read, m_repeated)) {
+            return 0;
+        }
+        let_streams_go();
+        leave_to_child(*session);
+        return stay(*std::move(session));
     }
 
 private:
+    /// Waits for a moment if the session's backlog is full.
+    static Result<Descriptor> connect_to_session(const std::string& name)
+    {
+        constexpr int k_attempts = 10;
+        constexpr int k_between_ms = 200;
+        auto session = connect_to(name);
+        for (int i = 1; i < k_attempts && !session && session.error().kind == Error::Kind::busy;
+             ++i) {
+            ::poll(nullptr, 0, k_between_ms);
+            session = connect_to(name);
+        }
+        return session;
+    }
+
     bool write_all_bytes(std::string_view bytes)
     {
         while (!bytes.empty()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fakes/socket_pair.h"
+#include "io/local_socket.h"
 #include "remote/client.h"
 #include "remote/serve.h"
 
@@ -1058,6 +1059,33 @@ TEST_F(SessionTest, AConnectionThatComesLateLeavesTheNewerOneAlone)
     EXPECT_THAT(answer(options(), frames::encode(late), "no such text"), frames::k_marker);
     std::ofstream(path("enough")) << "x";
     EXPECT_THAT(newer.response("newer"), HasSubstr("newer"));
+}
+
+/// Another user may fill the backlog of the session's socket: its name is not secret.
+TEST_F(SessionTest, ASessionThatDoesNotAcceptIsNotTakenForGone)
+{
+    frames::Open open;
+    open.session = std::string(32, 'd');
+    const std::string name = options().place + "/" + open.session;
+    const auto listener = listen_at(name, 0);
+    ASSERT_TRUE(listener);
+    std::vector<Descriptor> waiting;
+    while (auto socket = connect_to(name)) {
+        waiting.push_back(*std::move(socket));
+    }
+    EXPECT_THAT(answer(options(), frames::encode(open), "no such text"), frames::k_marker);
+}
+
+/// The verb has ended, and so has its connection, but its reader pauses.
+TEST_F(SessionTest, TheRestOfABriefVerbIsShownWithoutAnotherConnection)
+{
+    brief = true;
+    pace.silence = 300ms;
+    CutTransport transport(options(), never());
+    const std::string got = read_late(1500ms, transport, "echo x >> begun; seq 1 50000");
+    EXPECT_EQ(got.size(), 288'894U);
+    EXPECT_EQ(transport.connections, 1);
+    EXPECT_EQ(content("begun"), "x\n");
 }
 
 TEST_F(SessionTest, ABriefVerbWhoseClientHasGoneIsHungUp)

@@ -55,13 +55,13 @@ protected:
     }
     ~WorkerTest() override { std::filesystem::remove_all(m_root); }
 
-    /// Exit status of a worker in a process of its own; its messages are in `words`.
+    /// Exit status of a worker in a process of its own; its messages are in `messages`.
     int work_on(std::chrono::milliseconds full, std::chrono::milliseconds patience)
     {
-        const std::string words = m_root + "/words";
+        const std::string messages = m_root + "/messages";
         const pid_t child = ::fork();
         if (child == 0) {
-            (void)!std::freopen(words.c_str(), "w", stderr);
+            (void)!std::freopen(messages.c_str(), "w", stderr);
             FullStore store(m_root, full);
             RealClock clock;
             WorkerPlan plan{k_numbered_sweep,
@@ -77,33 +77,33 @@ protected:
         }
         int status = 0;
         ::waitpid(child, &status, 0);
-        std::ifstream in(words);
-        this->words = {std::istreambuf_iterator<char>(in), {}};
+        std::ifstream in(messages);
+        this->messages = {std::istreambuf_iterator<char>(in), {}};
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     }
 
-    std::string words;
+    std::string messages;
     std::string m_root;
 };
 
 TEST_F(WorkerTest, RunsEveryTry)
 {
     EXPECT_EQ(work_on(0s, 1h), 0);
-    EXPECT_EQ(words, "");
+    EXPECT_EQ(messages, "");
 }
 
 TEST_F(WorkerTest, WaitsForAFullDiskToHaveSpaceAgain)
 {
     EXPECT_EQ(work_on(1s, 1h), 0);
-    EXPECT_THAT(words, HasSubstr("No space left on device; trying again\n"));
-    EXPECT_THAT(words, Not(HasSubstr("this worker ends")));
+    EXPECT_THAT(messages, HasSubstr("No space left on device; trying again\n"));
+    EXPECT_THAT(messages, Not(HasSubstr("this worker ends")));
 }
 
 TEST_F(WorkerTest, GivesItsGpusBackIfTheDiskStaysFull)
 {
     EXPECT_EQ(work_on(1h, 1s), static_cast<int>(ExitStatus::internal));
-    EXPECT_THAT(words, HasSubstr("nothing could be recorded for 1 s ("));
-    EXPECT_THAT(words, HasSubstr("): this worker ends; ended, but to be run again: try 1\n"));
+    EXPECT_THAT(messages, HasSubstr("nothing could be recorded for 1 s ("));
+    EXPECT_THAT(messages, HasSubstr("): this worker ends; ended, but to be run again: try 1\n"));
 }
 
 } // namespace
