@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -38,7 +39,8 @@ namespace {
 constexpr std::size_t k_own_arguments = 8; ///< member FOLDER FIRST GPUS TASKS GPUS_PER_TASK TMP --
 constexpr std::string_view k_no_tmp = "-";
 constexpr int k_between_queries = 5000; ///< milliseconds between two checks for kills for memory
-constexpr int k_leftover_output = 500; ///< milliseconds without output after the end of the program
+/// From the end of the program, for output of the processes that it left behind.
+constexpr std::chrono::milliseconds k_leftover_output{500};
 /// For the last records of the log, which a slow disk may delay.
 constexpr std::chrono::milliseconds k_last_records{200};
 /// Exit statuses with which a program requests something (man gpuq-chain).
@@ -147,28 +149,38 @@ public:
     int wait_for(pid_t program, RankOutput& output)
     {
         std::optional<int> status;
-        while (!status || !output.ended()) {
+        while (!status) {
             const auto streams = output.polled();
             std::array<pollfd, 3> all{streams[0], streams[1], pollfd{m_signals.get(), POLLIN, 0}};
-            const int patience = status ? k_leftover_output : m_first ? k_between_queries : -1;
-            const int ready = ::poll(all.data(), all.size(), patience);
-            if (ready == 0 && status) {
-                break; // held open by processes that the program left behind
-            }
-            if (ready == 0) {
+            if (::poll(all.data(), all.size(), m_first ? k_between_queries : -1) == 0) {
                 measure_memory();
                 continue;
             }
             output.pass({all[0], all[1]});
             take_signals(program);
-            if (!status) {
-                status = ended(program);
-            }
+            status = ended(program);
         }
+        pass_rest(output);
         return *status;
     }
 
 private:
+    /// Forwards the rest of the program's output, which the first round reads, and that of the
+    /// processes that it left behind: these may hold its streams open, and print, for ever.
+    static void pass_rest(RankOutput& output)
+    {
+        const auto until = std::chrono::steady_clock::now() + k_leftover_output;
+        auto left = k_leftover_output;
+        while (!output.ended() && left.count() > 0) {
+            auto streams = output.polled();
+            if (::poll(streams.data(), streams.size(), static_cast<int>(left.count())) == 0) {
+                break;
+            }
+            output.pass(streams);
+            left = std::chrono::ceil<std::chrono::milliseconds>(until -
+                                                                std::chrono::steady_clock::now());
+        }
+    }
     void take_signals(pid_t program) const
     {
         signalfd_siginfo signal{};

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/member.h"
 
+#include "supervisor/base/descriptor.h"
+#include "supervisor/stage.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace gpuq::supervisor {
 namespace {
@@ -55,6 +66,69 @@ TEST(Member, AloneOnItsNodeTellsALauncherWhichNodeThatIs)
 {
     const Strings arguments = described(k_task, MemberPlan{});
     EXPECT_NE(std::find(arguments.begin(), arguments.end(), "PET_NODE_RANK=1"), arguments.end());
+}
+
+/// A rank on the run's first node, in a process group of its own.
+class RankProcess {
+public:
+    explicit RankProcess(const std::string& script)
+        : m_directory(new_directory())
+    {
+        m_pid = ::fork();
+        if (m_pid == 0) {
+            ::setpgid(0, 0);
+            const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+            for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+                ::dup2(null.get(), fd);
+            }
+            const auto status = become_member(
+                {"member", m_directory, "n1", "0", "1", "0", "-", "--", "/bin/sh", "-c", script},
+                "n1", {});
+            ::_exit(status ? *status : 125);
+        }
+        ::setpgid(m_pid, m_pid);
+    }
+    RankProcess(RankProcess&&) = delete;
+    ~RankProcess()
+    {
+        ::kill(-m_pid, SIGKILL);
+        if (!m_is_over) {
+            ::waitpid(m_pid, nullptr, 0);
+        }
+        std::filesystem::remove_all(m_directory);
+    }
+    /// Its exit status; -1 if it does not end.
+    int wait()
+    {
+        int status = 0;
+        m_is_over = eventually([&] { return ::waitpid(m_pid, &status, WNOHANG) == m_pid; });
+        return m_is_over && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+    std::string log() const { return contents(m_directory + "/out.log.0"); }
+
+private:
+    static std::string new_directory()
+    {
+        std::string name = testing::TempDir() + "gpuq-rank-XXXXXX";
+        return ::mkdtemp(name.data());
+    }
+    std::string m_directory;
+    pid_t m_pid = -1;
+    bool m_is_over = false;
+};
+
+TEST(Member, EndsAlthoughAProcessThatItLeftBehindPrints)
+{
+    RankProcess rank("(while :; do echo noise; sleep 0.05; done) & sleep 0.2; echo last; exit 3");
+    EXPECT_EQ(rank.wait(), 3);
+    EXPECT_NE(rank.log().find("last\n"), std::string::npos);
+}
+
+TEST(Member, WaitsForTheOutputOfWhatItLeftBehind)
+{
+    RankProcess rank("(sleep 0.1; echo late) & exit 3");
+    EXPECT_EQ(rank.wait(), 3);
+    EXPECT_EQ(rank.log(), "late\n");
 }
 
 } // namespace
