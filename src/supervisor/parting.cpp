@@ -98,10 +98,26 @@ void Supervisor::clear_leftovers()
         conclude_or_record();
         return;
     }
-    // Processes that cannot be killed, or were never below us, may hold the pipes forever.
+    // Processes that cannot be killed, or were never below us, may hold the pipes forever, and
+    // print. Output that is not read, because a disk hangs, hides the end of the pipes.
     const auto last = std::max(m_progress.program_ended_at, m_output.last_at);
-    if (now() > last + k_leftovers_patience && !m_output.backlog.full()) {
+    const bool is_quiet = now() > last + k_leftovers_patience && !m_output.backlog.full();
+    const bool is_overdue =
+        now() > m_progress.program_ended_at + m_options.patience.disk || out_of_time();
+    if (is_quiet || is_overdue) {
+        close_output();
         conclude_or_record();
+    }
+}
+
+/// Reads the output that a full backlog has kept in the pipes. Later output is not part of the run.
+void Supervisor::close_output()
+{
+    for (const Stream stream : {Stream::out, Stream::err}) {
+        if (m_program && m_program->output()[index_of(stream)]) {
+            read_output(stream);
+            m_program->output()[index_of(stream)].reset();
+        }
     }
 }
 

@@ -201,6 +201,7 @@ private:
 
     // After it: parting.cpp.
     void clear_leftovers();
+    void close_output();
     std::vector<pid_t> left_behind() const;
     bool nothing_left() const;
     bool may_still_be_terminated() const;

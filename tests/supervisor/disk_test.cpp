@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/stage.h"
 
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <string>
 #include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace gpuq::supervisor {
 namespace {
@@ -142,6 +153,97 @@ TEST(ReadOnlyDisk, AClientThatStopsReadingDoesNotHoldTheProgram)
     Client client = stage.begin_as_it_is();
     EXPECT_TRUE(eventually([&] { return std::filesystem::exists(stage.root() / "done"); }));
     EXPECT_EQ(stage.wait(), 0);
+}
+
+/// Stops the threads of a supervisor that write, as a hanging disk does. The test is skipped if
+/// tracing is not permitted.
+class HangingDisk {
+public:
+    explicit HangingDisk(pid_t supervisor)
+    {
+        Pipe stopped = make_pipe().value();
+        m_tracer = ::fork();
+        if (m_tracer == 0) {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+            (void)!::write(stopped.write.get(), stop_threads(supervisor) ? "y" : "n", 1);
+            while (::waitpid(-1, nullptr, __WALL) > 0 || errno == EINTR) {
+            }
+            ::_exit(0);
+        }
+        char answer = 0;
+        m_hangs = ::read(stopped.read.get(), &answer, 1) == 1 && answer == 'y';
+    }
+    HangingDisk(HangingDisk&&) = delete;
+    ~HangingDisk()
+    {
+        ::kill(m_tracer, SIGKILL);
+        ::waitpid(m_tracer, nullptr, 0);
+    }
+    explicit operator bool() const { return m_hangs; }
+
+private:
+    static bool stop_threads(pid_t process)
+    {
+        int stopped = 0;
+        for (const auto& entry :
+             std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
+            const pid_t thread = std::stoi(entry.path().filename());
+            if (thread == process) {
+                continue;
+            }
+            if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0 ||
+                ::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) != 0 ||
+                ::waitpid(thread, nullptr, __WALL) != thread) {
+                return false;
+            }
+            ++stopped;
+        }
+        return stopped > 0;
+    }
+    pid_t m_tracer = -1;
+    bool m_hangs = false;
+};
+
+TEST(HangingDisk, WithAFullBacklogDoesNotOutliveTheProgramForLong)
+{
+    Stage stage = Stage::shell("echo ready; read line; head -c 9000000 /dev/zero & "
+                               "read line; exit 9");
+    stage.run.request.input = Input::terminal;
+    stage.options.patience.disk = 500ms;
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    const HangingDisk disk(stage.supervisor());
+    if (!disk) {
+        GTEST_SKIP() << "tracing is not permitted";
+    }
+    client.send(wire::Stdin{0, "\n"});
+    ASSERT_TRUE(client.reads_until([&] { return client.out.size() > 4'000'000; }));
+    client.send(wire::Stdin{1, "\n"});
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.status, 9);
+    EXPECT_EQ(client.ended->out, client.out.size());
+    client.close_all();
+    EXPECT_EQ(stage.wait(), 9);
+}
+
+TEST(Output, HeldByAProcessElsewhereThatPrintsDoesNotDelayTheEndForLong)
+{
+    Stage stage = Stage::shell("echo ready; read line; exit 9");
+    stage.run.request.input = Input::terminal;
+    stage.options.patience.disk = 500ms;
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    const std::string output = "/proc/" + std::to_string(client.started->pid) + "/fd/1";
+    const Descriptor elsewhere(::open(output.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    ASSERT_TRUE(elsewhere);
+    client.send(wire::Stdin{0, "\n"});
+    ASSERT_TRUE(client.reads_until([&] {
+        (void)!::write(elsewhere.get(), "x", 1);
+        return client.ended.has_value();
+    }));
+    client.close_all();
+    EXPECT_EQ(stage.wait(), 9);
+    EXPECT_EQ(client.ended->out, client.out.size());
 }
 
 TEST(RemovedFolder, IsSurvived)
