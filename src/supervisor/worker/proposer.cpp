@@ -84,14 +84,13 @@ Result<Proposer::Answer> Proposer::start(EventLoop::Moment now)
     if (m_answered == results_of(board.tries())) {
         return Answer::none;
     }
-    TRY_ASSIGN(const bool is_locked, lock());
-    if (!is_locked) {
+    TRY_ASSIGN(Descriptor lock, take_lock());
+    if (!lock) {
         return Answer::pending;
     }
     const std::size_t known = board.tries().size();
     TRY(m_taker.refresh()); // the answer of the last holder of the lock
     if (board.tries().size() > known || board.is_closed()) {
-        m_lock = Descriptor();
         return board.is_closed() ? Answer::none : Answer::added;
     }
     TRY_ASSIGN(const Descriptor input,
@@ -112,6 +111,7 @@ Result<Proposer::Answer> Proposer::start(EventLoop::Moment now)
         (void)wait_for(program.pid);
         return close_list(error_text(failure->error));
     }
+    m_lock = std::move(lock);
     m_pid = program.pid;
     m_kill_at = now + k_time_to_propose;
     m_batch = board.batches() + 1;
@@ -159,8 +159,9 @@ Result<Proposer::Answer> Proposer::close_list(const std::string& failure)
     return Answer::none;
 }
 
-/// False: another worker holds it.
-Result<bool> Proposer::lock()
+/// Empty: another worker holds it. An error releases it: a second descriptor of this process could
+/// not take it either.
+Result<Descriptor> Proposer::take_lock()
 {
     TRY_ASSIGN(const Descriptor root, open_trusted_directory(m_store.root()));
     Descriptor file(::openat(root.get(), layout::sweep_lock(m_sweep.run.key).c_str(),
@@ -170,10 +171,9 @@ Result<bool> Proposer::lock()
                     fmt::format("{}: {}", layout::sweep_lock(m_sweep.run.key), error_text(errno)));
     }
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        return false;
+        return Descriptor();
     }
-    m_lock = std::move(file);
-    return true;
+    return file;
 }
 
 std::string Proposer::output() const

@@ -47,14 +47,15 @@ private:
     Result<Answer> start(EventLoop::Moment now);
     Result<Answer> take_output(int wait_status);
     Result<Answer> close_list(const std::string& failure);
-    Result<bool> lock();
+    Result<Descriptor> take_lock();
     std::string output() const;
 
     Store& m_store;
     const sweeps::Sweep& m_sweep;
     sweeps::TryTaker& m_taker;
-    pid_t m_pid = -1; ///< of the program; -1: none
-    Descriptor m_lock, m_output;
+    pid_t m_pid = -1;  ///< of the program; -1: none
+    Descriptor m_lock; ///< held while the program runs
+    Descriptor m_output;
     EventLoop::Moment m_kill_at;
     int m_batch = 0; ///< that its answer becomes
     struct Results {
