@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace gpuq::supervisor {
 namespace {
@@ -56,6 +57,9 @@ Result<Proposer::Answer> Proposer::ask(EventLoop::Moment now)
     const sweeps::Board& board = m_taker.board();
     if (!m_sweep.propose || board.is_closed() || board.is_stopped()) {
         return Answer::none;
+    }
+    if (m_unwritten) {
+        return write_down();
     }
     if (m_pid < 0) {
         return start(now);
@@ -139,10 +143,8 @@ Result<Proposer::Answer> Proposer::take_output(int wait_status)
         m_answered = m_asked;
         return m_asked.tries == m_asked.ended ? close_list("") : Answer::none;
     }
-    const auto written =
-        m_store.write_once(layout::sweep_tries(m_sweep.run.key, m_batch), sweeps::to_lines(*found));
-    const bool is_late = !written && written.error().kind == Error::Kind::busy;
-    return written || is_late ? Result<Answer>(Answer::added) : written.error();
+    m_unwritten = Unwritten{Answer::added, sweeps::to_lines(*found)};
+    return write_down();
 }
 
 Result<Proposer::Answer> Proposer::close_list(const std::string& failure)
@@ -154,9 +156,22 @@ Result<Proposer::Answer> Proposer::close_list(const std::string& failure)
                     sanitised(failure).c_str());
         std::fflush(stdout);
     }
-    TRY(m_store.write(layout::sweep_closed(m_sweep.run.key),
-                      failure.empty() ? "" : fmt::format("{}: {}", program, failure)));
-    return Answer::none;
+    m_unwritten =
+        Unwritten{Answer::none, failure.empty() ? "" : fmt::format("{}: {}", program, failure)};
+    return write_down();
+}
+
+Result<Proposer::Answer> Proposer::write_down()
+{
+    const RunKey& key = m_sweep.run.key;
+    const auto& [answer, text] = *m_unwritten;
+    const auto written = answer == Answer::added
+                             ? m_store.write_once(layout::sweep_tries(key, m_batch), text)
+                             : m_store.write(layout::sweep_closed(key), text);
+    if (!written && written.error().kind != Error::Kind::busy) { // busy: another worker was faster
+        return written.error();
+    }
+    return std::exchange(m_unwritten, std::nullopt)->answer;
 }
 
 /// Empty: another worker holds it. An error releases it: a second descriptor of this process could

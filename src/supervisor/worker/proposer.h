@@ -40,13 +40,14 @@ public:
     };
     /// Call when no try is left for a free slot. A program that fails, or prints anything but
     /// tries, closes the list; so does one that proposes nothing while no try runs. Errors of the
-    /// disk may be temporary.
+    /// disk may be temporary: each call fails until the answer of the program is written.
     Result<Answer> ask(EventLoop::Moment now);
 
 private:
     Result<Answer> start(EventLoop::Moment now);
     Result<Answer> take_output(int wait_status);
     Result<Answer> close_list(const std::string& failure);
+    Result<Answer> write_down();
     Result<Descriptor> take_lock();
     std::string output() const;
 
@@ -58,6 +59,12 @@ private:
     Descriptor m_output;
     EventLoop::Moment m_kill_at;
     int m_batch = 0; ///< that its answer becomes
+    /// Its tries (`added`), or why there are no more (`none`).
+    struct Unwritten {
+        Answer answer = Answer::none;
+        std::string text;
+    };
+    std::optional<Unwritten> m_unwritten;
     struct Results {
         std::size_t tries = 0, ended = 0;
         bool operator==(const Results&) const = default;

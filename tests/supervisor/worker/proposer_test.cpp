@@ -12,15 +12,40 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <sys/resource.h>
+#include <utility>
 
 namespace gpuq::supervisor {
 namespace {
 
 using Answer = Proposer::Answer;
 using sweeps::k_numbered_sweep;
+
+/// A disk that can be full.
+class ProposalStore : public PosixStore {
+public:
+    explicit ProposalStore(std::string root)
+        : PosixStore(std::move(root))
+    {
+    }
+    Result<void> write(const std::string& path, std::string_view content) override
+    {
+        return is_full ? no_space(path) : PosixStore::write(path, content);
+    }
+    Result<void> write_once(const std::string& path, std::string_view content) override
+    {
+        return is_full ? no_space(path) : PosixStore::write_once(path, content);
+    }
+    bool is_full = false;
+
+private:
+    static Error no_space(const std::string& path)
+    {
+        return fail(Error::Kind::io, path + ": No space left on device");
+    }
+};
 
 /// A worker of a sweep whose tries come from a program.
 class ProposerTest : public testing::Test {
@@ -29,9 +54,25 @@ protected:
     {
         m_sweep.run.request.work_dir = "/";
         m_sweep.propose = sweeps::Proposals{{"/bin/echo", R"({"n": 1})"}, {}, 10};
-        EXPECT_TRUE(write_sweep(*m_store, m_sweep, {}));
+        EXPECT_TRUE(write_sweep(m_store, m_sweep, {}));
     }
-    ~ProposerTest() override { std::filesystem::remove_all(m_root); }
+
+    /// Proposes with a script whose executions are counted.
+    void propose_with(const std::string& script)
+    {
+        m_sweep.propose->command = {"/bin/sh", "-c", "echo >>" + file("asked") + "; " + script};
+    }
+    std::size_t times_asked() const { return contents(file("asked")).size(); }
+    /// Fails to record the answer of the program.
+    void ask_with_a_full_disk()
+    {
+        m_store.is_full = true;
+        EXPECT_TRUE(eventually([&] { return !ask(); }));
+        for (int again = 0; again < 3; ++again) {
+            EXPECT_FALSE(ask()) << "the worker is not waiting for the program";
+        }
+        m_store.is_full = false;
+    }
 
     Result<Answer> ask() { return m_proposer.ask(EventLoop::Clock::now()); }
     /// The first answer but `pending`.
@@ -44,7 +85,7 @@ protected:
         });
         return last;
     }
-    std::string file(const std::string& path) const { return m_root + "/" + path; }
+    std::string file(const std::string& path) const { return m_directory.path + "/" + path; }
     /// The journal of this worker cannot be read while it exists.
     std::string unreadable() const
     {
@@ -52,17 +93,18 @@ protected:
     }
 
 private:
-    static std::string new_directory()
-    {
-        std::string name = "/tmp/gpuq-proposer-XXXXXX";
-        return ::mkdtemp(name.data());
-    }
-    std::string m_root = new_directory();
-    std::unique_ptr<Store> m_store = PosixStore::open(m_root).value();
+    struct Directory {
+        Directory() { ::mkdtemp(path.data()); }
+        Directory(Directory&&) = delete;
+        ~Directory() { std::filesystem::remove_all(path); }
+        std::string path = "/tmp/gpuq-proposer-XXXXXX";
+    };
+    Directory m_directory; ///< removed when the program has ended
+    ProposalStore m_store{m_directory.path};
     sweeps::Sweep m_sweep = sweeps::numbered_sweep("cal");
     sweeps::Claimant m_self{sweeps::numbered_key(1), LinkNumber{1}};
-    sweeps::TryTaker m_taker{*m_store, k_numbered_sweep, m_self, [](const auto&) { return false; }};
-    Proposer m_proposer{*m_store, m_sweep, m_taker};
+    sweeps::TryTaker m_taker{m_store, k_numbered_sweep, m_self, [](const auto&) { return false; }};
+    Proposer m_proposer{m_store, m_sweep, m_taker};
 };
 
 TEST_F(ProposerTest, AddsWhatItsProgramProposes)
@@ -93,6 +135,22 @@ TEST_F(ProposerTest, AsksAgainAfterItCouldNotStartItsProgram)
         }
     }
     EXPECT_EQ(awaited(), Answer::added);
+}
+
+TEST_F(ProposerTest, KeepsAnAnswerThatItCannotWriteDown)
+{
+    propose_with("echo '{\"n\": 1}'");
+    ask_with_a_full_disk();
+    EXPECT_EQ(ask().value(), Answer::added);
+    EXPECT_EQ(times_asked(), 1U);
+}
+
+TEST_F(ProposerTest, KeepsTheEndOfTheListThatItCannotWriteDown)
+{
+    propose_with("exit 1");
+    ask_with_a_full_disk();
+    EXPECT_EQ(ask().value(), Answer::none);
+    EXPECT_EQ(times_asked(), 1U);
 }
 
 } // namespace
