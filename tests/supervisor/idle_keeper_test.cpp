@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/idle_keeper.h"
 
+#include "core/timestamp.h"
 #include "supervisor/base/link_files.h"
 #include "supervisor/stage.h"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
@@ -138,6 +144,23 @@ TEST(IdleKeeper, ASamplerThatIsGoneTellsNothing)
     EXPECT_LT(watched.keeper.fd(), 0);
 }
 
+/// Files can be created, but nothing can be written to them.
+class FullQuota {
+public:
+    FullQuota()
+    {
+        ::signal(SIGXFSZ, SIG_IGN);
+        ::getrlimit(RLIMIT_FSIZE, &m_before);
+        const rlimit none{0, m_before.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &none);
+    }
+    FullQuota(FullQuota&&) = delete;
+    ~FullQuota() { ::setrlimit(RLIMIT_FSIZE, &m_before); }
+
+private:
+    rlimit m_before{};
+};
+
 /// A state directory with one run.
 struct Released : testing::Test {
     void SetUp() override
@@ -150,7 +173,17 @@ struct Released : testing::Test {
     void TearDown() override { std::filesystem::remove_all(root); }
 
     const RunKey key = RunKey::make(Time(), {1, 2, 3, 4, 5, 6, 7, 8});
-    const Time now{std::chrono::hours(500'000)};
+    void add(const std::string& name, const std::string& text) const
+    {
+        std::filesystem::create_directory(root + "/index/released");
+        put(root + "/index/released/" + name, text);
+    }
+    bool exists(const std::string& name) const
+    {
+        return std::filesystem::exists(root + "/index/released/" + name);
+    }
+
+    const Time now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     std::string root;
 };
 
@@ -172,9 +205,37 @@ TEST_F(Released, AreNoneWhereNobodyCanCount)
     put(root + "/index/released", "no folder");
     EXPECT_FALSE(directory->take_release("a-1", 2, now));
     std::filesystem::remove(root + "/index/released");
-    std::filesystem::create_directory(root + "/index/released");
-    put(root + "/index/released/x", "no time");
+    add("x", "no time");
     EXPECT_FALSE(directory->take_release("a-1", 1, now)) << "it may be of this hour";
+}
+
+TEST_F(Released, AreNotUsedUpByAFullDisk)
+{
+    const auto directory = RunDirectory::open(root, key);
+    {
+        const FullQuota full;
+        EXPECT_FALSE(directory->take_release("a-1", 1, now));
+    }
+    EXPECT_FALSE(exists("a-1"));
+    EXPECT_TRUE(directory->take_release("b-1", 1, now));
+}
+
+TEST_F(Released, OfAnUnreadableFileAreThoseOfItsTime)
+{
+    const auto directory = RunDirectory::open(root, key);
+    add("x", "");
+    EXPECT_FALSE(directory->take_release("a-1", 1, now + 59min));
+    EXPECT_TRUE(directory->take_release("a-1", 1, now + 61min));
+    EXPECT_FALSE(exists("x"));
+}
+
+TEST_F(Released, InTheFutureDoNotCount)
+{
+    const auto directory = RunDirectory::open(root, key);
+    add("x", to_iso8601(now + 3h));
+    EXPECT_TRUE(directory->take_release("a-1", 1, now)) << "of a node whose clock was wrong";
+    add("y", to_iso8601(now + 1min));
+    EXPECT_FALSE(directory->take_release("b-1", 2, now)) << "of a clock that is a little ahead";
 }
 
 } // namespace

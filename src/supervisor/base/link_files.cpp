@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include <cerrno>
+#include <chrono>
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
@@ -26,6 +27,9 @@ constexpr const char* k_claim = "claim";
 constexpr const char* k_connect = "connect";
 constexpr std::size_t k_max_file = 4 << 20;
 constexpr int k_directory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr std::chrono::hours k_release_counts{1};
+/// Of the nodes; a note further in the future is that of a node whose clock was wrong.
+constexpr std::chrono::minutes k_clocks_differ{5};
 constexpr int k_written = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
 
 Error open_error(const std::string& path)
@@ -86,9 +90,23 @@ void make_secret(int root, const std::string& name)
     ::unlinkat(root, part.c_str(), 0);
 }
 
-/// Counts the files in `directory` whose time is not before `since` or cannot be read, and removes
-/// older ones. Nullopt if the directory cannot be read.
-std::optional<int> releases_since(int directory, Time since)
+/// The time in the file; that of its last change if it has none. Nullopt if the file is gone.
+std::optional<Time> time_of_release(int directory, const char* name)
+{
+    const auto text = read_file(directory, name);
+    if (const auto at = text ? time_from_iso8601(*text) : std::nullopt) {
+        return at;
+    }
+    struct stat status {};
+    if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        return std::nullopt;
+    }
+    return Time(std::chrono::seconds(status.st_mtim.tv_sec));
+}
+
+/// Counts the releases in the hour before `now`, and removes the files of older ones. Nullopt if
+/// the directory cannot be read.
+std::optional<int> releases_in_hour(int directory, Time now)
 {
     const int copy = ::openat(directory, ".", k_directory);
     const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy),
@@ -98,14 +116,11 @@ std::optional<int> releases_since(int directory, Time since)
     }
     int count = 0;
     while (const dirent* entry = ::readdir(listing.get())) {
-        if (entry->d_name[0] == '.') {
-            continue;
-        }
-        const auto text = read_file(directory, entry->d_name);
-        const auto at = text ? time_from_iso8601(*text) : std::nullopt;
-        if (at && *at < since) {
+        const auto at =
+            entry->d_name[0] == '.' ? std::nullopt : time_of_release(directory, entry->d_name);
+        if (at && *at < now - k_release_counts) {
             ::unlinkat(directory, entry->d_name, 0);
-        } else {
+        } else if (at && *at <= now + k_clocks_differ) {
             ++count;
         }
     }
@@ -202,10 +217,11 @@ bool RunDirectory::take_release(const std::string& name, int most, Time now) con
         directory ? ::openat(directory.get(), name.c_str(),
                              O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600)
                   : -1);
-    if (!place || !write_all(place.get(), to_iso8601(now)) || ::fsync(place.get()) != 0) {
+    if (!place) {
         return false;
     }
-    const auto taken = releases_since(directory.get(), now - std::chrono::hours(1));
+    const bool is_noted = write_all(place.get(), to_iso8601(now)) && ::fsync(place.get()) == 0;
+    const auto taken = is_noted ? releases_in_hour(directory.get(), now) : std::nullopt;
     if (!taken || *taken > most) {
         ::unlinkat(directory.get(), name.c_str(), 0);
         return false;
