@@ -42,7 +42,9 @@ public:
     std::vector<Piece> read()
     {
         if (!read_segments()) {
-            // The rest is the current segment, which `order` does not contain yet.
+            // The current segment, which `order` does not contain yet. Or the end is within a
+            // segment: the other stream has nothing left before it, unless `order` was compacted
+            // (log_index.cpp).
             take(Stream::out, m_end[0]);
             take(Stream::err, m_end[1]);
         }
@@ -50,7 +52,7 @@ public:
     }
 
 private:
-    /// False if the recorded segments are used up.
+    /// False if the recorded segments are used up, or the next one could not be taken whole.
     bool read_segments()
     {
         std::string text(k_order_read, '\0');
@@ -67,7 +69,7 @@ private:
             }
             const auto segment = segment_in(std::string_view(text).substr(from, end - from));
             if (segment && !take_segment(*segment)) {
-                return true;
+                return false;
             }
             from = end + 1;
             advance(segment, from);
@@ -83,7 +85,7 @@ private:
         m_consumed = from;
     }
 
-    /// False if the whole segment did not fit into the size limit.
+    /// False if the whole segment did not fit into the size limit, or reaches beyond the end.
     bool take_segment(const Segment& segment)
     {
         const std::size_t index = index_of(segment.stream);

@@ -23,6 +23,11 @@ public:
     std::string read(Position at, Position end, std::size_t size = 1000)
     {
         Bookmark bookmark{at, 0, {}};
+        return read_on_from(bookmark, end, size);
+    }
+    /// The same for a client that has read up to `bookmark`.
+    std::string read_on_from(Bookmark& bookmark, Position end, std::size_t size = 1000)
+    {
         std::string text;
         char last = 0;
         for (int rounds = 0; rounds < 100; ++rounds) {
@@ -86,6 +91,17 @@ TEST(History, StepsOverWhatIsLostAndWhatIsNotThere)
     log.lost(Stream::out).add(2, 4);
     EXPECT_EQ(log.read({0, 0}, {4, 0}), "oAA");
     EXPECT_EQ(Log("AB", "", "").read({0, 0}, {9, 3}), "oAB");
+}
+
+TEST(History, GivesBothStreamsUpToAnEndWithinASegment)
+{
+    // `order` was compacted: the end is a position of the program's output, but not of this order.
+    Log log("AAABB", "xxxyy", "o 5\ne 5\n");
+    EXPECT_EQ(log.read({0, 0}, {3, 3}), "oAAAexxx");
+    EXPECT_EQ(log.read({0, 0}, {3, 3}, 2), "oAAAexxx");
+    Bookmark bookmark;
+    EXPECT_EQ(log.read_on_from(bookmark, {3, 3}), "oAAAexxx");
+    EXPECT_EQ(log.read_on_from(bookmark, {5, 5}), "oBBeyy");
 }
 
 TEST(History, IgnoresWhatIsNoOrder)
