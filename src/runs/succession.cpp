@@ -97,7 +97,7 @@ std::optional<Ending> inferred_ending(Store& store, Cluster* cluster, const Run&
         return ending_from_slurm(evidence, found->state, found->exit_status, std::nullopt,
                                  std::min(found->ends_at.value_or(now), now));
     }
-    const bool silent = !evidence.heartbeat || now - evidence.heartbeat->at > k_silence;
+    const bool silent = !evidence.heartbeat || !is_within(*evidence.heartbeat, k_silence, now);
     if (found.error().kind == Error::Kind::missing && silent) {
         return Ending{static_cast<int>(ExitStatus::lost), Cause::lost,
                       "Slurm no longer knows its job", last_life(store, run.key, link, now)};

@@ -314,6 +314,20 @@ TEST_F(NextLinkOf, WaitsWhileTheNodeBeforeMayBeAlive)
     EXPECT_FALSE(found.has_own_ending);
 }
 
+TEST_F(NextLinkOf, DoesNotWaitForADeadNodeWhoseClockWasHoursAhead)
+{
+    m_run.request.chain->from_scratch = true;
+    add_event(k_one, Event::Kind::supervisor_started);
+    m_store.append(layout::heartbeat(m_run.key, k_one),
+                   to_line(Heartbeat{m_clock.now() + 3h, JobId{100}, 1, 0, 0}));
+    EXPECT_EQ(start(k_two, 101).is, Succession::Is::link_start) << "Slurm does not know its job";
+    m_store.files.erase(layout::claim(m_run.key, k_two));
+    job(100, JobState::running, k_one);
+    EXPECT_EQ(start(k_two, 101).is, Succession::Is::wait);
+    m_cluster.find(JobId{100})->state = JobState::node_fail;
+    EXPECT_EQ(start(k_two, 101).is, Succession::Is::link_start);
+}
+
 TEST_F(NextLinkOf, WaitsWhileSlurmIsSilentAboutTheLinkBefore)
 {
     add_event(k_one, Event::Kind::supervisor_started);

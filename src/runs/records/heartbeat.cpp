@@ -46,9 +46,14 @@ std::optional<Heartbeat> parse_heartbeat(std::string_view text)
                      static_cast<int>(*pid), *out, *err};
 }
 
+bool is_within(const Heartbeat& beat, std::chrono::seconds age, Time now)
+{
+    return now - beat.at <= age && beat.at - now <= k_heartbeat_ahead;
+}
+
 bool is_fresh(const Heartbeat& beat, Time now)
 {
-    return now - beat.at <= k_heartbeat_fresh;
+    return is_within(beat, k_heartbeat_fresh, now);
 }
 
 } // namespace gpuq

@@ -32,7 +32,14 @@ std::string to_line(const Heartbeat& beat);
 /// Nothing if the text is empty, incomplete or not a heartbeat.
 std::optional<Heartbeat> parse_heartbeat(std::string_view text);
 
-/// True within `k_heartbeat_fresh`, and for a time in the future: the node's clock may be ahead.
+/// A node's clock may be this far ahead. By default, munge refuses its credentials, and so Slurm
+/// its messages, if the difference is larger.
+constexpr std::chrono::minutes k_heartbeat_ahead{5};
+
+/// True if the heartbeat is no older than `age`, or up to `k_heartbeat_ahead` in the future. A time
+/// beyond that proves nothing.
+bool is_within(const Heartbeat& beat, std::chrono::seconds age, Time now);
+/// The same for `k_heartbeat_fresh`.
 bool is_fresh(const Heartbeat& beat, Time now);
 
 } // namespace gpuq
