@@ -19,6 +19,9 @@ using Kind = Field::Kind;
 constexpr std::size_t k_header = 12; ///< a length and its checksum
 constexpr std::size_t k_checksum = 4;
 constexpr std::size_t k_most_scalar_tags = 4096;
+/// Times that each byte may be part of a damaged record: a crafted file could begin such a record
+/// every 12 bytes.
+constexpr std::uint64_t k_most_checks = 4;
 
 template <typename Number>
 Number number_at(std::string_view bytes, std::size_t at)
@@ -188,6 +191,7 @@ void EventFile::feed(std::string_view bytes, Curves& curves)
 
 void EventFile::skip(std::uint64_t bytes)
 {
+    m_left_out += bytes;
     m_offset += bytes + m_held.size();
     if (m_passing) {
         m_offset += k_header + m_passing->passed;
@@ -246,9 +250,11 @@ std::size_t EventFile::take(std::string_view bytes, Curves& curves)
         return whole;
     }
     ++m_bad_records;
-    m_is_searching = m_is_damage = true; // bytes may be missing: the next record may begin within
-                                         // this one
-    return leave_out(k_header);
+    m_is_damage = true;
+    m_checked_in_vain += whole;
+    // Bytes may be missing: the next record may begin within this one.
+    m_is_searching = m_checked_in_vain <= k_most_checks * (m_offset - m_left_out + whole);
+    return leave_out(m_is_searching ? k_header : whole);
 }
 
 /// Completes the held record from `bytes`, and reads it once it is complete.

@@ -17,7 +17,8 @@ namespace gpuq::telemetry {
 /// ignored: images, histograms, graphs.
 ///
 /// Data with a wrong checksum is skipped and counted, and reading continues at the next valid
-/// record. Memory use does not grow with the file.
+/// record. Memory use does not grow with the file, and the time is proportional to its length: if
+/// damaged records overlap too often, they are skipped as a whole.
 class EventFile {
 public:
     /// Maximum length of a record: a larger number means damage.
@@ -65,6 +66,8 @@ private:
     std::uint64_t m_records = 0;
     std::uint64_t m_bad_records = 0;
     std::uint64_t m_damaged_bytes = 0;
+    std::uint64_t m_left_out = 0;        ///< bytes left out by skip()
+    std::uint64_t m_checked_in_vain = 0; ///< bytes of records with a wrong checksum
     bool m_is_searching = false;
     bool m_is_damage = false; ///< the searched bytes are damaged, not skipped by the caller
     struct Passing {

@@ -191,6 +191,31 @@ TEST(EventFile, LosesNoMoreThanTheRecordThatIsDamaged)
     }
 }
 
+TEST(EventFile, ChecksNoMoreThanAFewTimesTheBytesOfACraftedFile)
+{
+    // Every 12 bytes are the header of a record of nearly 1 MiB, whose data has a wrong checksum.
+    const std::size_t length = EventFile::k_longest_read - 8; // such a header follows it too
+    const std::string number = events::raw(static_cast<std::uint64_t>(length));
+    const std::string header = number + events::raw(masked(crc32c(number)));
+    std::string bytes;
+    while (bytes.size() < EventFile::k_longest_read + 20'000) {
+        bytes += header;
+    }
+    Curves curves;
+    EventFile whole;
+    whole.feed(bytes, curves);
+    EXPECT_GT(whole.bad_records(), 1U) << "the next record may begin within a damaged one";
+    EXPECT_LE(whole.bad_records() * length, 5 * bytes.size());
+    EventFile parts;
+    for (std::size_t at = 0; at < bytes.size(); at += 99'991) {
+        parts.feed(std::string_view(bytes).substr(at, 99'991), curves);
+    }
+    EXPECT_EQ(parts.bad_records(), whole.bad_records());
+    EXPECT_EQ(parts.offset(), whole.offset());
+    EXPECT_EQ(parts.damaged_bytes(), whole.damaged_bytes());
+    EXPECT_EQ(curves_text(curves), "");
+}
+
 TEST(EventFile, PassesOverALongRecordWithoutHoldingIt)
 {
     const std::string image = events::record(std::string(3U << 20, 'x'));
