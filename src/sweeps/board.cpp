@@ -77,9 +77,8 @@ Result<void> Board::read_tries()
         ++m_version;
         for (Values& values : tries_in(*text)) {
             m_tries.push_back({std::move(values)});
+            settle(m_tries.size());
         }
-        m_retried.resize(m_tries.size(), 0);
-        m_attempts.resize(m_tries.size());
     }
 }
 
@@ -92,12 +91,9 @@ Result<void> Board::read_retries()
         }
         ++m_retries;
         for (const Retry& retry : retries_in(*text)) {
-            if (retry.number == 0 || retry.number > m_tries.size()) {
-                continue;
-            }
-            int& attempt = m_retried[retry.number - 1];
+            int& attempt = m_retried[retry.number];
             attempt = std::max(attempt, retry.attempt);
-            settle(retry.number - 1);
+            settle(retry.number);
         }
     }
 }
@@ -132,10 +128,7 @@ Result<void> Board::read_journal(const std::string& name)
 
 void Board::take(const RunKey& worker, const TryEvent& event)
 {
-    if (event.number > m_tries.size()) {
-        return;
-    }
-    auto& attempts = m_attempts[event.number - 1];
+    auto& attempts = m_attempts[event.number];
     auto at = std::find_if(attempts.begin(), attempts.end(),
                            [&](const Attempt& attempt) { return attempt.number >= event.attempt; });
     if (at == attempts.end() || at->number != event.attempt) {
@@ -151,16 +144,20 @@ void Board::take(const RunKey& worker, const TryEvent& event)
     if (event.kind == TryEvent::Kind::ended && !at->end) {
         at->end = event;
     }
-    settle(event.number - 1);
+    settle(event.number);
 }
 
 /// Derives the state of a try from its attempts: the newest one counts, and makes void whatever an
-/// earlier one may still record.
-void Board::settle(std::size_t index)
+/// earlier one may still record. Does nothing until the list of the try has been read.
+void Board::settle(std::size_t number)
 {
+    const auto known = m_attempts.find(number);
+    if (number == 0 || number > m_tries.size() || known == m_attempts.end()) {
+        return;
+    }
     ++m_version;
-    const auto& attempts = m_attempts[index];
-    Try entry{std::move(m_tries[index].values)};
+    const auto& attempts = known->second;
+    Try entry{std::move(m_tries[number - 1].values)};
     for (std::size_t i = 0; i < attempts.size(); ++i) {
         const Attempt& attempt = attempts[i];
         const Attempt* const next = i + 1 < attempts.size() ? &attempts[i + 1] : nullptr;
@@ -182,19 +179,17 @@ void Board::settle(std::size_t index)
             entry.reached = goes_to_end ? TryValues() : entry.reached;
         }
     }
-    if (!attempts.empty()) {
-        const Attempt& newest = attempts.back();
-        const bool counts = newest.number > m_retried[index];
-        const bool continues = newest.end && (newest.end->end == TryEnd::paused || !counts);
-        entry.attempt = newest.number;
-        entry.claimant = newest.claimant;
-        entry.began_at = newest.began_at;
-        entry.end = newest.end;
-        entry.state = continues    ? Try::State::waiting
-                      : newest.end ? Try::State::ended
-                                   : Try::State::running;
-    }
-    m_tries[index] = std::move(entry);
+    const Attempt& newest = attempts.back();
+    const bool counts = newest.number > m_retried[number];
+    const bool continues = newest.end && (newest.end->end == TryEnd::paused || !counts);
+    entry.attempt = newest.number;
+    entry.claimant = newest.claimant;
+    entry.began_at = newest.began_at;
+    entry.end = newest.end;
+    entry.state = continues    ? Try::State::waiting
+                  : newest.end ? Try::State::ended
+                               : Try::State::running;
+    m_tries[number - 1] = std::move(entry);
 }
 
 std::vector<RunKey> Board::workers() const

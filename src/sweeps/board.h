@@ -83,13 +83,14 @@ private:
     Result<void> read_retries();
     Result<void> read_journal(const std::string& name);
     void take(const RunKey& worker, const TryEvent& event);
-    void settle(std::size_t index);
+    void settle(std::size_t number);
 
     Store& m_store;
     RunKey m_sweep;
     std::vector<Try> m_tries;
-    std::vector<std::vector<Attempt>> m_attempts; ///< by try, in the order of their numbers
-    std::vector<int> m_retried; ///< by try: the newest attempt that no longer counts
+    // By the number of the try. A journal or a retry may be visible before the list of its tries.
+    std::map<std::size_t, std::vector<Attempt>> m_attempts; ///< in the order of their numbers
+    std::map<std::size_t, int> m_retried; ///< the newest attempt that no longer counts
     std::map<std::string, Journal> m_journals;
     int m_batches = 0, m_retries = 0; ///< files read
     bool m_stopped = false;

@@ -9,7 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
+#include <utility>
 
 namespace gpuq::sweeps {
 namespace {
@@ -20,6 +22,18 @@ using testing::ElementsAre;
 class TakerStore : public fakes::MemoryStore {
 public:
     bool journals_fail = false;
+    /// Done once, right after the reader has found no file at `read_last`.
+    std::function<void()> meanwhile;
+    std::string read_last;
+    Result<std::string> read_at(const std::string& path, std::uint64_t offset,
+                                std::size_t size) override
+    {
+        auto read = MemoryStore::read_at(path, offset, size);
+        if (!read && meanwhile && path == read_last) {
+            std::exchange(meanwhile, nullptr)();
+        }
+        return read;
+    }
     Result<void> append_line(const std::string& path, std::string_view line) override
     {
         return journals_fail ? Result<void>(fail(Error::Kind::io, path + ": Input/output error"))
@@ -149,6 +163,74 @@ TEST_F(TakerTest, SeesAnEndThatWasRecordedJustBeforeItsWorkerWasOver)
         return true;
     });
     EXPECT_EQ(number(two.next(k_first_taken)), 0U);
+    EXPECT_EQ(tally_of(two.board().tries()).succeeded, 1U);
+}
+
+TEST_F(TakerTest, CountsATryThatWasAddedAndBegunWhileTheBoardWasRead)
+{
+    begin(1);
+    TryTaker one = taker(1);
+    ASSERT_EQ(number(one.next(k_first_taken)), 1U);
+    ASSERT_TRUE(one.record({TryEvent::Kind::ended, 1, 1, k_first_taken}));
+    TryTaker two = taker(2);
+    m_store.read_last = layout::sweep_tries(k_numbered_sweep, 2);
+    m_store.meanwhile = [&] {
+        ASSERT_TRUE(add_tries(m_store, k_numbered_sweep, numbered_tries(2)));
+        const auto ended = one.next(k_first_taken);
+        ASSERT_EQ(number(ended), 2U);
+        ASSERT_TRUE(one.record(end_of_taken(**ended, TryEnd::not_started, 125)));
+        ASSERT_EQ(number(one.next(k_first_taken)), 3U);
+    };
+    EXPECT_EQ(number(two.next(k_first_taken)), 0U);
+    EXPECT_FALSE(m_store.meanwhile);
+    m_over.insert(numbered_key(1));
+    const auto taken = two.next(k_first_taken + 10s);
+    ASSERT_EQ(number(taken), 3U) << "the other one has ended";
+    EXPECT_EQ((*taken)->attempt, 2);
+    ASSERT_TRUE(two.refresh());
+    Board afresh(m_store, k_numbered_sweep);
+    ASSERT_TRUE(afresh.refresh());
+    EXPECT_EQ(tally_of(two.board().tries()).failed, 1U);
+    Sweep sweep = numbered_sweep("cal");
+    for (const Board* board : {static_cast<const Board*>(&afresh), &two.board()}) {
+        EXPECT_EQ(gpu_time_used(board->tries(), sweep, k_first_taken + 15s), 1s + 10s + 5s);
+    }
+}
+
+TEST_F(TakerTest, ReadsARetryOfATryWhoseListIsNotVisibleYet)
+{
+    begin(1);
+    TryTaker one = taker(1);
+    TryTaker two = taker(2);
+    ASSERT_EQ(number(one.next(k_first_taken)), 1U);
+    m_store.hold(layout::sweep_tries(k_numbered_sweep, 2)); // as on NFS
+    ASSERT_EQ(number(two.next(k_first_taken)), 0U);
+    const std::string tries = to_lines(numbered_tries(1));
+    const TryEvent end{TryEvent::Kind::ended, 2, 1, k_first_taken, LinkNumber{1}, {}, 1};
+    ASSERT_TRUE(m_store.write_once(layout::sweep_tries(k_numbered_sweep, 2), tries));
+    ASSERT_TRUE(
+        m_store.append_line(layout::sweep_worker(k_numbered_sweep, numbered_key(1)), to_line(end)));
+    ASSERT_TRUE(m_store.write_once(layout::sweep_retries(k_numbered_sweep, 1),
+                                   to_lines(std::vector<Retry>{{2, 1}})));
+    ASSERT_EQ(number(two.next(k_first_taken)), 0U);
+    m_store.release(layout::sweep_tries(k_numbered_sweep, 2));
+    const auto taken = two.next(k_first_taken);
+    ASSERT_EQ(number(taken), 2U);
+    EXPECT_EQ((*taken)->attempt, 2);
+}
+
+TEST_F(TakerTest, ReadsOnBehindALineAboutATryThatDoesNotExist)
+{
+    begin(1);
+    TryTaker one = taker(1);
+    TryTaker two = taker(2);
+    const auto taken = one.next(k_first_taken);
+    ASSERT_TRUE(m_store.append_line(
+        layout::sweep_worker(k_numbered_sweep, numbered_key(1)),
+        to_line(TryEvent{TryEvent::Kind::ended, 4000000000, 1, k_first_taken, LinkNumber{1}})));
+    ASSERT_TRUE(one.record(end_of_taken(**taken)));
+    ASSERT_TRUE(two.refresh());
+    EXPECT_EQ(two.board().tries().size(), 1U);
     EXPECT_EQ(tally_of(two.board().tries()).succeeded, 1U);
 }
 
