@@ -35,6 +35,7 @@ Result<LinkJob> recorded_job(Store& store, const RunKey& key, LinkNumber link)
 /// The link's jobs in Slurm, oldest first.
 struct JobsOfLink {
     std::vector<JobId> alive;
+    std::vector<JobId> pending; ///< of those alive
     std::vector<JobId> cancelled;
 };
 Result<JobsOfLink> jobs_of_link(Cluster& cluster, const RunKey& key, LinkNumber link)
@@ -47,11 +48,15 @@ Result<JobsOfLink> jobs_of_link(Cluster& cluster, const RunKey& key, LinkNumber 
         }
         if (!is_over(job.state)) {
             found.alive.push_back(job.id);
+            if (job.state == JobState::pending) {
+                found.pending.push_back(job.id);
+            }
         } else if (job.state == JobState::cancelled) {
             found.cancelled.push_back(job.id);
         }
     }
     std::sort(found.alive.begin(), found.alive.end());
+    std::sort(found.pending.begin(), found.pending.end());
     return found;
 }
 
@@ -96,6 +101,26 @@ Result<JobId> submit(Store& store, Cluster& cluster, const Run& run, const NextL
 LinkJob link_job(const Run& run, const NextLink& next, JobId job, Time now)
 {
     return {run.cluster, job, now, /*batch=*/true, next.resumed};
+}
+
+/// Records a job that replaces the link's earlier one.
+Result<void> record_anew(Store& store, const Run& run, const NextLink& next, JobId job, Time now)
+{
+    TRY(store.write(layout::job_json(run.key, next.link), to_json(link_job(run, next, job, now))));
+    (void)store.write(layout::job_index(run.cluster, job), run.key.text() + "\n");
+    return {};
+}
+
+/// Cancels jobs that had not started, except one that has claimed the link since. If a request
+/// fails, the claim lets only one of them run the program.
+void cancel_surplus(Store& store, Cluster& cluster, const RunKey& key, LinkNumber link,
+                    const std::vector<JobId>& pending)
+{
+    for (const JobId job : pending) {
+        if (!has_claimed(store, key, link, job)) {
+            (void)cluster.cancel(job);
+        }
+    }
 }
 
 /// The first process to write job.json wins, except that a job which has already claimed the link
@@ -208,9 +233,7 @@ Result<JobId> replace_link(Store& store, Cluster& cluster, Clock& clock, const R
                            const NextLink& next, JobId old)
 {
     TRY_ASSIGN(const JobId job, submit(store, cluster, run, next));
-    TRY(store.write(layout::job_json(run.key, next.link),
-                    to_json(link_job(run, next, job, clock.now()))));
-    (void)store.write(layout::job_index(run.cluster, job), run.key.text() + "\n");
+    TRY(record_anew(store, run, next, job, clock.now()));
     (void)cluster.cancel(old); // if this fails, only one of them can claim the link
     return job;
 }
@@ -220,10 +243,13 @@ Result<JobId> hold_link(Store& store, Cluster& cluster, Clock& clock, const Run&
     next.pause = k_held_for;
     next.after.reset();
     TRY(store.write(held_json(run.key), to_json(Held{next.link, clock.now()})));
-    TRY_ASSIGN(const JobId job, submit(store, cluster, run, next));
-    TRY(store.write(layout::job_json(run.key, next.link),
-                    to_json(link_job(run, next, job, clock.now()))));
-    (void)store.write(layout::job_index(run.cluster, job), run.key.text() + "\n");
+    // An earlier call has made one if the response was lost. The caller's own job is running.
+    TRY_ASSIGN(JobsOfLink there, jobs_of_link(cluster, run.key, next.link));
+    TRY_ASSIGN(const JobId job, there.pending.empty() ? submit(store, cluster, run, next)
+                                                      : Result<JobId>(there.pending.back()));
+    TRY(record_anew(store, run, next, job, clock.now()));
+    std::erase(there.pending, job);
+    cancel_surplus(store, cluster, run.key, next.link, there.pending);
     return job;
 }
 
@@ -234,6 +260,7 @@ Result<void> release_link(Store& store, Cluster& cluster, Clock& clock, const Ru
         return {};
     }
     TRY_ASSIGN(const Held held, held_from_json(*text));
+    TRY_ASSIGN(JobsOfLink there, jobs_of_link(cluster, key, held.link));
     if (!store.size(layout::claim(key, held.link))) {
         TRY_ASSIGN(const Run run, read_run(store, key));
         TRY_ASSIGN(const LinkJob old, recorded_job(store, key, held.link));
@@ -243,7 +270,9 @@ Result<void> release_link(Store& store, Cluster& cluster, Clock& clock, const Ru
         next.length = next_length(
             run.request, read_links(store, key, LinkNumber{held.link.value - 1}), clock.now());
         TRY(replace_link(store, cluster, clock, run, next, old.job));
+        std::erase(there.pending, old.job);
     }
+    cancel_surplus(store, cluster, key, held.link, there.pending);
     return store.remove(held_json(key));
 }
 
@@ -257,11 +286,11 @@ Result<void> withdraw_link(Store& store, Cluster& cluster, const Run& run, LinkN
         // The link that ran last is the run's newest again.
         TRY(store.remove(layout::job_json(run.key, link)));
         (void)store.remove(layout::link_dir(run.key, link));
-        return {};
     }
+    // There are others if the response to a request was lost.
     TRY_ASSIGN(const JobsOfLink there, jobs_of_link(cluster, run.key, link));
-    for (const JobId job : there.alive) {
-        TRY(cluster.cancel(job));
+    for (const JobId other : there.alive) {
+        TRY(cluster.cancel(other));
     }
     return {};
 }

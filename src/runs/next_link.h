@@ -53,11 +53,12 @@ Result<JobId> submit_link(Store& store, Cluster& cluster, Clock& clock, const Ru
 Result<JobId> replace_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
                            const NextLink& next, JobId old);
 
-/// Gives the link another job that does not start for a long time. The caller, whose job holds the
-/// GPUs, must exit afterwards. held.json records the reason (runs/credentials.h).
+/// Gives the link another job that does not start for a long time: one that an earlier call has
+/// submitted, if its response was lost. The caller, whose job holds the GPUs, must exit afterwards.
+/// held.json records the reason (runs/credentials.h).
 Result<JobId> hold_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
                         NextLink next);
-/// Lets a held link start: replaces its job by one without a pause. Succeeds as well if no link is
+/// Lets a held link start: replaces its jobs by one without a pause. Succeeds as well if no link is
 /// held.
 Result<void> release_link(Store& store, Cluster& cluster, Clock& clock, const RunKey& key);
 /// The start delay of a held link; the user is expected to log in or to act before it is over.
@@ -67,7 +68,7 @@ constexpr std::chrono::seconds k_held_for = std::chrono::hours(24 * 30);
 /// job or failed.
 constexpr std::chrono::seconds k_settled{20};
 
-/// Cancels the job of a link that is not needed. A job that has claimed its link is left alone: it
+/// Cancels all jobs of a link that is not needed. A job that has claimed its link is left alone: it
 /// runs the program. Succeeds if the link has no job.
 Result<void> withdraw_link(Store& store, Cluster& cluster, const Run& run, LinkNumber link);
 

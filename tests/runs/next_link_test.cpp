@@ -53,6 +53,14 @@ protected:
     }
 
     Result<JobId> submit() { return submit_link(m_store, m_cluster, m_clock, m_run, m_next); }
+    /// By the link's own job, which has started.
+    Result<JobId> hold(std::uint32_t own = 101)
+    {
+        m_cluster.find(JobId{own})->state = JobState::running;
+        return hold_link(m_store, m_cluster, m_clock, m_run, m_next);
+    }
+    Result<void> release() { return release_link(m_store, m_cluster, m_clock, m_run.key); }
+    Result<void> withdraw() { return withdraw_link(m_store, m_cluster, m_run, k_two); }
 
     Job& job(std::uint32_t id, JobState state, LinkNumber link = k_two)
     {
@@ -208,36 +216,86 @@ TEST_F(NextLinkOf, IsHeldInAnotherJobAndReleasedInAThird)
     add_event(k_one, Event::Kind::program_started);
     add_event(k_one, Event::Kind::ended, Cause::time_limit, 85, /*continues=*/true);
     ASSERT_EQ(submit().value(), JobId{101});
-    EXPECT_EQ(hold_link(m_store, m_cluster, m_clock, m_run, m_next).value(), JobId{102});
+    EXPECT_EQ(hold().value(), JobId{102});
     EXPECT_EQ(recorded(), JobId{102});
     EXPECT_EQ(m_cluster.specs.back().pause, k_held_for);
-    EXPECT_EQ(state_of(101), JobState::pending) << "who holds itself leaves by itself";
+    EXPECT_EQ(state_of(101), JobState::running) << "who holds itself leaves by itself";
     EXPECT_EQ(held_from_json(m_store.files[held_json(m_run.key)])->link, k_two);
 
-    EXPECT_TRUE(release_link(m_store, m_cluster, m_clock, m_run.key));
+    EXPECT_TRUE(release());
     EXPECT_EQ(recorded(), JobId{103});
     EXPECT_EQ(m_cluster.specs.back().pause, 0s);
     EXPECT_EQ(state_of(102), JobState::cancelled);
     EXPECT_EQ(m_store.files.count(held_json(m_run.key)), 0U);
-    EXPECT_TRUE(release_link(m_store, m_cluster, m_clock, m_run.key)) << "when none is held";
+    EXPECT_TRUE(release()) << "when none is held";
     EXPECT_EQ(recorded(), JobId{103});
+}
+
+TEST_F(NextLinkOf, IsHeldInOneJobThoughAnswersAreLost)
+{
+    ASSERT_EQ(submit().value(), JobId{101});
+    m_cluster.lost_answers = 2;
+    EXPECT_EQ(hold().error().kind, Error::Kind::unreachable);
+    EXPECT_EQ(hold().value(), JobId{102});
+    EXPECT_EQ(hold().value(), JobId{102});
+    EXPECT_EQ(recorded(), JobId{102});
+    EXPECT_EQ(m_cluster.specs.size(), 2U);
+    EXPECT_EQ(state_of(101), JobState::running);
+}
+
+TEST_F(NextLinkOf, IsHeldInTheNewestOfSeveralJobs)
+{
+    ASSERT_EQ(submit().value(), JobId{101});
+    job(107, JobState::pending);
+    job(108, JobState::pending);
+    job(109, JobState::pending, k_three);
+    EXPECT_EQ(hold().value(), JobId{108});
+    EXPECT_EQ(recorded(), JobId{108});
+    EXPECT_EQ(state_of(107), JobState::cancelled);
+    EXPECT_EQ(state_of(109), JobState::pending);
+}
+
+TEST_F(NextLinkOf, IsReleasedFromAllJobsThatHoldIt)
+{
+    ASSERT_EQ(submit().value(), JobId{101});
+    ASSERT_EQ(hold().value(), JobId{102});
+    job(109, JobState::pending);
+    m_cluster.next_id = 110;
+    EXPECT_TRUE(release());
+    EXPECT_EQ(recorded(), JobId{110});
+    EXPECT_EQ(state_of(102), JobState::cancelled);
+    EXPECT_EQ(state_of(109), JobState::cancelled);
+    EXPECT_EQ(state_of(110), JobState::pending);
+    EXPECT_EQ(state_of(101), JobState::running) << "it leaves by itself";
+}
+
+TEST_F(NextLinkOf, LosesTheJobsThatHoldItOnceItHasBegun)
+{
+    ASSERT_EQ(submit().value(), JobId{101});
+    m_cluster.lost_answers = 1;
+    ASSERT_FALSE(hold());
+    claimed(k_two, 101); // it has got its ticket in the meantime
+    EXPECT_TRUE(release());
+    EXPECT_EQ(state_of(101), JobState::running);
+    EXPECT_EQ(state_of(102), JobState::cancelled);
+    EXPECT_EQ(m_store.files.count(held_json(m_run.key)), 0U);
 }
 
 TEST_F(NextLinkOf, IsNotReleasedWhenItHasBegun)
 {
     ASSERT_EQ(submit().value(), JobId{101});
-    ASSERT_TRUE(hold_link(m_store, m_cluster, m_clock, m_run, m_next));
+    ASSERT_TRUE(hold());
     claimed(k_two, 102);
-    EXPECT_TRUE(release_link(m_store, m_cluster, m_clock, m_run.key));
+    EXPECT_TRUE(release());
     EXPECT_EQ(recorded(), JobId{102});
 }
 
 TEST_F(NextLinkOf, StaysHeldWhileSlurmDoesNotAnswer)
 {
     ASSERT_EQ(submit().value(), JobId{101});
-    ASSERT_TRUE(hold_link(m_store, m_cluster, m_clock, m_run, m_next));
+    ASSERT_TRUE(hold());
     m_cluster.lost_answers = 1;
-    EXPECT_FALSE(release_link(m_store, m_cluster, m_clock, m_run.key));
+    EXPECT_FALSE(release());
     EXPECT_EQ(m_store.files.count(held_json(m_run.key)), 1U);
 }
 
@@ -260,16 +318,28 @@ TEST_F(NextLinkOf, ClaimsNothingWhenItLacksSomething)
 TEST_F(NextLinkOf, IsWithdrawn)
 {
     ASSERT_TRUE(submit());
-    EXPECT_TRUE(withdraw_link(m_store, m_cluster, m_run, k_two));
+    EXPECT_TRUE(withdraw());
     EXPECT_EQ(state_of(101), JobState::cancelled);
     EXPECT_FALSE(recorded());
-    EXPECT_TRUE(withdraw_link(m_store, m_cluster, m_run, k_two)) << "when there is none";
+    EXPECT_TRUE(withdraw()) << "when there is none";
+}
+
+TEST_F(NextLinkOf, IsWithdrawnWithAllItsJobs)
+{
+    ASSERT_EQ(submit().value(), JobId{101});
+    job(107, JobState::pending);
+    job(108, JobState::pending, k_three);
+    EXPECT_TRUE(withdraw());
+    EXPECT_EQ(state_of(101), JobState::cancelled);
+    EXPECT_EQ(state_of(107), JobState::cancelled);
+    EXPECT_EQ(state_of(108), JobState::pending);
+    EXPECT_FALSE(recorded());
 }
 
 TEST_F(NextLinkOf, IsWithdrawnThoughNobodyWroteItDown)
 {
     job(107, JobState::pending);
-    EXPECT_TRUE(withdraw_link(m_store, m_cluster, m_run, k_two));
+    EXPECT_TRUE(withdraw());
     EXPECT_EQ(state_of(107), JobState::cancelled);
 }
 
@@ -277,7 +347,7 @@ TEST_F(NextLinkOf, IsLeftAloneOnceItRunsItsProgram)
 {
     ASSERT_TRUE(submit());
     claimed(k_two, 101);
-    EXPECT_TRUE(withdraw_link(m_store, m_cluster, m_run, k_two));
+    EXPECT_TRUE(withdraw());
     EXPECT_EQ(state_of(101), JobState::pending);
     EXPECT_EQ(recorded(), JobId{101});
 }
