@@ -70,6 +70,11 @@ Access access_in(Reader& reader, const Node& node)
              [&](const Node& value) { access.accounts = reader.user_names(value).value; }},
             {"ask", [&](const Node& value) { access.ask = reader.text(value); }},
         });
+    if (access.is_open()) {
+        reader.note(node, "missing",
+                    "allow needs 'users' or 'accounts'; without allow, the queue is open to all "
+                    "users");
+    }
     return access;
 }
 

@@ -19,7 +19,7 @@ WHOLE = {
     "gpus": {"m": {}},
     "pools": {"p": {"nodes": "n1", "gpus": "m:4", "owner": "q", "lend": {"when": {"days": "sat"}},
                     "shares": {"per_gpu": 4}, "when": {"from": "08:00"}}},
-    "queues": {"q": {"time": "2h", "pools": "p", "per_gpu": {}, "allow": {}, "wait": {}, "chain": {},
+    "queues": {"q": {"time": "2h", "pools": "p", "per_gpu": {}, "allow": {"users": "a"}, "wait": {}, "chain": {},
                      "idle": {"after": "30m"}, "extend": {"by": "1h"},
                      "calendar": [{"when": {"days": "sat"}, "time": "4h",
                                    "limits": {"user": {}, "account": {}, "all": {}, "job": {}}}],

@@ -221,6 +221,18 @@ TEST(CheckPolicy, AnAccountHasSmallLetters)
                 HasSubstr("account LAB: Slurm stores its name in lower case"));
 }
 
+TEST(ReadPolicy, AnAllowWithoutNamesOpensNoQueue)
+{
+    for (const char* const allow : {"{users: [], ask: the head}", "{ask: the head}", ""}) {
+        EXPECT_THAT(findings(with_queue(fmt::format("{{time: 3h, pools: all, allow: {}}}", allow))),
+                    HasSubstr("error: allow needs 'users' or 'accounts'; without allow, the queue "
+                              "is open to all users"))
+            << allow;
+    }
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, allow: {users: u, ask: the head}}")),
+                IsEmpty());
+}
+
 TEST(CheckPolicy, AQueueForFewerPeopleMayStandBehindOneForOthers)
 {
     const std::string first = "  first: {time: 9h, pools: all, allow: {accounts: [a]}}\n";
