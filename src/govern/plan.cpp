@@ -43,6 +43,15 @@ Form form_of(Kind kind, const std::string& field)
     return limit ? Form::limit : Form::text;
 }
 
+/// A field of a partition that Slurm does not show while it has its default value.
+std::string_view default_of(Kind kind, const std::string& field)
+{
+    if (kind != Kind::partition) {
+        return "";
+    }
+    return field == "GraceTime" ? "0" : field == "PriorityTier" ? "1" : "";
+}
+
 /// The amounts in a limit, by name; the name of a plain number is empty.
 std::map<std::string, double> limits_of(const Value& value)
 {
@@ -370,8 +379,9 @@ const SlurmObject* find(const std::vector<SlurmObject>& objects, Kind kind, cons
 bool is_same_value(Kind kind, const std::string& field, const Value& one, const Value& other,
                    const Names& all_nodes)
 {
-    const std::string first = one.value_or("");
-    const std::string second = other.value_or("");
+    const std::string_view by_default = default_of(kind, field);
+    const std::string first = one.value_or(std::string(by_default));
+    const std::string second = other.value_or(std::string(by_default));
     switch (form_of(kind, field)) {
     case Form::amounts:
         return as_amounts(first) == as_amounts(second);

@@ -29,6 +29,16 @@ bool lends(const Policy& policy)
                        [](const Pool& pool) { return pool.lend.has_value(); });
 }
 
+/// A time as scontrol prints it: `00:15:00`, `1-00:00:00`.
+std::string printed_time(seconds time)
+{
+    const auto days = std::chrono::floor<std::chrono::days>(time);
+    const std::int64_t rest = (time - days).count();
+    const std::string clock =
+        fmt::format("{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+    return days.count() > 0 ? fmt::format("{}-{}", days.count(), clock) : clock;
+}
+
 void add_settings(const Policy& policy, std::vector<Object>& objects)
 {
     seconds min_run{0};
@@ -42,8 +52,7 @@ void add_settings(const Policy& policy, std::vector<Object>& objects)
     };
     set("EnforcePartLimits", "ANY");
     set("JobRequeue", "1");
-    set("PreemptExemptTime", fmt::format("{:02}:{:02}:{:02}", min_run.count() / 3600,
-                                         min_run.count() / 60 % 60, min_run.count() % 60));
+    set("PreemptExemptTime", printed_time(min_run));
     set("PreemptMode", lends(policy) ? "REQUEUE" : "OFF");
     set("PreemptType", lends(policy) ? "preempt/partition_prio" : "preempt/none");
     set("PriorityCalcPeriod", "00:01:00");

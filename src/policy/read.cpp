@@ -122,6 +122,11 @@ Pool pool_in(Reader& reader, const std::string& name, const Node& place, const N
 FairShare fair_share_in(Reader& reader, const Node& node)
 {
     FairShare fair;
+    // Slurm has whole minutes, and takes 0 for "past use never decays".
+    const auto half_life = [&](const Node& value) {
+        const Rule<minutes> time = reader.walltime(value);
+        fair.half_life = {time.value, time.line, time.column};
+    };
     const auto shares = [&](const Node& value) {
         if (value.kind != Node::Kind::map) {
             reader.note(value, "not-a-map", "shares must be `ACCOUNT: NUMBER` lines");
@@ -136,12 +141,11 @@ FairShare fair_share_in(Reader& reader, const Node& node)
             }
         }
     };
-    reader.map(
-        node, "fair_share",
-        {
-            {"half_life", [&](const Node& value) { fair.half_life = reader.duration(value); }},
-            {"shares", shares},
-        });
+    reader.map(node, "fair_share",
+               {
+                   {"half_life", half_life},
+                   {"shares", shares},
+               });
     return fair;
 }
 

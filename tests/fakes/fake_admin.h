@@ -306,7 +306,8 @@ private:
                 value = std::to_string((days * 24 + hours) * 60 + minutes);
             }
             const bool by_default =
-                (name == "GraceTime" && value == "0") || (name == "Default" && value == "NO");
+                (name == "GraceTime" && value == "0") || (name == "Default" && value == "NO") ||
+                (name == "PriorityTier" && value == "1");
             if (!by_default) {
                 one.fields[name] = value;
             }

@@ -145,6 +145,30 @@ TEST(Apply, PutsAPolicyInForceAndThenHasNothingToDo)
     }
 }
 
+TEST(Apply, AValueThatSlurmDoesNotShowIsTheDefault)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, replaced(k_old, "grace: 5m", "grace: 0s")));
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+
+    admin = a_centre();
+    std::string text = "version: 1\npools:\n";
+    std::vector<std::string> overflow;
+    for (int i = 1; i <= 11; ++i) {
+        text += fmt::format("  p{0}: {{nodes: gpu{0:02}, gpus: 4}}\n", i);
+        if (i > 1) {
+            overflow.push_back(fmt::format("p{}", i));
+        }
+    }
+    text += fmt::format("queues: {{gpu: {{time: 24h, pools: p1, overflow: [{}]}}}}\n",
+                        fmt::join(overflow, ", "));
+    const auto applied = apply_to(admin, text);
+    ASSERT_TRUE(applied) << applied.error().text; // the last one is in tier 1
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+    admin.partitions.at("gpu-p11").fields["PriorityTier"] = "2";
+    EXPECT_THAT(drift_of(admin), ElementsAre("partition gpu-p11 PriorityTier"));
+}
+
 TEST(Apply, HasTheConfigurationReadOnceWherePartitionsStay)
 {
     auto admin = a_centre();

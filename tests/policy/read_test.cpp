@@ -11,9 +11,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <random>
 #include <sstream>
+#include <string>
+#include <vector>
 
 namespace gpuq::policy {
 namespace {
@@ -163,8 +167,14 @@ TEST(CheckPolicy, WhatNoJobCanReachIsTold)
                 HasSubstr("p.yaml:4:48: warning: 9 GPUs never bind: the pools of queue q have 8"));
     EXPECT_THAT(findings(pools + "  q: {time: 1h, pools: a, limits: {job: {gpus: 8}}}\n"),
                 IsEmpty());
-    EXPECT_THAT(findings(k_small + "fair_share: {half_life: 1s}\n"),
-                HasSubstr("a half_life of less than an hour"));
+    EXPECT_THAT(findings(k_small + "fair_share: {half_life: 1m}\n"),
+                HasSubstr("warning: a half_life of less than an hour"));
+    for (const char* const never : {"0", "0s", "30s"}) { // for Slurm, 0 minutes
+        EXPECT_THAT(findings(k_small + "fair_share: {half_life: " + never + "}\n"),
+                    HasSubstr(fmt::format("p.yaml:6:25: error: '{}' must be whole minutes, at "
+                                          "least one",
+                                          never)));
+    }
     EXPECT_THAT(findings(k_small + "fair_share: {shares: {root: 3}}\n"),
                 HasSubstr("error: account root has no share"));
     const auto weekly = [](const std::string& duration) {
@@ -404,6 +414,28 @@ TEST(CheckPolicy, SharesAreOfPoolsWithModelsAndOfQueuesThatLimitThem)
                 HasSubstr("shares must be `name: value` lines"));
     EXPECT_THAT(shared(four, "job: {shares: 5}"),
                 HasSubstr("warning: 5 shares never bind: a GPU of queue q has 4"));
+}
+
+TEST(SlurmObjects, TimesOfADayAreWrittenAsSlurmPrintsThem)
+{
+    const auto exempt_time = [](const std::string& min_run) {
+        const auto reading = read_policy("version: 1\n"
+                                         "pools: {a: {nodes: n1, lend: {min_run: " +
+                                             min_run +
+                                             "}}}\n"
+                                             "queues: {q: {time: 96h, pools: a}}\n",
+                                         "p.yaml");
+        const std::vector<Object> objects =
+            reading ? objects_of(reading->policy) : std::vector<Object>{};
+        const auto found = std::find_if(objects.begin(), objects.end(), [](const Object& object) {
+            return object.name == "PreemptExemptTime";
+        });
+        return found == objects.end() ? "" : found->fields.at("value");
+    };
+    EXPECT_EQ(exempt_time("0"), "00:00:00");
+    EXPECT_EQ(exempt_time("90s"), "00:01:30");
+    EXPECT_EQ(exempt_time("24h"), "1-00:00:00");
+    EXPECT_EQ(exempt_time("49h"), "2-01:00:00");
 }
 
 TEST(SlurmObjects, SharesAreLimitedByTheQosAndCountInFairShare)
