@@ -3,9 +3,9 @@
 
 #include "core/walltime.h"
 #include "policy/calendar.h"
+#include "policy/check_effect.h"
 #include "policy/check_queue.h"
 #include "policy/course_times.h"
-#include "policy/coverage.h"
 #include "policy/finding_list.h"
 #include "policy/queue_partitions.h"
 
@@ -51,7 +51,6 @@ public:
         }
         check_partitions();
         check_site();
-        check_shadows();
         check_rest();
         return m_findings.take();
     }
@@ -230,25 +229,6 @@ private:
         }
     }
 
-    void check_shadows()
-    {
-        for (std::size_t i = 0; i < m_policy.queues.size(); ++i) {
-            for (std::size_t j = 0; j < i; ++j) {
-                const Queue& queue = m_policy.queues[i];
-                const Queue& first = m_policy.queues[j];
-                if (covers(m_policy, first, queue)) {
-                    m_findings.error(
-                        queue.line, "shadowed",
-                        fmt::format("queue {} is never chosen by default: queue {} (line {}) "
-                                    "accepts every job that it accepts; put it first, or allow "
-                                    "jobs that the other refuses",
-                                    queue.name, first.name, first.line));
-                    break;
-                }
-            }
-        }
-    }
-
     void check_rest()
     {
         constexpr std::chrono::hours k_short{1};
@@ -382,22 +362,51 @@ private:
     FindingList m_findings;
 };
 
-/// Checks the policy of each time at which the calendar changes, as it checks the file without it.
-void check_times(const Policy& policy, std::vector<Finding>& findings)
+/// The policy of a time at which the calendar changes.
+struct Moment {
+    LocalMinutes from;
+    Policy policy;
+};
+
+std::vector<Moment> moments_of(const Policy& policy)
 {
-    std::set<std::string> checked{""};
+    std::vector<Moment> moments;
+    std::set<std::string> known{""};
     for (const LocalMinutes time : changes_in_a_week(policy)) {
-        if (!checked.insert(open_hours(policy, time).value_or("")).second) {
-            continue;
+        if (known.insert(open_hours(policy, time).value_or("")).second) {
+            moments.push_back({time, policy_at(policy, time)});
         }
-        for (Finding& finding : Checker(policy_at(policy, time)).run()) {
+    }
+    return moments;
+}
+
+/// Reports the rules that have an effect neither outside of the calendar nor at any of its times.
+void check_effects(const Policy& policy, const std::vector<Moment>& moments,
+                   std::vector<Finding>& findings)
+{
+    std::vector<Policy> states{policy};
+    for (const Moment& moment : moments) {
+        states.push_back(moment.policy);
+    }
+    FindingList found;
+    check_effects(states, found);
+    for (Finding& finding : found.take()) {
+        findings.push_back(std::move(finding));
+    }
+}
+
+/// Checks the policy of each moment as the file is checked without its calendar.
+void check_times(const std::vector<Moment>& moments, std::vector<Finding>& findings)
+{
+    for (const Moment& moment : moments) {
+        for (Finding& finding : Checker(moment.policy).run()) {
             const bool known =
                 std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
                     return other.line == finding.line && other.code == finding.code &&
                            other.text.starts_with(finding.text);
                 });
             if (!known) {
-                finding.text += fmt::format(" (from {} on)", weekday_and_time(time));
+                finding.text += fmt::format(" (from {} on)", weekday_and_time(moment.from));
                 findings.push_back(std::move(finding));
             }
         }
@@ -409,13 +418,19 @@ void check_times(const Policy& policy, std::vector<Finding>& findings)
 std::vector<Finding> check(const Policy& policy)
 {
     std::vector<Finding> findings = Checker(policy).run();
+    std::vector<Moment> moments;
     if (count_windows(policy) > k_most_windows) {
         findings.push_back(
             {Finding::Weight::error, 0, 0, "too-many",
              fmt::format("more than {} hours ('when') in a policy", k_most_windows)});
+    } else {
+        moments = moments_of(policy);
+    }
+    if (!policy.pools.empty()) {
+        check_effects(policy, moments, findings);
     }
     if (!has_errors(findings)) {
-        check_times(policy, findings);
+        check_times(moments, findings);
     }
     return findings;
 }

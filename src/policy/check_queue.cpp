@@ -34,7 +34,7 @@ void check_calendar(const Queue& queue, FindingList& findings)
     }
 }
 
-void check_idle(const Queue& queue, const IdleRule& idle, FindingList& findings)
+void check_idle(const IdleRule& idle, FindingList& findings)
 {
     const seconds after = idle.after.value;
     if (after < k_shortest_idle) {
@@ -48,10 +48,6 @@ void check_idle(const Queue& queue, const IdleRule& idle, FindingList& findings)
             fmt::format("after less than {} min GPUs are taken from users who read a result "
                         "or load their data",
                         k_hasty_idle.count()));
-    } else if (after >= queue.max_time.value) {
-        findings.warn(idle.after.line, "no-effect",
-                      fmt::format("no run of queue {} lasts that long: its time is {}", queue.name,
-                                  to_text(queue.max_time.value)));
     }
     if (idle.warn.line > 0 && (idle.warn.value >= after || idle.warn.value < k_least_warning)) {
         findings.error(idle.warn.line, idle.warn.value >= after ? "above" : "below",
@@ -82,26 +78,6 @@ void check_limits(const Queue& queue, FindingList& findings)
     if (limits.all.soft_gpus) {
         findings.error(*limits.all.soft_gpus, "no-effect",
                        "a soft limit of all together has no effect: no user is left to wait for");
-    }
-    for (const Share* share : {&limits.user, &limits.account}) {
-        if (share->soft_gpus && share->gpus && share->soft_gpus->value >= share->gpus->value) {
-            findings.error(*share->soft_gpus, "no-effect",
-                           fmt::format("soft_gpus {} never binds: gpus {} (line {}) does first",
-                                       share->soft_gpus->value, share->gpus->value,
-                                       share->gpus->line));
-        }
-        if (share->jobs && share->queued && share->jobs->value > share->queued->value) {
-            findings.error(*share->jobs, "no-effect",
-                           fmt::format("jobs {} never binds: queued {} (line {}) does first",
-                                       share->jobs->value, share->queued->value,
-                                       share->queued->line));
-        }
-        if (share->gpus && limits.job.gpus && limits.job.gpus->value > share->gpus->value) {
-            findings.error(
-                *limits.job.gpus, "no-effect",
-                fmt::format("a job may have {} GPUs, but the user or account only {} (line {})",
-                            limits.job.gpus->value, share->gpus->value, share->gpus->line));
-        }
     }
 }
 
@@ -221,7 +197,7 @@ void check_queue(const Policy& policy, const Queue& queue, FindingList& findings
                                    to_text(queue.max_time.value)));
     }
     if (queue.idle) {
-        check_idle(queue, *queue.idle, findings);
+        check_idle(*queue.idle, findings);
     }
     check_calendar(queue, findings);
     if (queue.extend && !policy.helper) {

@@ -10,7 +10,7 @@ namespace gpuq::policy {
 bool is_used(const Queue& queue, const Pool& pool);
 
 /// The part of check() that concerns one queue by itself: its pools and models, times, idle GPUs
-/// and limits, and values among them that contradict each other or have no effect.
+/// and limits, and values among them that contradict each other.
 void check_queue(const Policy& policy, const Queue& queue, FindingList& findings);
 
 } // namespace gpuq::policy

@@ -72,7 +72,7 @@ bool covers(const Policy& policy, const Queue& first, const Queue& queue)
          holds(first.access.accounts, queue.access.accounts));
     return user_count && covers_submitters(first, queue) &&
            first.max_time.value >= queue.max_time.value &&
-           at_least(first.limits.job.gpus, queue.limits.job.gpus) &&
+           at_least(first.limits.most_gpus_of_a_job(), queue.limits.most_gpus_of_a_job()) &&
            at_least(first.limits.job.nodes, queue.limits.job.nodes) &&
            at_least(first.cpus_per_gpu, queue.cpus_per_gpu) &&
            at_least(first.memory_per_gpu_mib, queue.memory_per_gpu_mib) &&

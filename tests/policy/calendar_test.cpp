@@ -282,7 +282,7 @@ TEST(Calendar, EachOfItsTimesIsChecked)
                             "    calendar:\n"
                             "      - {when: {days: sat}, limits: {job: {gpus: 4}}}\n"),
                 HasSubstr("p.yaml:11:50: error: a job may have 4 GPUs, but the user or account "
-                          "only 2 (line 8) (from Sat 00:00 on)"));
+                          "only 2 (line 8)\n"));
     EXPECT_THAT(findings_of("    calendar:\n"
                             "      - {when: {days: sat}, default_time: 3h}\n"),
                 HasSubstr("p.yaml:10:43: error: default_time 3 h is beyond the time 2 h of line 6 "
@@ -290,17 +290,56 @@ TEST(Calendar, EachOfItsTimesIsChecked)
     EXPECT_THAT(findings_of("    calendar:\n"
                             "      - {when: {days: sat}, limits: {user: {soft_gpus: 1}}}\n"),
                 HasSubstr("p.yaml:10:56: error: queue gpu has no soft_gpus outside of this time"));
-    EXPECT_THAT(findings_of("    calendar:\n"
-                            "      - {when: {days: sat}, time: 4h}\n"
-                            "  other: {time: 3h, pools: all}\n"),
-                HasSubstr("p.yaml:11: error: queue other is never chosen by default: queue gpu "
-                          "(line 5) accepts every job that it accepts; put it first, or allow jobs "
-                          "that the other refuses (from Sat 00:00 on)"));
     std::string many = "    calendar:\n";
     for (std::size_t i = 0; i <= k_most_windows; ++i) {
         many += "      - {when: {days: sat}, time: 4h}\n";
     }
     EXPECT_THAT(findings_of(many), HasSubstr("error: more than 50 hours ('when') in a policy"));
+}
+
+TEST(Calendar, ARuleNeedsAnEffectAtSomeTimeOnly)
+{
+    const std::string other = "  other: {time: 3h, pools: all, limits: {user: {gpus: 2}}}\n";
+    EXPECT_THAT(findings_of("    calendar:\n"
+                            "      - {when: {days: sat}, time: 4h}\n" +
+                            other),
+                IsEmpty());
+    EXPECT_THAT(findings_of("    calendar:\n"
+                            "      - {when: {days: sat}, time: 1h}\n"
+                            "  other: {time: 2h, pools: all, limits: {user: {gpus: 2}}}\n"),
+                IsEmpty())
+        << "shadowed outside of the calendar only";
+    EXPECT_THAT(findings_of("    calendar:\n"
+                            "      - {when: {days: sat}, default_time: 1h}\n"
+                            "  other: {time: 2h, pools: all, limits: {user: {gpus: 2}}}\n"),
+                HasSubstr("p.yaml:11: error: queue other is never chosen by default: queue gpu "
+                          "(line 5) accepts every job that it accepts; put it first, or allow jobs "
+                          "that the other refuses\n"));
+    EXPECT_THAT(findings_of("    idle: {after: 3h}\n"
+                            "    calendar:\n"
+                            "      - {when: {days: sat}, time: 4h}\n"),
+                IsEmpty());
+    EXPECT_THAT(findings_of("    idle: {after: 4h}\n"
+                            "    calendar:\n"
+                            "      - {when: {days: sat}, time: 4h}\n"),
+                HasSubstr("p.yaml:9: warning: no run of queue gpu lasts that long"));
+    const auto soft = [](const std::string& outside, const std::string& on_saturdays) {
+        return findings_of("  soft:\n"
+                           "    time: 3h\n"
+                           "    pools: all\n"
+                           "    limits: {user: {gpus: 8, soft_gpus: " +
+                           outside +
+                           "}}\n"
+                           "    calendar:\n"
+                           "      - {when: {days: sat}, limits: {user: {soft_gpus: " +
+                           on_saturdays + "}}}\n");
+    };
+    EXPECT_THAT(soft("4", "2"), IsEmpty());
+    EXPECT_THAT(soft("16", "2"), IsEmpty()) << "only on Saturdays";
+    EXPECT_THAT(soft("4", "16"), IsEmpty()) << "not on Saturdays";
+    EXPECT_THAT(soft("8", "16"),
+                HasSubstr("p.yaml:12:41: error: soft_gpus 8 never binds: gpus 8 (line 12) does "
+                          "first\n"));
 }
 
 TEST(Calendar, AFindingIsReportedOnce)

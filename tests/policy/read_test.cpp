@@ -254,6 +254,24 @@ TEST(CheckPolicy, AQueueForFewerPeopleMayStandBehindOneForOthers)
                 HasSubstr("queue second is never chosen"));
 }
 
+TEST(CheckPolicy, AQueueForLargerJobsMayStandBehindOneForSmallerOnes)
+{
+    const auto queues = [](const std::string& first, const std::string& second) {
+        return findings("version: 1\npools: {all: {nodes: 'n[1-4]', gpus: 4}}\nqueues:\n"
+                        "  small: {time: 48h, pools: all, limits: " +
+                        first + "}\n  big: {time: 24h, pools: all, limits: " + second + "}\n");
+    };
+    const auto shadowed = HasSubstr("queue big is never chosen");
+    for (const char* const whose : {"job", "user", "account", "all"}) {
+        const auto first = fmt::format("{{{}: {{gpus: 2}}}}", whose);
+        EXPECT_THAT(queues(first, "{}"), IsEmpty()) << whose;
+        EXPECT_THAT(queues(first, "{all: {gpus: 8}}"), IsEmpty()) << whose;
+        EXPECT_THAT(queues(first, "{user: {gpus: 1}}"), shadowed) << whose;
+        EXPECT_THAT(queues("{}", first), shadowed) << whose;
+    }
+    EXPECT_THAT(queues("{all: {gpus: 8}}", "{user: {gpus: 4}}"), shadowed);
+}
+
 TEST(ReadPolicy, SaysWhatALinkWithoutATicketDoes)
 {
     const auto chain = [](const std::string& text) {
