@@ -237,6 +237,9 @@ HelpDesk help_desk_in(Reader& reader, const Node& node)
             desk.stop = desk.stop || word.value == "stop";
             desk.extend = desk.extend || word.value == "extend";
         }
+        if (value.kind == Node::Kind::list && value.items.empty()) {
+            reader.note(value, "missing", "may needs 'stop' or 'extend'");
+        }
     };
     reader.map(
         node, "help_desk",

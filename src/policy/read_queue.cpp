@@ -194,30 +194,32 @@ Queue queue_in(Reader& reader, const std::string& name, const Node& place, const
     Queue queue;
     queue.name = name;
     queue.line = place.line;
-    reader.map(
-        node, fmt::format("queue {}", name),
-        {
-            {"time", [&](const Node& value) { queue.max_time = reader.walltime(value); },
-             Need::yes},
-            {"default_time",
-             [&](const Node& value) { queue.default_time = reader.walltime(value); }},
-            {"pools", [&](const Node& value) { queue.pools = reader.some_names(value); },
-             Need::yes},
-            {"overflow", [&](const Node& value) { queue.overflow = reader.some_names(value); }},
-            {"models", [&](const Node& value) { queue.models = reader.some_names(value); }},
-            {"per_gpu", [&](const Node& value) { per_gpu_in(reader, queue, value); }},
-            {"limits", [&](const Node& value) { queue.limits = limits_in(reader, value); }},
-            {"allow", [&](const Node& value) { queue.access = access_in(reader, value); }},
-            {"wait", [&](const Node& value) { queue.wait = wait_in(reader, value); }},
-            {"chain", [&](const Node& value) { queue.chain = chain_in(reader, value); }},
-            {"idle", [&](const Node& value) { queue.idle = idle_in(reader, value); }},
-            {"extend", [&](const Node& value) { queue.extend = extend_in(reader, value); }},
-            {"through",
-             [&](const Node& value) {
-                 queue.through = reader.word(value, {"gpuq", "sweep"});
-             }},
-            {"calendar", [&](const Node& value) { calendar_in(reader, queue, value); }},
-        });
+    reader.map(node, fmt::format("queue {}", name),
+               {
+                   {"time", [&](const Node& value) { queue.max_time = reader.walltime(value); },
+                    Need::yes},
+                   {"default_time",
+                    [&](const Node& value) { queue.default_time = reader.walltime(value); }},
+                   {"pools", [&](const Node& value) { queue.pools = reader.some_names(value); },
+                    Need::yes},
+                   {"overflow",
+                    [&](const Node& value) {
+                        queue.overflow = reader.some_names(value, Reader::Empty::accepted);
+                    }},
+                   {"models", [&](const Node& value) { queue.models = reader.some_names(value); }},
+                   {"per_gpu", [&](const Node& value) { per_gpu_in(reader, queue, value); }},
+                   {"limits", [&](const Node& value) { queue.limits = limits_in(reader, value); }},
+                   {"allow", [&](const Node& value) { queue.access = access_in(reader, value); }},
+                   {"wait", [&](const Node& value) { queue.wait = wait_in(reader, value); }},
+                   {"chain", [&](const Node& value) { queue.chain = chain_in(reader, value); }},
+                   {"idle", [&](const Node& value) { queue.idle = idle_in(reader, value); }},
+                   {"extend", [&](const Node& value) { queue.extend = extend_in(reader, value); }},
+                   {"through",
+                    [&](const Node& value) {
+                        queue.through = reader.word(value, {"gpuq", "sweep"});
+                    }},
+                   {"calendar", [&](const Node& value) { calendar_in(reader, queue, value); }},
+               });
     if (queue.default_time.line == 0) {
         queue.default_time.value = queue.max_time.value;
     }

@@ -20,8 +20,8 @@ void job_in(Reader& reader, Case& test, const Node& node)
     reader.map(
         node, "job",
         {
-            {"user", [&](const Node& value) { test.user = value.text; }},
-            {"account", [&](const Node& value) { test.account = value.text; }},
+            {"user", [&](const Node& value) { test.user = reader.text(value).value; }},
+            {"account", [&](const Node& value) { test.account = reader.text(value).value; }},
             {"time", [&](const Node& value) { test.time = reader.walltime(value).value; }},
             {"gpus", gpus},
             {"shares", [&](const Node& value) { test.shares = reader.number(value, 1).value; }},

@@ -58,6 +58,9 @@ void days_in(Reader& reader, Window& window, const Node& node)
     for (const Node& item : node.kind == Node::Kind::list ? node.items : single) {
         add_days(reader, window, item);
     }
+    if (node.kind == Node::Kind::list && node.items.empty()) {
+        reader.note(node, "missing", "an empty list of days: write at least one, or daily");
+    }
 }
 
 /// `08:00`, up to `most`.

@@ -214,8 +214,11 @@ Rule<std::string> Reader::one(const Node& node, IsName is_name)
     return {node.text, node.line, node.column};
 }
 
-Rule<std::vector<std::string>> Reader::some(const Node& node, IsName is_name)
+Rule<std::vector<std::string>> Reader::some(const Node& node, IsName is_name, Empty empty)
 {
+    if (node.kind == Node::Kind::list && node.items.empty() && empty == Empty::refused) {
+        note(node, "missing", "an empty list: write at least one name, or remove the line");
+    }
     Rule<std::vector<std::string>> names{{}, node.line, node.column};
     const std::vector<Node> single{node};
     for (const Node& item : node.kind == Node::Kind::list ? node.items : single) {
@@ -245,14 +248,14 @@ Rule<std::string> Reader::name(const Node& node)
     return one(node, is_name);
 }
 
-Rule<std::vector<std::string>> Reader::some_names(const Node& node)
+Rule<std::vector<std::string>> Reader::some_names(const Node& node, Empty empty)
 {
-    return some(node, is_name);
+    return some(node, is_name, empty);
 }
 
 Rule<std::vector<std::string>> Reader::user_names(const Node& node)
 {
-    return some(node, is_user_name);
+    return some(node, is_user_name, Empty::refused);
 }
 
 Rule<std::vector<std::string>> Reader::some_texts(const Node& node)

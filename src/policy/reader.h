@@ -22,6 +22,7 @@ bool is_user_name(std::string_view text);
 class Reader {
 public:
     enum class Need { no, yes };
+    enum class Empty { refused, accepted };
     struct Field {
         std::string_view name;
         std::function<void(const yaml::Node&)> read;
@@ -50,8 +51,9 @@ public:
     Rule<std::string> word(const yaml::Node& node, const std::vector<std::string>& choices);
     /// A name that is valid in Slurm, in a shell and in Lua.
     Rule<std::string> name(const yaml::Node& node);
-    /// One name or a list of names, without duplicates.
-    Rule<std::vector<std::string>> some_names(const yaml::Node& node);
+    /// One name or a list of names, without duplicates. A rule for an empty list would be one for
+    /// nothing, or one for everything.
+    Rule<std::vector<std::string>> some_names(const yaml::Node& node, Empty empty = Empty::refused);
     /// The same for users and accounts, whose names may contain dots and begin with a digit.
     Rule<std::vector<std::string>> user_names(const yaml::Node& node);
     /// One text or a list of texts.
@@ -64,7 +66,7 @@ public:
 private:
     using IsName = bool (*)(std::string_view);
     Rule<std::string> one(const yaml::Node& node, IsName is_name);
-    Rule<std::vector<std::string>> some(const yaml::Node& node, IsName is_name);
+    Rule<std::vector<std::string>> some(const yaml::Node& node, IsName is_name, Empty empty);
 
     std::vector<Finding> m_findings;
 };

@@ -255,7 +255,8 @@ TEST(Calendar, EveryErrorHasItsPlace)
                     "      - {when: {}, time: 24h}\n"
                     "      - {when: {days: sat}}\n"
                     "      - {time: 24h}\n"
-                    "      - {when: {days: sat, at: 3}, pools: all}\n");
+                    "      - {when: {days: sat, at: 3}, pools: all}\n"
+                    "      - {when: {days: []}, time: 24h}\n");
     EXPECT_THAT(
         found,
         AllOf(HasSubstr("p.yaml:10:23: error: 'mon-fry' is not daily, a day such as mon, or a "
@@ -271,7 +272,8 @@ TEST(Calendar, EveryErrorHasItsPlace)
               HasSubstr("p.yaml:16:9: error: an entry of the calendar needs one of 'time'"),
               HasSubstr("p.yaml:17:9: error: an entry of the calendar needs 'when'"),
               HasSubstr("p.yaml:18:28: error: unknown name 'at'"),
-              HasSubstr("p.yaml:18:36: error: unknown name 'pools'")));
+              HasSubstr("p.yaml:18:36: error: unknown name 'pools'"),
+              HasSubstr("p.yaml:19:23: error: an empty list of days")));
     EXPECT_THAT(findings_of("    calendar: {when: {days: sat}, time: 24h}\n"),
                 HasSubstr("p.yaml:9:15: error: calendar must be a list"));
 }

@@ -198,6 +198,33 @@ TEST(CheckPolicy, ACourseIsOfUsersOrOfAccounts)
                   "an account that all of them have"));
 }
 
+TEST(ReadPolicy, AListOfNamesIsNotEmpty)
+{
+    const auto empty =
+        HasSubstr("error: an empty list: write at least one name, or remove the line");
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: []}")), empty);
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, models: []}")), empty);
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, allow: {users: a, accounts: []}}")),
+                empty);
+    EXPECT_THAT(findings(k_small + "reserve: {users: u, pools: []}\n"), empty);
+    EXPECT_THAT(findings(k_small + "helper: ops\nhelp_desk: {users: [], may: stop}\n"), empty);
+    EXPECT_THAT(findings(k_small + "helper: ops\nhelp_desk: {users: u, may: []}\n"),
+                HasSubstr("error: may needs 'stop' or 'extend'"));
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, overflow: []}")), IsEmpty());
+}
+
+TEST(ReadPolicy, ATestIsOfOneUser)
+{
+    for (const char* const field : {"user", "account"}) {
+        EXPECT_THAT(
+            findings(k_small + fmt::format("tests:\n  - {{job: {{{}: [a, b], gpus: 1}}, expect: "
+                                           "{{queue: short}}}}\n",
+                                           field)),
+            HasSubstr("error: one line of text is expected"))
+            << field;
+    }
+}
+
 TEST(ReadPolicy, TheGpusOfAPoolAreNumbersOfModels)
 {
     const auto of_each_node = [](const std::string& gpus) {
