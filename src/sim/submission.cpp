@@ -133,7 +133,8 @@ void World::enqueue(std::uint32_t index)
     Link& link = links[index];
     const Job& job = jobs[link.job];
     const std::vector<int>& partitions = *link.partitions;
-    const bool accepted = !partitions.empty() && limits.may_submit(link.claim, partitions.front());
+    const bool accepted =
+        !partitions.empty() && (link.requeued || limits.may_submit(link.claim, partitions.front()));
     bool queued = false;
     for (std::size_t i = 0; accepted && i < partitions.size(); ++i) {
         const std::optional<Shape> shape = shape_in(partitions[i], link);
@@ -155,8 +156,10 @@ void World::enqueue(std::uint32_t index)
         queued = true;
         m_some_age = true;
     }
-    if (queued) {
+    if (queued && !link.requeued) {
         limits.submitted(link.claim, partitions.front());
+    }
+    if (queued) {
         return;
     }
     link.state = State::over;

@@ -198,6 +198,13 @@ void World::record(const Link& link)
     course.pieces.push_back(std::move(piece));
 }
 
+/// Whether Slurm puts the job of an ended link back in its queue: the same job, still submitted.
+bool World::is_requeued(const Link& link) const
+{
+    return link.cut && link.preempted && !jobs[link.job].chain &&
+           machine.partitions[at(link.partition)].preempt == Preempt::requeue;
+}
+
 std::optional<std::uint32_t> World::end(std::uint32_t index)
 {
     Link& link = links[index];
@@ -207,7 +214,9 @@ std::optional<std::uint32_t> World::end(std::uint32_t index)
     running.erase(place_of(departure));
     change(spaces, link.need, link.nodes, link.parts, 1);
     limits.ended(link.claim, link.partition, link.start);
-    limits.left(link.claim, link.partitions->front());
+    if (!is_requeued(link)) {
+        limits.left(link.claim, link.partitions->front());
+    }
     charge(link);
     record(link);
 
@@ -246,7 +255,8 @@ std::optional<std::uint32_t> World::next_after(std::uint32_t index)
         next.claim.limit = limit_of_link(*job.chain, job.duration - next.work);
         return add(std::move(next));
     }
-    if (last.preempted && machine.partitions[at(last.partition)].preempt == Preempt::requeue) {
+    if (is_requeued(last)) {
+        next.requeued = true;
         next.number = last.number;
         next.work = job.duration;
         next.eligible = last.finish + machine.settings.timing.requeue_delay;

@@ -22,6 +22,7 @@ enum class State { pending, running, over };
 struct Link {
     std::size_t job = 0;
     int number = 1;
+    bool requeued = false; ///< by Slurm, after a preemption: no new submission
     State state = State::pending;
     Seconds eligible{0};
     Seconds work{0}; ///< remaining
@@ -145,6 +146,7 @@ private:
     std::uint32_t shape_for(const Shape& shape);
     std::optional<Shape> shape_in(int partition, const Link& link) const;
     bool may_use(int partition, const Link& link) const;
+    bool is_requeued(const Link& link) const;
     bool is_before_others(const std::vector<int>& partitions, std::size_t i) const;
     Link first_link(std::size_t job);
     std::vector<Running>::iterator place_of(const Departure& departure);

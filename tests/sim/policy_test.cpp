@@ -149,6 +149,26 @@ TEST(Policy, AnOwnerTakesTheNodeBackAtOnceWithoutGrace)
     EXPECT_EQ(course.outcomes[0].end, course.pieces.back().start + 1000s);
 }
 
+TEST(Policy, ARequeuedJobIsStillASubmittedOne)
+{
+    Machine machine = lending(Preempt::requeue, 0s);
+    machine.nodes.push_back({.name = "other", .gpus = 4});
+    machine.partitions.push_back({.name = "third", .nodes = {1}, .max_time = 48h, .tier = 10});
+    machine.qos = {{.name = "one", .submitted_per_user = 1}};
+    machine.partitions[1].qos = machine.partitions[2].qos = 0;
+    const auto course = [&](Seconds second) {
+        return course_of(machine,
+                         {in(job(1, 0s, 1000s, 4), {1}), in(job(2, 100s, 50s, 4, "bob"), {0}),
+                          in(job(3, second, 1000s, 1), {2})});
+    };
+    // Slurm does not check the job, which is eligible again at 229 s, as if it were a new one.
+    const Course during = course(150s);
+    EXPECT_EQ(during.outcomes[0].ending, Ending::completed);
+    EXPECT_EQ(during.outcomes[0].links, 2);
+    EXPECT_EQ(during.outcomes[2].ending, Ending::refused) << "the requeued job still counts";
+    EXPECT_EQ(course(2000s).outcomes[2].ending, Ending::completed);
+}
+
 TEST(Policy, GraceEndsWhenTheLoopComesRound)
 {
     const std::vector<Job> jobs = {in(job(1, 0s, 1000s, 4), {1}), in(job(2, 100s, 50s, 2), {0})};
