@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace gpuq::policy {
 namespace {
@@ -50,6 +51,7 @@ public:
             check_queue(m_policy, queue, m_findings);
         }
         check_partitions();
+        check_qos();
         check_site();
         check_rest();
         return m_findings.take();
@@ -212,19 +214,44 @@ private:
         }
     }
 
+    /// slurmctld exits if two partitions have one name.
     void check_partitions()
     {
-        std::map<std::string, const Queue*> of;
+        std::map<std::string, std::pair<const Queue*, const Pool*>> of;
         for (const Queue& queue : m_policy.queues) {
             check_name(queue);
-            for (const QueuePartition& queue_partition : partitions_of(m_policy, queue)) {
-                const auto [place, first] = of.emplace(queue_partition.partition, &queue);
-                if (!first && place->second != &queue) {
+            for (const QueuePartition& one : partitions_of(m_policy, queue)) {
+                const auto [place, is_new] = of.emplace(one.partition, std::pair(&queue, one.pool));
+                const auto [owner, pool] = place->second;
+                if (!is_new && owner != &queue) {
                     m_findings.error(
                         queue.line, "twice",
                         fmt::format("queues {} and {} would both make a partition {}: rename one",
-                                    place->second->name, queue.name, queue_partition.partition));
+                                    owner->name, queue.name, one.partition));
+                } else if (!is_new && pool != one.pool) {
+                    m_findings.error(
+                        queue.line, "twice",
+                        fmt::format("queue {} would make two partitions {}, for its pools {} and "
+                                    "{}: rename a pool",
+                                    queue.name, one.partition, pool->name, one.pool->name));
                 }
+            }
+        }
+    }
+
+    void check_qos()
+    {
+        std::map<std::string, const Queue*> of;
+        for (const Queue& queue : m_policy.queues) {
+            of.emplace(qos_of(queue), &queue);
+        }
+        for (const Queue& queue : m_policy.queues) {
+            const auto found = queue.limits.has_soft() ? of.find(soft_qos_of(queue)) : of.end();
+            if (found != of.end()) {
+                m_findings.error(
+                    queue.line, "twice",
+                    fmt::format("queues {} and {} would both make a QOS {}: rename one",
+                                found->second->name, queue.name, found->first));
             }
         }
     }

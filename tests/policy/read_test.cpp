@@ -547,6 +547,30 @@ TEST(CheckPolicy, TwoQueuesMakeNoPartitionOfOneName)
     EXPECT_THAT(findings("version: 1\npools: {a: {nodes: n1}, b: {nodes: n2}}\n"
                          "queues:\n  q-b: {time: 1h, pools: a}\n  q: {time: 2h, pools: [a, b]}\n"),
                 HasSubstr("queues q-b and q would both make a partition q-b"));
+    const auto soft = [](const std::string& second) {
+        return findings("version: 1\npools: {a: {nodes: n1}, " + second +
+                        ": {nodes: n2}}\n"
+                        "queues:\n  q: {time: 2h, pools: [a, " +
+                        second + "], limits: {user: {soft_gpus: 2}}}\n");
+    };
+    EXPECT_THAT(soft("more"),
+                HasSubstr("p.yaml:4: error: queue q would make two partitions q-more, for its "
+                          "pools more and a: rename a pool"));
+    EXPECT_THAT(soft("b"), IsEmpty());
+}
+
+TEST(CheckPolicy, TwoQueuesMakeNoQosOfOneName)
+{
+    const auto queues = [](const std::string& limits) {
+        return findings(
+            "version: 1\npools: {a: {nodes: n1}}\nqueues:\n"
+            "  q_soft: {time: 1h, pools: a}\n  q: {time: 2h, pools: a, limits: {user: " +
+            limits + "}}\n");
+    };
+    EXPECT_THAT(queues("{soft_gpus: 2}"),
+                HasSubstr("p.yaml:5: error: queues q_soft and q would both make a QOS "
+                          "gpuq_q_soft: rename one"));
+    EXPECT_THAT(queues("{gpus: 2}"), IsEmpty());
 }
 
 TEST(ReadPolicy, TakesBackIdleGpus)
