@@ -72,11 +72,25 @@ Result<void> give_notice(Admin& admin, const Candidate& candidate, const StepRep
     return {};
 }
 
+bool is_another(const Scene& scene, const Candidate& candidate)
+{
+    return scene.applied != kept(candidate);
+}
+
+/// Records that the next steps put another policy in the place of the applied one, which rollback
+/// then finds in k_previous.
+Result<void> announce_commit(Admin& admin, const Scene& scene, const Candidate& candidate)
+{
+    return is_another(scene, candidate)
+               ? admin.write(k_journal, to_text(Journal{k_commit_step, kept(candidate)}))
+               : Result<void>();
+}
+
 /// Ordered so that applying again after a crash between any two of these steps does no harm.
 Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate,
                     const StepReport& report_step)
 {
-    const bool another = scene.applied != kept(candidate);
+    const bool another = is_another(scene, candidate);
     TRY(keep_previous(admin, scene, another, report_step));
     if (another || scene.touched.contains(k_applied)) {
         TRY(admin.write(k_applied, kept(candidate)));
@@ -137,6 +151,9 @@ Result<void> pass(Admin& admin, const Scene& scene, const Candidate& candidate, 
         done = verify(admin, candidate, now);
     }
     if (done) {
+        done = announce_commit(admin, scene, candidate);
+    }
+    if (done) {
         return commit(admin, scene, candidate, report_step);
     }
     const auto back = passage.put_back();
@@ -180,6 +197,7 @@ Result<Applied> put_in_force(Admin& admin, const Scene& scene, const Candidate& 
                     fmt::format("nothing was changed: {}", fmt::join(plan.obstacles, "; ")));
     }
     if (plan.changes.empty() && !scene.interrupted) {
+        TRY(announce_commit(admin, scene, candidate));
         TRY(commit(admin, scene, candidate, report_step));
         return Applied{{}, plan.leaving};
     }
@@ -311,8 +329,9 @@ Result<Applied> rollback(Admin& admin, const std::string& now, const StepReport&
     TRY_ASSIGN(const auto hold, admin.hold());
     TRY(revive(admin, report_step));
     TRY_ASSIGN(const Scene scene, read_scene(admin, now));
-    const auto& target = scene.interrupted ? scene.applied : scene.previous;
-    const char* const name = scene.interrupted ? k_applied : k_previous;
+    const bool is_midway = scene.interrupted && !scene.is_committed;
+    const auto& target = is_midway ? scene.applied : scene.previous;
+    const char* const name = is_midway ? k_applied : k_previous;
     if (!target) {
         return fail(Error::Kind::missing,
                     fmt::format("there is no policy before this one ({})", admin.path(name)));

@@ -247,6 +247,7 @@ Result<Scene> read_scene(Admin& admin, const std::string& now)
     own(scene.owned, scene.applied, now);
     if (const auto journal = journal_of(journal_text)) {
         scene.interrupted = journal->step;
+        scene.is_committed = journal->step == k_commit_step && scene.applied == journal->policy;
         own(scene.owned, journal->policy, now);
     }
     own_partitions(scene);

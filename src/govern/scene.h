@@ -20,6 +20,8 @@ struct Scene {
     std::optional<std::string> applied;
     std::optional<std::string> previous;
     std::optional<std::string> interrupted; ///< the step
+    /// The interrupted apply has made its policy the applied one: `previous` is the one before.
+    bool is_committed = false;
     /// Files of gpuq whose owner or permissions differ from those they were written with.
     std::map<std::string, std::vector<FieldChange>> touched;
     std::set<std::string> forgeable; ///< those of them that another user could write
@@ -42,6 +44,9 @@ Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& candidat
 
 /// The partitions in the existing include file that the candidate does not have.
 std::set<std::string> unwanted_partitions(const Scene& scene, const Candidate& candidate);
+
+/// The step of a journal that is written before another policy becomes the applied one.
+constexpr const char* k_commit_step = "commit";
 
 /// The current step, and the policy being applied, which may already have made reservations.
 struct Journal {

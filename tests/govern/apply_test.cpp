@@ -579,9 +579,6 @@ TEST(Apply, GoesBackAfterACrashAtAnyPoint)
     const Rules desired = rules_of(reference);
     const int first = reference.changes;
     ASSERT_TRUE(apply_to(reference, k_new));
-    // The new policy is in force from the moment applied.yaml is written.
-    const auto committed = std::find(reference.log.begin() + first, reference.log.end(),
-                                     "write " + std::string(k_applied));
     const int steps = reference.changes - first;
     for (int step = 1; step < steps; ++step) {
         auto admin = a_centre();
@@ -589,15 +586,14 @@ TEST(Apply, GoesBackAfterACrashAtAnyPoint)
         admin.killed_at = admin.changes + step;
         EXPECT_THROW((void)apply_to(admin, k_new), fakes::Killed);
         const bool is_committed = admin.files[k_applied].find("queued: 10 ") != std::string::npos;
-        const bool has_begun = admin.files.contains(k_journal) || is_committed;
-        if (!has_begun || (is_committed && admin.files.contains(k_journal))) {
-            continue; // the policy in force is complete: nothing to roll back
+        if (!admin.files.contains(k_journal) && !is_committed) {
+            continue; // nothing to roll back
         }
         const auto back = go_back(admin);
         ASSERT_TRUE(back) << step << back.error().text;
         EXPECT_TRUE(rules_of(admin) == desired) << step;
+        EXPECT_EQ(admin.files[k_applied], reference.files[k_previous]) << step;
     }
-    EXPECT_NE(committed, reference.log.end());
 }
 
 TEST(Apply, PutsBackWhatWasThereWhenSlurmRefuses)
@@ -1341,6 +1337,31 @@ TEST(Advance, GivesNoticeEvenIfItIsKilledBefore)
         EXPECT_EQ(admin.running["2"].left, 5min) << kill;
     }
     EXPECT_GT(kills, 8);
+}
+
+TEST(Rollback, RevertsAnApplyThatCouldGiveNoNotice)
+{
+    using namespace std::chrono_literals;
+    const auto with_guest = [] {
+        auto admin = a_centre();
+        EXPECT_TRUE(apply_to(admin, k_old));
+        admin.running = {{"1", {"calibration-visu", 2h}}};
+        return admin;
+    };
+    auto reference = with_guest();
+    const Rules before = rules_of(reference);
+    ASSERT_TRUE(apply_to(reference, k_lent_at_night));
+    const auto notice = std::find(reference.log.begin(), reference.log.end(), "limit job 1");
+    ASSERT_NE(notice, reference.log.end());
+
+    auto admin = with_guest();
+    admin.refuses_at = static_cast<int>(std::count_if(
+        reference.log.begin(), notice, [](const std::string& line) { return line != "rehearse"; }));
+    EXPECT_THAT(apply_to(admin, k_lent_at_night).error().text, HasSubstr("limit job 1"));
+    admin.refuses_at = -1;
+    ASSERT_TRUE(go_back(admin));
+    EXPECT_TRUE(rules_of(admin) == before);
+    EXPECT_FALSE(admin.files.contains(k_journal));
 }
 
 TEST(Rollback, ReturnsToThePreviousPolicyAsItIsAtThisTime)
