@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/trace.h"
 
+#include "core/number.h"
 #include "sim/trace_lines.h"
 #include "term/sanitise.h"
 
@@ -55,6 +56,13 @@ Result<std::string> unpacked(const std::filesystem::path& path)
     }
 }
 
+/// Whether a line is one of the Standard Workload Format: a comment, or numbers between blanks.
+bool is_swf(std::string_view line)
+{
+    const Fields fields = split_blanks(line);
+    return line.front() == ';' || (fields.size() > 5 && whole_number(fields.front()));
+}
+
 std::string_view first_line(std::string_view text)
 {
     const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
@@ -76,8 +84,7 @@ Result<Trace> parse_trace(std::string_view text, const std::string& name, Which 
     if (first.find('|') != std::string_view::npos) {
         return parse_sacct(text, name);
     }
-    const bool numbers = first.front() == ';' || split_blanks(first).size() > 5;
-    return numbers ? parse_swf(text, name) : parse_csv(text, name, which);
+    return is_swf(first) ? parse_swf(text, name) : parse_csv(text, name, which);
 }
 
 Result<Trace> read_trace(const std::filesystem::path& file, Which which)

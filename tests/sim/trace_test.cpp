@@ -55,6 +55,19 @@ TEST(Trace, ReadsCommaSeparatedValues)
     EXPECT_EQ(trace->jobs[1].limit, std::nullopt);
 }
 
+TEST(Trace, BlanksMayFollowTheCommas)
+{
+    const auto trace = parse_trace("submit_s, duration_s, gpus, limit_s, user, account\n"
+                                   "1, 3600, 2, 7200, ann, lab\n",
+                                   "t.csv");
+    ASSERT_TRUE(trace) << trace.error().text;
+    ASSERT_EQ(trace->jobs.size(), 1U);
+    EXPECT_EQ(trace->jobs[0].gpus, 2);
+    EXPECT_EQ(trace->jobs[0].limit, 2h);
+    EXPECT_EQ(trace->jobs[0].user, "ann");
+    EXPECT_EQ(trace->jobs[0].account, "lab");
+}
+
 TEST(Trace, ReadsTheStandardWorkloadFormat)
 {
     const auto trace = parse_trace(k_swf, "t.swf");
