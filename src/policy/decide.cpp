@@ -27,13 +27,9 @@ bool contains(const Strings& messages, const std::string& word)
     return std::find(messages.begin(), messages.end(), word) != messages.end();
 }
 
-/// Slurm accepts names of accounts in any case, and stores them in lower case.
 std::string account_of(const Submission& job)
 {
-    std::string name = job.account;
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return name;
+    return stored_account(job.account);
 }
 
 bool may_use(const Queue& queue, const Submission& job)

@@ -16,6 +16,13 @@ const T* named(const std::vector<T>& list, const std::string& name)
 
 } // namespace
 
+std::string stored_account(std::string name)
+{
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return name;
+}
+
 Maybe<int> Limits::most_gpus_of_a_job() const
 {
     Maybe<int> most;

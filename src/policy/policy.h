@@ -145,6 +145,10 @@ struct Limits {
     bool has_soft() const;
 };
 
+/// An account's name as Slurm stores it, and a policy has it: in lower case. Slurm accepts any
+/// case.
+std::string stored_account(std::string name);
+
 /// The users and accounts that may use a queue; both empty: all.
 struct Access {
     std::vector<std::string> users;

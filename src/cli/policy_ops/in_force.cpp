@@ -110,7 +110,7 @@ std::map<std::string, SiteContext::Entry> entry_of(const policy::Policy& policy,
     for (const policy::Queue& queue : policy.queues) {
         const policy::Access& access = queue.access;
         const bool open = access.is_open() || names(access.users, user) ||
-                          (account && names(access.accounts, *account));
+                          (account && names(access.accounts, policy::stored_account(*account)));
         if (gpus && !gives(queue, *gpus)) {
             entry[queue.name] = Entry::closed;
             continue;

@@ -184,7 +184,7 @@ std::string accepted_text(const Rules& rules, const Explanation& explanation)
     for (const LimitText& limit : limits_of(*queue.queue)) {
         add(text, limit.name, limit.value, place_of(policy, limit.line));
     }
-    const std::string& account = explanation.job.account;
+    const std::string account = policy::stored_account(explanation.job.account);
     for (const policy::FairShare::Part& part : policy.fair_share.shares) {
         if (part.account == account) {
             add(text, "fair share",

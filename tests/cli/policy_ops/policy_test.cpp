@@ -122,6 +122,16 @@ a user:        2 GPUs while others wait, more otherwise (p.yaml:5)
 )");
 }
 
+TEST_F(PolicyVerb, AnAccountInAnyCaseIsTheSame)
+{
+    for (const char* const account : {"lab", "LAB", "Lab"}) {
+        const Use done =
+            policy({"explain", "--policy", "p.yaml", "-A", account, "-t", "3h", "-g", "8G+"});
+        EXPECT_EQ(done.status, 0) << account << ": " << done.err;
+        EXPECT_THAT(done.out, HasSubstr("queue:         long")) << account;
+    }
+}
+
 TEST_F(PolicyVerb, ExplainsTheValuesOfAnotherHour)
 {
     ::setenv("TZ", "UTC", 1);
