@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 namespace gpuq {
 namespace {
 
@@ -48,6 +50,39 @@ std::optional<int> fraction(std::string_view text)
     return value;
 }
 
+std::tm local_parts(std::time_t time)
+{
+    std::tm parts{};
+    ::localtime_r(&time, &parts);
+    return parts;
+}
+
+bool is_same_clock(const std::tm& one, const std::tm& other)
+{
+    return one.tm_year == other.tm_year && one.tm_mon == other.tm_mon &&
+           one.tm_mday == other.tm_mday && one.tm_hour == other.tm_hour &&
+           one.tm_min == other.tm_min && one.tm_sec == other.tm_sec;
+}
+
+/// The first second with another offset from UTC than the one of `before`; nullopt if `after` has
+/// the same.
+std::optional<std::time_t> change_between(std::time_t before, std::time_t after)
+{
+    const auto offset = [](std::time_t time) { return local_parts(time).tm_gmtoff; };
+    if (offset(before) == offset(after)) {
+        return std::nullopt;
+    }
+    while (after - before > 1) {
+        const std::time_t middle = before + (after - before) / 2;
+        if (offset(middle) == offset(before)) {
+            before = middle;
+        } else {
+            after = middle;
+        }
+    }
+    return after;
+}
+
 } // namespace
 
 std::string to_iso8601(Time time)
@@ -79,6 +114,40 @@ std::optional<Time> time_from_iso8601(std::string_view text)
         return std::nullopt;
     }
     return sys_days{date} + hours{hour} + minutes{minute} + seconds{second} + microseconds{*micros};
+}
+
+std::optional<Time> time_from_local(std::tm local)
+{
+    using namespace std::chrono;
+    const year_month_day date = year{local.tm_year + 1900} /
+                                month{static_cast<unsigned>(local.tm_mon) + 1} /
+                                day{static_cast<unsigned>(local.tm_mday)};
+    if (!date.ok() || local.tm_sec > 59) {
+        return std::nullopt;
+    }
+    std::tm parts = local;
+    parts.tm_isdst = -1;
+    const std::time_t time = std::mktime(&parts);
+    if (is_same_clock(parts, local)) {
+        return Time{std::chrono::seconds{time}};
+    }
+    // The clock never shows this time: mktime() has used the offset before or after the change.
+    constexpr std::time_t k_longest_gap = 24 * 3600;
+    const auto change = change_between(time - k_longest_gap, time + k_longest_gap);
+    return change ? std::optional(Time{std::chrono::seconds{*change}}) : std::nullopt;
+}
+
+std::optional<Time> time_from_local(std::string_view text)
+{
+    const std::string whole(text);
+    for (const char* const form : {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"}) {
+        std::tm parts{};
+        const char* const end = ::strptime(whole.c_str(), form, &parts);
+        if (end == whole.c_str() + whole.size()) {
+            return time_from_local(parts);
+        }
+    }
+    return std::nullopt;
 }
 
 } // namespace gpuq

@@ -4,6 +4,7 @@
 #include "cli/render/usage_text.h"
 #include "core/number.h"
 #include "core/strings.h"
+#include "core/timestamp.h"
 #include "core/walltime.h"
 #include "report/ending_text.h"
 
@@ -31,11 +32,13 @@ Time next_at(int hours, int minutes, Time now)
         std::tm day{};
         ::localtime_r(&seconds, &day);
         day.tm_mday += days;
+        day.tm_hour = 12;
+        day.tm_isdst = -1;
+        (void)std::mktime(&day); // perhaps in the next month
         day.tm_hour = hours;
         day.tm_min = minutes;
         day.tm_sec = 0;
-        day.tm_isdst = -1;
-        return Time(std::chrono::seconds(std::mktime(&day)));
+        return time_from_local(day).value_or(now);
     };
     const Time today = on_day(0);
     return today < now ? on_day(1) : today;

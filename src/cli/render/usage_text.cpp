@@ -2,6 +2,7 @@
 #include "cli/render/usage_text.h"
 
 #include "core/number.h"
+#include "core/timestamp.h"
 #include "core/walltime.h"
 #include "report/csv.h"
 #include "report/ending_text.h"
@@ -22,12 +23,6 @@ namespace {
 using report::Column;
 using report::Json;
 
-Time time_of(std::tm local)
-{
-    local.tm_isdst = -1;
-    return Time(std::chrono::seconds(std::mktime(&local)));
-}
-
 std::tm local(Time at)
 {
     const std::time_t seconds =
@@ -41,19 +36,7 @@ Time midnight(Time at)
 {
     std::tm day = local(at);
     day.tm_hour = day.tm_min = day.tm_sec = 0;
-    return time_of(day);
-}
-
-std::optional<Time> calendar_time(const std::string& text)
-{
-    for (const char* format : {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"}) {
-        std::tm parts = {};
-        const char* const end = strptime(text.c_str(), format, &parts);
-        if (end == text.c_str() + text.size()) {
-            return time_of(parts);
-        }
-    }
-    return std::nullopt;
+    return time_from_local(day).value_or(at);
 }
 
 double hours(std::int64_t seconds)
@@ -192,7 +175,7 @@ Result<Time> parse_moment(std::string_view text, Time now)
     if (text == "today") {
         return midnight(now);
     }
-    if (const auto time = calendar_time(std::string(text))) {
+    if (const auto time = time_from_local(text)) {
         return *time;
     }
     if (const auto ago = parse_duration(text)) {
@@ -209,7 +192,7 @@ Time begin_of_month(Time now)
     std::tm day = local(now);
     day.tm_mday = 1;
     day.tm_hour = day.tm_min = day.tm_sec = 0;
-    return time_of(day);
+    return time_from_local(day).value_or(now);
 }
 
 std::string unknown_sizes_text(const GpuUse& use)

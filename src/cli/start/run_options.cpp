@@ -5,6 +5,7 @@
 #include "core/number.h"
 #include "core/size.h"
 #include "core/split_arguments.h"
+#include "core/timestamp.h"
 #include "core/walltime.h"
 #include "runs/insight/progress.h"
 #include "runs/records/record.h"
@@ -16,7 +17,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <ctime>
 #include <iterator>
 
 namespace gpuq::cli {
@@ -403,15 +403,9 @@ Result<std::chrono::minutes> parse_hours(std::string_view text)
 /// A date, or a date and a time of day, in local time.
 Result<Time> parse_moment(std::string_view text)
 {
-    const std::string word(text);
-    for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"}) {
-        std::tm parts{};
-        parts.tm_isdst = -1;
-        const char* end = ::strptime(word.c_str(), form, &parts);
-        const std::time_t seconds = end != nullptr && *end == '\0' ? std::mktime(&parts) : -1;
-        if (seconds > 0) {
-            return Time{std::chrono::seconds{seconds}};
-        }
+    const auto time = time_from_local(text);
+    if (time && *time > Time{}) {
+        return *time;
     }
     return fail(Error::Kind::usage,
                 fmt::format("'{}' is not a date: 2026-12-24 or 2026-12-24T18:00", text));

@@ -2,6 +2,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/fake_services.h"
+#include "cli/render/reservation_text.h"
 #include "cli/render/usage_text.h"
 #include "core/gpu_request.h"
 #include "ports/nodes.h"
@@ -299,6 +300,17 @@ TEST_F(Usage, HasAnEmptySumWhenThereIsNothing)
               "all      0       0.00  0.00  0.00     0.00         ?         ?\n");
 }
 
+TEST(Start, IsTheNextTimeThatTheClockShows)
+{
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+    const Time now = *parse_moment("2027-01-31T15:00", Time{});
+    EXPECT_EQ(*parse_start("16:00", now), now + 1h);
+    EXPECT_EQ(*parse_start("14:00", now), now + 23h) << "in February";
+    EXPECT_EQ(*parse_start("2027-02-28T15:00", now), now + 28 * 24h);
+    EXPECT_FALSE(parse_start("2027-02-29T15:00", now));
+}
+
 TEST(Moment, IsReadAsPeopleTypeIt)
 {
     ::setenv("TZ", "Europe/Berlin", 1);
@@ -312,6 +324,9 @@ TEST(Moment, IsReadAsPeopleTypeIt)
     // In summer the same local time is an hour earlier in UTC.
     EXPECT_EQ(*parse_moment("2026-07-01T12:00", now) - *parse_moment("2026-07-01T00:00", now), 12h);
     EXPECT_FALSE(parse_moment("2027-13-01", now));
+    EXPECT_FALSE(parse_moment("2027-02-31", now)) << "not the 3rd of March";
+    EXPECT_FALSE(parse_moment("2027-02-29T10:00", now));
+    EXPECT_TRUE(parse_moment("2028-02-29T10:00", now));
     EXPECT_FALSE(parse_moment("", now));
     ::setenv("TZ", "UTC", 1);
     ::tzset();

@@ -145,6 +145,7 @@ TEST_F(PolicyVerb, ExplainsTheValuesOfAnotherHour)
     EXPECT_EQ(explain("21:00").status, 0) << explain("21:00").err;
     EXPECT_THAT(explain("21:00").out, HasSubstr("a job:         at most 8 h (p.yaml:10)"));
     EXPECT_EQ(explain("12:00").status, 121);
+    EXPECT_EQ(explain("2027-02-31T21:00").status, 2) << "no such day";
     EXPECT_EQ(explain("noon").status, 2);
     EXPECT_THAT(explain("noon").err, HasSubstr("'noon' is not a start"));
 }

@@ -328,7 +328,7 @@ TEST(RunOptions, RefuseWhatMakesNoChain)
         EXPECT_THAT(reason({"--gpu-hours", hours}), HasSubstr("not a number of hours")) << hours;
     }
     EXPECT_THAT(reason({"--gpu-hours", "0.016"}), HasSubstr("'0.016' is less than a minute"));
-    for (const char* date : {"6h", "2026-13-01", "2026-12-24x", ""}) {
+    for (const char* date : {"6h", "2026-13-01", "2027-02-31", "2026-12-24x", ""}) {
         EXPECT_THAT(reason({"--until", date}), HasSubstr("is not a date")) << date;
     }
 }
