@@ -305,9 +305,9 @@ private:
                 (void)std::sscanf(value.c_str(), "%d-%d:%d", &days, &hours, &minutes);
                 value = std::to_string((days * 24 + hours) * 60 + minutes);
             }
-            const bool by_default =
-                (name == "GraceTime" && value == "0") || (name == "Default" && value == "NO") ||
-                (name == "PriorityTier" && value == "1");
+            const bool by_default = (name == "GraceTime" && value == "0") ||
+                                    (name == "Default" && value == "NO") ||
+                                    (name == "PriorityTier" && value == "1");
             if (!by_default) {
                 one.fields[name] = value;
             }
