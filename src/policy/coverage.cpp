@@ -70,7 +70,8 @@ bool covers(const Policy& policy, const Queue& first, const Queue& queue)
         first.access.is_open() ||
         (!queue.access.is_open() && holds(first.access.users, queue.access.users) &&
          holds(first.access.accounts, queue.access.accounts));
-    return user_count && covers_submitters(first, queue) &&
+    const bool chains = first.chain || !queue.chain; // a run beyond the time of `first` is a chain
+    return user_count && chains && covers_submitters(first, queue) &&
            first.max_time.value >= queue.max_time.value &&
            at_least(first.limits.most_gpus_of_a_job(), queue.limits.most_gpus_of_a_job()) &&
            at_least(first.limits.job.nodes, queue.limits.job.nodes) &&

@@ -299,6 +299,18 @@ TEST(CheckPolicy, AQueueForLargerJobsMayStandBehindOneForSmallerOnes)
     EXPECT_THAT(queues("{all: {gpus: 8}}", "{user: {gpus: 4}}"), shadowed);
 }
 
+TEST(CheckPolicy, AQueueWithChainsMayStandBehindOneWithout)
+{
+    const auto queues = [](const std::string& first, const std::string& second) {
+        return findings("version: 1\npools: {all: {nodes: 'n[1-4]', gpus: 4}}\nqueues:\n"
+                        "  a: {time: 2h, pools: all" +
+                        first + "}\n  b: {time: 2h, pools: all" + second + "}\n");
+    };
+    EXPECT_THAT(queues("", ", chain: {links: 9}"), IsEmpty());
+    EXPECT_THAT(queues(", chain: {links: 9}", ", chain: {links: 9}"),
+                HasSubstr("queue b is never chosen"));
+}
+
 TEST(ReadPolicy, SaysWhatALinkWithoutATicketDoes)
 {
     const auto chain = [](const std::string& text) {
