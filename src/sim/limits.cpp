@@ -11,8 +11,7 @@ Limits::Limits(const Machine& machine, std::size_t users, std::size_t accounts)
 {
     for (Use& use : m_uses) {
         use.users.resize(users);
-        use.account_gpus.resize(accounts);
-        use.account_shares.resize(accounts);
+        use.accounts.resize(accounts);
     }
 }
 
@@ -42,12 +41,20 @@ bool Limits::has_any(int partition, const Claim& claim) const
 
 bool Limits::may_submit(const Claim& claim, int partition) const
 {
-    for (const Qos* qos : order(claim, partition)) {
-        if (qos && qos->submitted_per_user) {
-            return use_of(*qos).users[at(claim.user)].submitted < *qos->submitted_per_user;
+    const auto both = order(claim, partition);
+    const auto within = [&](auto limit, auto submitted) {
+        for (const Qos* qos : both) {
+            if (qos && qos->*limit) {
+                return submitted(use_of(*qos)) < *(qos->*limit);
+            }
         }
-    }
-    return true;
+        return true;
+    };
+    return within(&Qos::submitted_per_user,
+                  [&](const Use& use) { return use.users[at(claim.user)].submitted; }) &&
+           within(&Qos::submitted_per_account,
+                  [&](const Use& use) { return use.accounts[at(claim.account)].submitted; }) &&
+           within(&Qos::group_submitted, [](const Use& use) { return use.all.submitted; });
 }
 
 bool Limits::may_start(const Claim& claim, int partition, Seconds now) const
@@ -65,30 +72,35 @@ bool Limits::may_start(const Claim& claim, int partition, Seconds now) const
         }
         return true;
     };
-    const auto minutes_ahead = [&](const Use& use) {
-        const std::int64_t running = use.gpus_times_end - use.all.gpus * now.count();
+    const auto of_user = [&](const Use& use) -> const Count& { return use.users[at(claim.user)]; };
+    const auto of_account = [&](const Use& use) -> const Count& {
+        return use.accounts[at(claim.account)];
+    };
+    const auto minutes_ahead = [&](const Count& count) {
+        const std::int64_t running = count.gpus_times_end - count.gpus * now.count();
         return (running + claim.gpus * claim.limit.count()) / 60;
     };
     return may_ever_start(claim, partition) &&
            within(&Qos::gpus_per_user,
-                  [&](const Use& use) { return use.users[at(claim.user)].gpus + claim.gpus; }) &&
-           within(&Qos::jobs_per_user,
-                  [&](const Use& use) { return use.users[at(claim.user)].jobs + 1; }) &&
-           within(
-               &Qos::gpus_per_account,
-               [&](const Use& use) { return use.account_gpus[at(claim.account)] + claim.gpus; }) &&
+                  [&](const Use& use) { return of_user(use).gpus + claim.gpus; }) &&
+           within(&Qos::jobs_per_user, [&](const Use& use) { return of_user(use).jobs + 1; }) &&
+           within(&Qos::gpus_per_account,
+                  [&](const Use& use) { return of_account(use).gpus + claim.gpus; }) &&
+           within(&Qos::jobs_per_account,
+                  [&](const Use& use) { return of_account(use).jobs + 1; }) &&
            within(&Qos::group_gpus, [&](const Use& use) { return use.all.gpus + claim.gpus; }) &&
-           within(
-               &Qos::shares_per_user,
-               [&](const Use& use) { return use.users[at(claim.user)].shares + claim.shares; }) &&
+           within(&Qos::shares_per_user,
+                  [&](const Use& use) { return of_user(use).shares + claim.shares; }) &&
            within(&Qos::shares_per_account,
-                  [&](const Use& use) {
-                      return use.account_shares[at(claim.account)] + claim.shares;
-                  }) &&
+                  [&](const Use& use) { return of_account(use).shares + claim.shares; }) &&
            within(&Qos::group_shares,
                   [&](const Use& use) { return use.all.shares + claim.shares; }) &&
            within(&Qos::group_jobs, [&](const Use& use) { return use.all.jobs + 1; }) &&
-           within(&Qos::group_gpu_minutes, minutes_ahead);
+           within(&Qos::gpu_minutes_per_user,
+                  [&](const Use& use) { return minutes_ahead(of_user(use)); }) &&
+           within(&Qos::gpu_minutes_per_account,
+                  [&](const Use& use) { return minutes_ahead(of_account(use)); }) &&
+           within(&Qos::group_gpu_minutes, [&](const Use& use) { return minutes_ahead(use.all); });
 }
 
 bool Limits::may_ever_start(const Claim& claim, int partition) const
@@ -102,6 +114,7 @@ bool Limits::may_ever_start(const Claim& claim, int partition) const
         }
         return true;
     };
+    const std::int64_t minutes = claim.gpus * claim.limit.count() / 60;
     return within(&Qos::gpus_per_job, claim.gpus) && within(&Qos::max_time, claim.limit) &&
            within(&Qos::gpus_per_user, claim.gpus) && within(&Qos::group_gpus, claim.gpus) &&
            within(&Qos::gpus_per_account, claim.gpus) &&
@@ -109,7 +122,9 @@ bool Limits::may_ever_start(const Claim& claim, int partition) const
            within(&Qos::shares_per_user, claim.shares) &&
            within(&Qos::shares_per_account, claim.shares) &&
            within(&Qos::group_shares, claim.shares) &&
-           within(&Qos::group_gpu_minutes, claim.gpus * claim.limit.count() / 60);
+           within(&Qos::gpu_minutes_per_user, minutes) &&
+           within(&Qos::gpu_minutes_per_account, minutes) &&
+           within(&Qos::group_gpu_minutes, minutes);
 }
 
 template <typename Change>
@@ -117,48 +132,41 @@ void Limits::change(const Claim& claim, int partition, Change apply)
 {
     for (const Qos* qos : order(claim, partition)) {
         if (qos) {
-            apply(m_uses[static_cast<std::size_t>(qos - m_machine->qos.data())]);
+            Use& use = m_uses[static_cast<std::size_t>(qos - m_machine->qos.data())];
+            apply(use.all);
+            apply(use.users[at(claim.user)]);
+            apply(use.accounts[at(claim.account)]);
         }
     }
 }
 
 void Limits::submitted(const Claim& claim, int partition)
 {
-    change(claim, partition, [&](Use& use) { ++use.users[at(claim.user)].submitted; });
+    change(claim, partition, [](Count& count) { ++count.submitted; });
 }
 
 void Limits::left(const Claim& claim, int partition)
 {
-    change(claim, partition, [&](Use& use) { --use.users[at(claim.user)].submitted; });
+    change(claim, partition, [](Count& count) { --count.submitted; });
 }
 
 void Limits::started(const Claim& claim, int partition, Seconds now)
 {
-    change(claim, partition, [&](Use& use) {
-        use.all.gpus += claim.gpus;
-        ++use.all.jobs;
-        use.users[at(claim.user)].gpus += claim.gpus;
-        ++use.users[at(claim.user)].jobs;
-        use.account_gpus[at(claim.account)] += claim.gpus;
-        use.all.shares += claim.shares;
-        use.users[at(claim.user)].shares += claim.shares;
-        use.account_shares[at(claim.account)] += claim.shares;
-        use.gpus_times_end += claim.gpus * (now + claim.limit).count();
+    change(claim, partition, [&](Count& count) {
+        count.gpus += claim.gpus;
+        count.shares += claim.shares;
+        ++count.jobs;
+        count.gpus_times_end += claim.gpus * (now + claim.limit).count();
     });
 }
 
 void Limits::ended(const Claim& claim, int partition, Seconds start)
 {
-    change(claim, partition, [&](Use& use) {
-        use.all.gpus -= claim.gpus;
-        --use.all.jobs;
-        use.users[at(claim.user)].gpus -= claim.gpus;
-        --use.users[at(claim.user)].jobs;
-        use.account_gpus[at(claim.account)] -= claim.gpus;
-        use.all.shares -= claim.shares;
-        use.users[at(claim.user)].shares -= claim.shares;
-        use.account_shares[at(claim.account)] -= claim.shares;
-        use.gpus_times_end -= claim.gpus * (start + claim.limit).count();
+    change(claim, partition, [&](Count& count) {
+        count.gpus -= claim.gpus;
+        count.shares -= claim.shares;
+        --count.jobs;
+        count.gpus_times_end -= claim.gpus * (start + claim.limit).count();
     });
 }
 

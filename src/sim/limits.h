@@ -45,18 +45,18 @@ private:
         int shares = 0;
         int jobs = 0;
         int submitted = 0;
+        /// For the running jobs: the sum of GPUs times the end of the time limit.
+        std::int64_t gpus_times_end = 0;
     };
     struct Use {
         Count all;
         std::vector<Count> users;
-        std::vector<int> account_gpus;
-        std::vector<int> account_shares;
-        /// For the running jobs: the sum of GPUs times the end of the time limit.
-        std::int64_t gpus_times_end = 0;
+        std::vector<Count> accounts;
     };
     /// The partition's QOS, then the job's if it is a different one; null if unset.
     std::array<const Qos*, 2> order(const Claim& claim, int partition) const;
     const Use& use_of(const Qos& qos) const;
+    /// Changes the counts of all, of the claim's user and of its account.
     template <typename Change>
     void change(const Claim& claim, int partition, Change apply);
 

@@ -51,14 +51,19 @@ struct Qos {
     std::optional<int> gpus_per_account;
     std::optional<int> gpus_per_job;
     std::optional<int> jobs_per_user;
+    std::optional<int> jobs_per_account;
     std::optional<int> submitted_per_user; ///< running and pending; more are refused
+    std::optional<int> submitted_per_account;
     std::optional<int> group_gpus;
     std::optional<int> group_jobs;
+    std::optional<int> group_submitted;
     std::optional<int> shares_per_user; ///< of GPUs (gres/shard), beside whole ones
     std::optional<int> shares_per_account;
     std::optional<int> shares_per_job;
     std::optional<int> group_shares;
-    std::optional<std::int64_t> group_gpu_minutes; ///< remaining time of the running jobs
+    std::optional<std::int64_t> gpu_minutes_per_user; ///< remaining time of the running jobs
+    std::optional<std::int64_t> gpu_minutes_per_account;
+    std::optional<std::int64_t> group_gpu_minutes;
     std::optional<Seconds> max_time;
 };
 

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -64,6 +65,11 @@ std::optional<int> number_of(const policy::Maybe<int>& rule)
     return rule ? std::optional(rule->value) : std::nullopt;
 }
 
+std::optional<std::int64_t> minutes_of(const policy::Maybe<int>& hours)
+{
+    return hours ? std::optional(std::int64_t{hours->value} * 60) : std::nullopt;
+}
+
 Qos hard_limits(const Rules::QueueRules& rules)
 {
     const policy::Limits& limits = rules.queue->limits;
@@ -73,9 +79,15 @@ Qos hard_limits(const Rules::QueueRules& rules)
     qos.gpus_per_account = number_of(limits.account.gpus);
     qos.gpus_per_job = number_of(limits.job.gpus);
     qos.jobs_per_user = number_of(limits.user.jobs);
+    qos.jobs_per_account = number_of(limits.account.jobs);
     qos.submitted_per_user = number_of(limits.user.queued);
+    qos.submitted_per_account = number_of(limits.account.queued);
     qos.group_gpus = number_of(limits.all.gpus);
     qos.group_jobs = number_of(limits.all.jobs);
+    qos.group_submitted = number_of(limits.all.queued);
+    qos.gpu_minutes_per_user = minutes_of(limits.user.gpu_hours_ahead);
+    qos.gpu_minutes_per_account = minutes_of(limits.account.gpu_hours_ahead);
+    qos.group_gpu_minutes = minutes_of(limits.all.gpu_hours_ahead);
     qos.shares_per_user = number_of(limits.user.shares);
     qos.shares_per_account = number_of(limits.account.shares);
     qos.shares_per_job = number_of(limits.job.shares);
@@ -339,6 +351,7 @@ void lift_user_limits(Machine& machine)
         qos.gpus_per_user.reset();
         qos.jobs_per_user.reset();
         qos.submitted_per_user.reset();
+        qos.gpu_minutes_per_user.reset();
         qos.shares_per_user.reset();
     }
 }

@@ -301,8 +301,9 @@ private:
     /// Some limit counts remaining run time: jobs may become able to start although nothing
     /// happens.
     bool m_time_frees =
-        std::any_of(m_world.machine.qos.begin(), m_world.machine.qos.end(),
-                    [](const Qos& qos) { return qos.group_gpu_minutes.has_value(); });
+        std::any_of(m_world.machine.qos.begin(), m_world.machine.qos.end(), [](const Qos& qos) {
+            return qos.gpu_minutes_per_user || qos.gpu_minutes_per_account || qos.group_gpu_minutes;
+        });
 };
 
 } // namespace

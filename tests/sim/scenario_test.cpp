@@ -9,6 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace gpuq::sim {
 namespace {
@@ -216,6 +219,50 @@ TEST(Scenario, LimitsBindInTheSimulationToo)
         at_once += outcome.start < 1h ? 1 : 0;
     }
     EXPECT_EQ(at_once, 6) << "of eight, two GPUs being idle";
+}
+
+TEST(Scenario, EveryLimitOfAPolicyBinds)
+{
+    // Of the runs that start at once, and those refused: ada has two, the account lab three.
+    struct Found {
+        int at_once = 0;
+        int refused = 0;
+        bool operator==(const Found&) const = default;
+    };
+    const auto with = [](const std::string& limits) {
+        const policy::Rules rules(
+            policy::read_policy("version: 1\npools: {a: {nodes: n1, gpus: 'k80:4'}}\n"
+                                "queues: {q: {time: 24h, pools: a, limits: " +
+                                    limits + "}}\n",
+                                "p")
+                ->policy);
+        std::vector<TraceJob> jobs;
+        for (const auto& [user, account] : {std::pair("ada", "lab"), std::pair("ada", "lab"),
+                                            std::pair("ben", "lab"), std::pair("cyd", "other")}) {
+            jobs.push_back(run(0s, 1h, 1, user));
+            jobs.back().limit = 1h;
+            jobs.back().account = account;
+        }
+        const auto made = under_policy(rules, trace_of(jobs), UserModel{});
+        const Course course = *simulate(made->machine, made->jobs);
+        Found found;
+        for (const Outcome& outcome : course.outcomes) {
+            const bool is_refused = outcome.ending == Ending::refused;
+            found.refused += is_refused ? 1 : 0;
+            found.at_once += !is_refused && outcome.start < 10min ? 1 : 0;
+        }
+        return found;
+    };
+    EXPECT_EQ(with("{}"), (Found{4, 0}));
+    EXPECT_EQ(with("{user: {jobs: 1}}"), (Found{3, 0}));
+    EXPECT_EQ(with("{account: {jobs: 1}}"), (Found{2, 0}));
+    EXPECT_EQ(with("{all: {jobs: 1}}"), (Found{1, 0}));
+    EXPECT_EQ(with("{user: {queued: 1}}"), (Found{3, 1}));
+    EXPECT_EQ(with("{account: {queued: 1}}"), (Found{2, 2}));
+    EXPECT_EQ(with("{all: {queued: 1}}"), (Found{1, 3}));
+    EXPECT_EQ(with("{user: {gpu_hours_ahead: 1}}"), (Found{3, 0}));
+    EXPECT_EQ(with("{account: {gpu_hours_ahead: 1}}"), (Found{2, 0}));
+    EXPECT_EQ(with("{all: {gpu_hours_ahead: 1}}"), (Found{1, 0}));
 }
 
 TEST(Scenario, ASoftLimitLetsOthersInFirst)
