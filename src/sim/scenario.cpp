@@ -182,7 +182,25 @@ int most_gpus_on_a_node(const Machine& machine)
     return most;
 }
 
-Job job_of(const TraceJob& traced, std::size_t index, int most_on_a_node)
+/// The model that a run has requested; empty if no pool has it, as with the trace of another site,
+/// or if one has it beside others, since a simulated node has one model.
+std::string model_of(const TraceJob& traced, const Policy& policy)
+{
+    bool is_known = false;
+    for (const policy::Pool& pool : policy.pools) {
+        const auto& gpus = pool.gpus.value;
+        const bool has = std::any_of(gpus.begin(), gpus.end(), [&](const policy::GpuCount& gpu) {
+            return gpu.model == traced.model;
+        });
+        if (has && gpus.size() > 1) {
+            return "";
+        }
+        is_known = is_known || has;
+    }
+    return is_known && traced.shares == 0 ? traced.model : "";
+}
+
+Job job_of(const TraceJob& traced, std::size_t index, const Policy& policy, int most_on_a_node)
 {
     Job job;
     job.id = index + 1;
@@ -190,6 +208,7 @@ Job job_of(const TraceJob& traced, std::size_t index, int most_on_a_node)
     job.duration = traced.duration;
     job.gpus = traced.gpus;
     job.shares = traced.shares;
+    job.model = model_of(traced, policy);
     job.nodes = std::max(traced.nodes, (traced.gpus + most_on_a_node - 1) / most_on_a_node);
     job.account = !traced.account.empty() ? traced.account : traced.partition;
     job.user = !traced.user.empty() ? traced.user : job.account;
@@ -207,7 +226,9 @@ Submission submission_of(const Job& job, std::optional<Seconds> time)
         submission.min_nodes = 1;
         submission.tres.per_node = fmt::format("gres:shard:{}", job.shares);
     } else {
-        submission.tres.per_job = fmt::format("gres:gpu:{}", job.gpus);
+        submission.tres.per_job = job.model.empty()
+                                      ? fmt::format("gres:gpu:{}", job.gpus)
+                                      : fmt::format("gres:gpu:{}:{}", job.model, job.gpus);
         if (job.nodes == 1) {
             submission.tres.per_node = submission.tres.per_job;
         }
@@ -372,7 +393,7 @@ Result<Scenario> under_policy(const Rules& rules, const Trace& trace, const User
     const Router router(rules, scenario.machine);
     const int most = most_gpus_on_a_node(scenario.machine);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-        Job job = job_of(trace.jobs[i], i, most);
+        Job job = job_of(trace.jobs[i], i, rules.policy(), most);
         auto refused = router.route(job, stated_time(trace.jobs[i], i, user_model.declared),
                                     continues(trace.jobs[i], i, user_model));
         if (refused) {
@@ -399,7 +420,7 @@ Result<Scenario> as_plain_queue(const Rules& rules, const Trace& trace, const Us
     scenario.machine.partitions.push_back(std::move(partition));
     const int most = most_gpus_on_a_node(scenario.machine);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-        Job job = job_of(trace.jobs[i], i, most);
+        Job job = job_of(trace.jobs[i], i, rules.policy(), most);
         const auto time = stated_time(trace.jobs[i], i, user_model.declared);
         job.partitions = {0};
         job.limit = std::min(time.value_or(k_plain_limit), k_plain_limit);

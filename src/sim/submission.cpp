@@ -20,16 +20,6 @@ bool has_all(const std::vector<std::string>& there, const std::vector<std::strin
     });
 }
 
-double weight_of(const Settings& settings, const std::string& model)
-{
-    for (const GpuWeight& gpu : settings.gpu_weights) {
-        if (gpu.model == model) {
-            return gpu.weight;
-        }
-    }
-    return 1;
-}
-
 } // namespace
 
 Link World::first_link(std::size_t index)
@@ -41,7 +31,6 @@ Link World::first_link(std::size_t index)
     link.work = job.duration;
     link.partitions = &job.partitions;
     link.share = fair.user(job.account, job.user);
-    link.weight = weight_of(machine.settings, job.model);
     link.claim.gpus = job.gpus;
     link.claim.shares = job.shares;
     link.claim.user = number_of(m_users, job.user);

@@ -25,10 +25,10 @@ struct TraceJob {
     int gpus = 1;
     int shares = 0; ///< of one GPU (gres/shard); then `gpus` is 0
     int nodes = 0;
-    int min_nodes = 0;  ///< that its user requested; 0: not specified
-    int cpus = 0;       ///< in total; 0: not specified
-    int memory_mib = 0; ///< on each node; 0: not specified
-    std::string model;
+    int min_nodes = 0;    ///< that its user requested; 0: not specified
+    int cpus = 0;         ///< in total; 0: not specified
+    int memory_mib = 0;   ///< on each node; 0: not specified
+    std::string model;    ///< of GPU, requested; empty: any
     std::string features; ///< required on each node, `a+b`
     std::string qos;
     std::string user;

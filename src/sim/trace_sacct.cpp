@@ -72,7 +72,9 @@ Result<TraceJob> job_in(const Line& line, const Columns& columns, const Fields& 
     }
     job.gpus = 0;
     read_sacct_tres(columns.in(row, "ReqTRES"), job);
+    const std::string requested = job.model;
     read_sacct_tres(columns.in(row, "AllocTRES"), job);
+    job.model = requested;
     job.user = columns.in(row, "User");
     job.account = columns.in(row, "Account");
     job.partition = columns.in(row, "Partition");

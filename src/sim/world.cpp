@@ -37,6 +37,16 @@ int cpus_of(const Node& node)
     return node.cpus > 0 ? node.cpus : node.gpus;
 }
 
+double weight_of(const Settings& settings, const std::string& model)
+{
+    for (const GpuWeight& gpu : settings.gpu_weights) {
+        if (gpu.model == model) {
+            return gpu.weight;
+        }
+    }
+    return 1;
+}
+
 } // namespace
 
 bool goes_before(const Entry& a, const Entry& b)
@@ -123,6 +133,15 @@ int World::per_gpu_on(const NodeSet& nodes) const
     return node >= 0 ? std::max(1, machine.nodes[at(node)].per_gpu) : 1;
 }
 
+/// Slurm bills a job by the models that it has, whether it has requested them or not.
+double World::weight_on(const NodeSet& nodes) const
+{
+    double sum = 0;
+    nodes.for_each(
+        [&](std::size_t node) { sum += weight_of(machine.settings, machine.nodes[node].model); });
+    return sum / static_cast<double>(std::max<std::size_t>(1, nodes.count()));
+}
+
 void World::start(const Entry& entry, const NodeSet& nodes)
 {
     Link& link = links[entry.link];
@@ -142,6 +161,7 @@ void World::start(const Entry& entry, const NodeSet& nodes)
     link.parts = choose_gpus(spaces, link.need, nodes);
     link.gpus = link.need.shares > 0 ? static_cast<double>(link.need.shares) / per_gpu_on(nodes)
                                      : static_cast<double>(link.claim.gpus);
+    link.weight = weight_on(nodes);
     change(spaces, link.need, nodes, link.parts, -1);
     limits.started(link.claim, link.partition, now);
     const Departure departure{link.ends_by, entry.link};
@@ -245,7 +265,6 @@ std::optional<std::uint32_t> World::next_after(std::uint32_t index)
     next.job = last.job;
     next.claim = last.claim;
     next.share = last.share;
-    next.weight = last.weight;
     if (job.chain) {
         const Seconds ran = std::min(last.work, std::min(last.finish, last.ends_by) - last.start);
         next.number = last.number + 1;

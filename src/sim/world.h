@@ -28,8 +28,7 @@ struct Link {
     Seconds work{0}; ///< remaining
     const std::vector<int>* partitions = nullptr;
     Claim claim;
-    int share = 0;     ///< index of its user in FairShare
-    double weight = 1; ///< of its GPUs, in fair share
+    int share = 0; ///< index of its user in FairShare
 
     // Running:
     int partition = -1;
@@ -37,6 +36,7 @@ struct Link {
     NodeSet nodes;
     std::vector<GpuParts> parts; ///< its GPUs on shared nodes
     double gpus = 0;             ///< a share counts as its fraction
+    double weight = 1;           ///< of its GPUs, in fair share
     Seconds start{0};
     Seconds ends_by{0};       ///< start plus limit: all that Slurm knows
     Seconds finish{k_never};  ///< when it actually leaves
@@ -150,6 +150,7 @@ private:
     bool is_before_others(const std::vector<int>& partitions, std::size_t i) const;
     Link first_link(std::size_t job);
     std::vector<Running>::iterator place_of(const Departure& departure);
+    double weight_on(const NodeSet& nodes) const;
     std::uint32_t add(Link link);
     std::optional<std::uint32_t> next_after(std::uint32_t link);
     void charge(Link& link);

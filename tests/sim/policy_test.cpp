@@ -240,6 +240,28 @@ TEST(Policy, FairShareLetsThoseGoFirstWhoHaveUsedLess)
     EXPECT_EQ(starts(course), (std::vector<std::int64_t>{0, 7200, 3600}));
 }
 
+TEST(Policy, AGpuHourCountsByTheModelThatTheJobHas)
+{
+    // Both have used one GPU for an hour when they wait for the third node.
+    Machine machine = one_partition(3, 1);
+    machine.nodes[0].model = "k80";
+    machine.nodes[1].model = "p100";
+    machine.partitions = {{.name = "old", .nodes = {0}, .max_time = 48h},
+                          {.name = "new", .nodes = {1}, .max_time = 48h},
+                          {.name = "both", .nodes = {2}, .max_time = 48h}};
+    machine.settings.weights.fair_share = 1000;
+    const auto first = [&](double old_weight) {
+        machine.settings.gpu_weights = {{"k80", old_weight}, {"p100", 1}};
+        const Course course =
+            course_of(machine, {in(job(1, 0s, 1h, 1), {0}), in(job(2, 0s, 1h, 1, "bob"), {1}),
+                                in(job(3, 0s, 2h, 1, "cyd"), {2}), in(job(4, 90min, 1h, 1), {2}),
+                                in(job(5, 91min, 1h, 1, "bob"), {2})});
+        return course.outcomes[3].start < course.outcomes[4].start ? "alice" : "bob";
+    };
+    EXPECT_STREQ(first(0.1), "alice");
+    EXPECT_STREQ(first(10), "bob");
+}
+
 TEST(Policy, AgeAndSizeCountAsTheirWeightsSay)
 {
     Machine machine = one_partition(4, 1);

@@ -78,6 +78,31 @@ TEST(Scenario, RoutesEveryRunAsThePolicyDoes)
     EXPECT_FALSE(made->jobs[1].chain) << "it fits, and nothing says that it can be resumed";
 }
 
+TEST(Scenario, ARequestedModelDecidesOnQueueAndNodes)
+{
+    const auto scenario = [](const std::string& pools, const std::string& model) {
+        const policy::Rules rules(
+            policy::read_policy("version: 1\npools: {" + pools +
+                                    "}\nqueues:\n  big: {time: 24h, pools: p, models: p100}\n"
+                                    "  small: {time: 48h, pools: k}\n",
+                                "p")
+                ->policy);
+        std::vector<TraceJob> jobs{run(0s, 1h, 1)};
+        jobs[0].model = model;
+        return *under_policy(rules, trace_of(jobs), UserModel{});
+    };
+    const std::string plain = "k: {nodes: k1, gpus: 'k80:4'}, p: {nodes: p1, gpus: 'p100:4'}";
+    EXPECT_THAT(partitions_of(scenario(plain, "k80"), 0), ElementsAre("small"));
+    EXPECT_EQ(scenario(plain, "k80").jobs[0].model, "k80");
+    EXPECT_THAT(partitions_of(scenario(plain, "p100"), 0), ElementsAre("big"));
+    // The traces of other sites have models that a policy does not know.
+    EXPECT_THAT(partitions_of(scenario(plain, "v100"), 0), partitions_of(scenario(plain, ""), 0));
+    EXPECT_EQ(scenario(plain, "v100").jobs[0].model, "");
+    const std::string mixed =
+        "k: {nodes: k1, gpus: 'k80:2,p100:2'}, p: {nodes: p1, gpus: 'p100:4'}";
+    EXPECT_EQ(scenario(mixed, "p100").jobs[0].model, "") << "a simulated node has one model";
+}
+
 TEST(Scenario, SharesGoToTheQueuesThatGiveThem)
 {
     const auto shared = policy::read_policy(
