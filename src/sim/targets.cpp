@@ -71,7 +71,7 @@ std::map<std::size_t, std::string> refusals(const Scenario& scenario, const Cour
     for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
         if (course.outcomes[i].ending == Ending::refused) {
             refused.emplace(scenario.of_trace[i],
-                            "its user has as many jobs waiting and running as `queued` allows");
+                            "`queued` allows its user, its account or all together no more jobs");
         }
     }
     return refused;
