@@ -20,7 +20,6 @@ using namespace std::chrono_literals;
 /// echo does.
 constexpr EventLoop::Span k_confirm_within = 100ms;
 constexpr std::uint64_t k_worth_reporting = 64 << 10;
-constexpr char k_end_of_file = '\4';
 
 /// Bytes in a pipe, by either end.
 std::uint64_t bytes_in(const Descriptor& pipe)
@@ -81,6 +80,7 @@ void VerbInput::write()
     while (!m_waiting.empty()) {
         const ssize_t count = ::write(m_there, m_waiting.data(), m_waiting.size());
         if (count > 0) {
+            m_line_is_complete = m_waiting[static_cast<std::size_t>(count) - 1] == '\n';
             m_waiting.erase(0, static_cast<std::size_t>(count));
             m_written += static_cast<std::uint64_t>(count);
         } else if (count < 0 && errno == EAGAIN) {
@@ -99,7 +99,10 @@ void VerbInput::write()
 void VerbInput::write_end()
 {
     if (!m_pipe && !m_raw) {
-        (void)!::write(m_there, &k_end_of_file, 1);
+        // After an incomplete line, the first one only completes the line.
+        constexpr std::string_view k_ends = "\4\4";
+        const std::string_view end = k_ends.substr(m_line_is_complete ? 1 : 0);
+        (void)!::write(m_there, end.data(), end.size());
     }
     if (m_pipe) { // the bytes in it can be counted as long as an end is open
         m_closed_pipe = Descriptor(::open(fmt::format("/proc/self/fd/{}", m_pipe.get()).c_str(),

@@ -51,6 +51,7 @@ private:
     std::uint64_t m_unread = 0; ///< written, but in the pipe when the verb closed it
     int m_there = -1;           ///< the pipe or the terminal; -1 when closed
     bool m_raw = false;
+    bool m_line_is_complete = true; ///< the last byte written ended a line
     bool m_over = false; ///< InputEnd received
     std::string m_waiting;
     std::uint64_t m_taken = 0;

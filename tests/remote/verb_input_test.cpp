@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <pty.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -94,6 +96,30 @@ TEST_F(VerbInputTest, WritesTheRestWhenTheVerbReadsAndThenCloses)
     EXPECT_TRUE(got == text);
     char byte = 0;
     EXPECT_EQ(::read(verb.get(), &byte, 1), 0); // end of file
+}
+
+TEST_F(VerbInputTest, TheEndInATerminalIsReadAlsoAfterAnIncompleteLine)
+{
+    for (const std::string text : {"abc", "abc\n", ""}) {
+        int host = -1, program = -1;
+        ASSERT_EQ(::openpty(&host, &program, nullptr, nullptr, nullptr), 0);
+        const Descriptor ours(host), theirs(program);
+        set_nonblocking(host);
+        set_nonblocking(program);
+        VerbInput typed(loop, [](const frames::InputTaken&) { return true; });
+        typed.begin(Descriptor(), host, false, false);
+        EXPECT_TRUE(typed.take({0, text}));
+        typed.end({text.size()});
+        std::array<char, 100> buffer;
+        if (!text.empty()) {
+            const ssize_t count = ::read(program, buffer.data(), buffer.size());
+            EXPECT_EQ(
+                std::string(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))),
+                text);
+        }
+        EXPECT_EQ(::read(program, buffer.data(), buffer.size()), 0) << text;
+        EXPECT_EQ(::read(program, buffer.data(), buffer.size()), -1) << "one end only";
+    }
 }
 
 } // namespace
