@@ -79,7 +79,7 @@ Result<void> ClientOutput::check(const frames::OutputBytes& output) const
     if (output.offset != received(static_cast<std::size_t>(output.stream))) {
         return fail(Error::Kind::internal, "output at an unexpected offset");
     }
-    if (waiting() + output.bytes.size() > frames::k_output_room + wire::k_max_payload) {
+    if (unwritten() + output.bytes.size() > frames::k_output_room + wire::k_max_payload) {
         return fail(Error::Kind::internal, "output exceeds its window");
     }
     return {};

@@ -64,6 +64,8 @@ private:
     };
 
     std::size_t waiting() const { return m_shown[0].waiting.size() + m_shown[1].waiting.size(); }
+    /// Bytes of the host that it cannot discard yet; waiting() counts them as converted.
+    std::uint64_t unwritten() const { return received(0) + received(1) - written(); }
     void show_as(std::size_t stream, std::string_view bytes);
     void write();
     void write_waiting(std::size_t stream);

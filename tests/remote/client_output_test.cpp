@@ -68,6 +68,23 @@ TEST_F(ClientOutputTest, RefusesBytesThatDoNotFollow)
     EXPECT_EQ(output.check({Stream::out, 6, "o"}).error().text, "output at an unexpected offset");
 }
 
+TEST_F(ClientOutputTest, AStreamThatIsLongerAsShownKeepsTheHostsWindow)
+{
+    const auto twice = [](std::string_view bytes) { return std::string(2 * bytes.size(), 'x'); };
+    ClientOutput longer(loop, {{{pipe.write.get(), twice}, {-1, {}}}},
+                        {[](const frames::Taken&) { return true; }, [](std::size_t, int) {}});
+    const std::string piece(64 << 10, '\n');
+    std::uint64_t sent = 0;
+    for (; sent < frames::k_output_room; sent += piece.size()) {
+        const frames::OutputBytes frame{Stream::out, sent, piece};
+        ASSERT_TRUE(longer.check(frame)) << sent;
+        longer.take(frame);
+    }
+    EXPECT_EQ(longer.written(), 0U); // its reader does not read
+    const std::string more(wire::k_max_payload + 1, '\n');
+    EXPECT_EQ(longer.check({Stream::out, sent, more}).error().text, "output exceeds its window");
+}
+
 TEST_F(ClientOutputTest, AClosedReaderIsReportedOnceAndTheRestDiscarded)
 {
     pipe.read.reset();
