@@ -268,8 +268,14 @@ void Client::connect()
                                                  : Attempt::again;
     const std::string first = first_bytes();
     auto streams = m_transport.connect(attempt, m_alone, first);
-    if (!streams) {
+    if (!streams && !m_was_live) {
         return stop(std::move(streams).error());
+    }
+    if (!streams) { // a lack of processes or descriptors, for instance: it may pass
+        log::warning(log::Part::remote, "the attempt failed on this machine: {}",
+                     streams.error().text);
+        m_reconnect.lost(now());
+        return state_changed();
     }
     m_ssh.begin(std::move(streams->errors));
     Channel& channel = m_connection.channel.emplace(std::move(streams->link));

@@ -349,6 +349,44 @@ CutTransport::Next never()
     return [] { return ~std::uint64_t{0}; };
 }
 
+/// A transport whose second attempt fails on this machine.
+class StumblingTransport : public CutTransport {
+public:
+    using CutTransport::CutTransport;
+    Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) override
+    {
+        if (++attempts == 2) {
+            end(0);
+            return fail(Error::Kind::io, "no descriptors are left");
+        }
+        return CutTransport::connect(attempt, alone, first);
+    }
+    int attempts = 0;
+};
+
+TEST_F(SessionTest, AnAttemptToReconnectThatFailsHereIsRepeated)
+{
+    StumblingTransport transport(options(), [&] {
+        return transport.attempts == 1 ? std::uint64_t{30'000} : ~std::uint64_t{0};
+    });
+    const auto status = run(transport, "seq 1 20000; exit 5");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 5);
+    EXPECT_EQ(content("out").size(), 108'894U);
+    EXPECT_EQ(transport.attempts, 3);
+    EXPECT_THAT(nobody.states, testing::Contains(HasSubstr("reconnecting (2), ")));
+    EXPECT_TRUE(is_all_gone());
+}
+
+TEST_F(SessionTest, AnAttemptThatFailsHereEndsAClientThatWasNeverConnected)
+{
+    StumblingTransport transport(options(), never());
+    transport.attempts = 1;
+    const auto status = run(transport, "exit 5");
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().text, "no descriptors are left");
+}
+
 TEST_F(SessionTest, AVerbRunsThereWithItsStreamsItsFolderAndItsStatus)
 {
     std::ofstream(path("in")) << "hello";

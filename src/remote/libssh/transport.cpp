@@ -138,8 +138,11 @@ Result<HostTransport::Way> HostTransport::plan(Attempt attempt, bool alone)
         TRY(add_hops(plan.proxy_jump, way));
     }
     way.push_back({host, std::move(plan)});
+    // A session without OpenSSH cannot move to a shared connection that has begun since.
+    const bool may_share =
+        !alone && (m_choice != TransportChoice::libssh || attempt == Attempt::first);
     for (Stop& each : way) {
-        if (!alone && is_live(each.plan.control_path)) {
+        if (may_share && is_live(each.plan.control_path)) {
             return fail(Error::Kind::missing, "a shared connection (ControlPath) exists");
         }
         if (attempt == Attempt::asked) {

@@ -22,6 +22,7 @@
 #include <sstream>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <thread>
 #include <unistd.h>
 
@@ -391,6 +392,38 @@ TEST_P(TransportContract, EndsAnAttemptWhoseQuestionIsNotAnswered)
     transport.end(0);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s);
     EXPECT_FALSE(transport.is_asked());
+}
+
+TEST(HostTransport, ReconnectsByLibsshAlthoughASharedConnectionHasBegun)
+{
+    if (!libssh()) {
+        GTEST_SKIP() << "no libssh";
+    }
+    std::string directory = "/tmp/gpuq-shared-XXXXXX";
+    ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+    const std::string socket = directory + "/socket";
+    std::ofstream(directory + "/config")
+        << "Host login\n HostName 127.0.0.1\n Port 1\n ControlPath " << socket << "\n";
+    SshCommand command;
+    command.ssh = {"ssh", "-F", directory + "/config"};
+    command.host = "login";
+    command.program = "gpuq";
+    HostTransport transport(TransportChoice::libssh, command, "");
+    const Descriptor master(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    socket.copy(static_cast<char*>(address.sun_path), socket.size());
+    ASSERT_EQ(::bind(master.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(::listen(master.get(), 8), 0);
+    const auto first = transport.connect(Attempt::first, false, "");
+    ASSERT_FALSE(first);
+    EXPECT_THAT(first.error().text, HasSubstr("a shared connection (ControlPath) exists"));
+    for (const Attempt attempt : {Attempt::again, Attempt::asked}) {
+        const auto again = transport.connect(attempt, false, "");
+        EXPECT_TRUE(again) << again.error().text;
+    }
+    transport.end(0);
+    std::filesystem::remove_all(directory);
 }
 
 TEST(HostTransport, GoesToOpensshForAnUnknownKey)
