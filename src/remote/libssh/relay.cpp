@@ -61,7 +61,7 @@ private:
 
     void round(ssh_event event)
     {
-        const bool takes = !has_unsent() && m_ssh.channel_window_size(m_through.channel) > 0;
+        const bool takes = m_outgoing.empty() && may_write();
         const auto to_host = static_cast<short>((m_incoming.size() < k_full ? POLLIN : 0) |
                                                 (has_unsent() ? POLLOUT : 0));
         const auto to_socket = static_cast<short>((takes && !m_ended ? POLLIN : 0) |
@@ -80,26 +80,40 @@ private:
             m_incoming.erase(0, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
         }
         if ((wait[1].revents & POLLIN) != 0) {
-            pass_to_host();
+            read_from_socket();
         }
+        pass_to_host();
         const int status = m_ssh.get_status(m_through.session.get());
         m_ended = m_ended || (status & (SSH_CLOSED | SSH_CLOSED_ERROR)) != 0;
         m_over = m_over || (m_ended && m_incoming.empty()) ||
                  (wait[1].revents & (POLLHUP | POLLERR)) != 0;
     }
 
-    void pass_to_host()
+    bool may_write() const
+    {
+        return !has_unsent() && m_ssh.channel_window_size(m_through.channel) > 0;
+    }
+
+    void read_from_socket()
     {
         std::array<char, k_piece> bytes;
-        const std::size_t most =
-            std::min<std::size_t>(bytes.size(), m_ssh.channel_window_size(m_through.channel));
-        const ssize_t count = ::read(m_socket.get(), bytes.data(), most);
-        if (count == 0) {
-            m_over = true;
-        } else if (count > 0) {
-            m_ended = m_ended || m_ssh.channel_write(m_through.channel, bytes.data(),
-                                                     static_cast<std::uint32_t>(count)) != count;
+        const ssize_t count = ::read(m_socket.get(), bytes.data(), bytes.size());
+        m_over = m_over || count == 0;
+        m_outgoing.append(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    }
+
+    /// While keys are exchanged, libssh takes nothing.
+    void pass_to_host()
+    {
+        if (m_outgoing.empty() || m_ended || !may_write()) {
+            return;
         }
+        const std::size_t most =
+            std::min<std::size_t>(m_outgoing.size(), m_ssh.channel_window_size(m_through.channel));
+        const int count = m_ssh.channel_write(m_through.channel, m_outgoing.data(),
+                                              static_cast<std::uint32_t>(most));
+        m_ended = m_ended || (count < 0 && count != SSH_AGAIN);
+        m_outgoing.erase(0, static_cast<std::size_t>(std::max(count, 0)));
     }
 
     static int on_data(ssh_session, ssh_channel, void* data, std::uint32_t size, int is_stderr,
@@ -120,6 +134,7 @@ private:
     Descriptor m_socket;
     ssh_channel_callbacks_struct m_callbacks{};
     std::string m_incoming; ///< for the socket
+    std::string m_outgoing; ///< for the host
     bool m_ended = false;   ///< of the channel or the session
     bool m_over = false;
 };

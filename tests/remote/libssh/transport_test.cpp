@@ -117,8 +117,8 @@ public:
               fmt::format("Port {}\nListenAddress 127.0.0.1\nHostKey {}\nUsePAM no\nPidFile none\n"
                           "StrictModes no\nAuthorizedKeysFile {}\nPermitRootLogin yes\n"
                           "AllowUsers {}\nPasswordAuthentication no\n"
-                          "KbdInteractiveAuthentication no\n",
-                          port, path("host_key"), path("user_key.pub"), user_name()));
+                          "KbdInteractiveAuthentication no\n{}",
+                          port, path("host_key"), path("user_key.pub"), user_name(), more));
         write("ssh_config",
               fmt::format("Host login\n HostName 127.0.0.1\n Port {}\n IdentityFile {}\n"
                           " IdentitiesOnly yes\n UserKnownHostsFile {}\n GlobalKnownHostsFile "
@@ -154,6 +154,7 @@ public:
     }
 
     std::string directory;
+    std::string more; ///< lines for sshd_config
     int port = 0;
     pid_t pid = -1;
 };
@@ -266,6 +267,32 @@ TEST_P(TransportContract, CarriesMuchInBothDirections)
     }
     HostTransport transport(GetParam(), command("echo"), "");
     EXPECT_EQ(talk(transport, Attempt::first, data, data.size()).out, data);
+}
+
+TEST_P(TransportContract, CarriesMuchOverAJumpHostThatChangesItsKeys)
+{
+    if (GetParam() == TransportChoice::openssh) {
+        GTEST_SKIP() << "takes 20 s";
+    }
+    sshd.stop();
+    sshd.more = "RekeyLimit 1M\n";
+    sshd.start();
+    std::string login;
+    std::getline(std::ifstream(sshd.path("ssh_config")), login, '\0');
+    std::string far = login;
+    far.replace(far.find("Host login"), 10, "Host far");
+    sshd.write("ssh_config", login + far + " ProxyJump login\n");
+    SshCommand to_far = command("echo");
+    to_far.host = "far";
+    std::string data(5 << 20, '\0');
+    std::mt19937 random(8);
+    for (char& byte : data) {
+        byte = static_cast<char>(random());
+    }
+    HostTransport transport(GetParam(), to_far, "");
+    const Ended ended = talk(transport, Attempt::first, data, data.size());
+    EXPECT_EQ(ended.out.size(), data.size()) << ended.err;
+    EXPECT_TRUE(ended.out == data);
 }
 
 TEST_P(TransportContract, NoticesACut)
