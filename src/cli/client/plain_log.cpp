@@ -146,7 +146,12 @@ private:
                 continue;
             }
             const auto [directory, name] = split_path(file.path);
-            const auto bytes = m_files.read_at(directory, name, file.at, k_piece);
+            auto bytes = m_files.read_at(directory, name, file.at, k_piece);
+            if (bytes && bytes->empty() && was_truncated(directory, name, file)) {
+                file.at = 0;
+                print_note(fmt::format("{} was truncated: its new content follows", file.path));
+                bytes = m_files.read_at(directory, name, 0, k_piece);
+            }
             if (!bytes && bytes.error().kind != Error::Kind::missing) {
                 return fail(Error::Kind::io, fmt::format("{}: {}", directory, bytes.error().text));
             }
@@ -158,6 +163,14 @@ private:
             }
         }
         return news;
+    }
+
+    /// As Slurm does when it starts a requeued job again.
+    bool was_truncated(const std::string& directory, const std::string& name,
+                       const File& file) const
+    {
+        const auto size = m_files.size(directory, name);
+        return size && *size < file.at;
     }
 
     void write(Stream stream, const std::string& bytes)

@@ -434,6 +434,47 @@ TEST_F(Logs, OfAPlainJobAreTheFilesThatSlurmNames)
     EXPECT_EQ(followed.err, "bad\ngpuq: job 20 (hand) ended with status 3\n");
 }
 
+/// The job begins again at the second read, as after a preemption, and ends soon after.
+class RequeuedJob : public FakeServices {
+public:
+    class RestartedFiles : public fakes::FakeFiles {
+    public:
+        std::function<void()> restart;
+        Result<std::string> read_at(const std::string& directory, const std::string& path,
+                                    std::uint64_t offset, std::size_t size) override
+        {
+            if (++m_reads == 2) {
+                restart();
+            }
+            return FakeFiles::read_at(directory, path, offset, size);
+        }
+
+    private:
+        int m_reads = 0;
+    };
+    RestartedFiles files;
+    Files& program_files() override { return files; }
+};
+
+TEST_F(Logs, OfARequeuedPlainJobContinueAtTheBeginningOfItsFile)
+{
+    RequeuedJob services;
+    services.directory = &m_store;
+    services.slurm.jobs = {plain_job(JobState::running, "/home/ada/20.out", "/home/ada/20.out")};
+    std::string& file = services.files.directories["/home/ada"]["20.out"].bytes;
+    file = "one\ntwo\n";
+    services.files.restart = [&] {
+        file = "new\n";
+        services.slurm.jobs[0].state = JobState::failed;
+        services.slurm.jobs[0].exit_status = 3;
+    };
+    const Use followed = use(k_logs_verb, services, {"-f", "20"});
+    EXPECT_EQ(followed.status, 3);
+    EXPECT_EQ(followed.out, "one\ntwo\nnew\n");
+    EXPECT_EQ(followed.err, "gpuq: /home/ada/20.out was truncated: its new content follows\n"
+                            "gpuq: job 20 (hand) ended with status 3\n");
+}
+
 TEST_F(Logs, SayWhatAPlainJobHasInsteadOfAFile)
 {
     const auto printed = [&](const Job& job) {
