@@ -21,6 +21,15 @@ std::size_t safe_size(int descriptor)
 
 } // namespace
 
+std::string_view Printer::news(Stream stream, std::uint64_t offset, std::string_view bytes) const
+{
+    const std::uint64_t next = wanted(stream);
+    if (next != wire::k_from_now && offset < next) {
+        bytes.remove_prefix(std::min<std::uint64_t>(next - offset, bytes.size()));
+    }
+    return bytes;
+}
+
 std::uint64_t Printer::take(Stream stream, std::uint64_t offset, std::string_view bytes)
 {
     std::uint64_t& wanted = m_wanted[index(stream)];
@@ -32,9 +41,7 @@ std::uint64_t Printer::take(Stream stream, std::uint64_t offset, std::string_vie
         return 0;
     }
     const std::uint64_t gap = offset > wanted ? offset - wanted : 0;
-    if (offset < wanted) {
-        bytes.remove_prefix(wanted - offset);
-    }
+    bytes = news(stream, offset, bytes);
     wanted = end;
     m_waiting += bytes.size();
     m_pieces.push_back(Piece{stream, std::string(bytes)});

@@ -27,6 +27,9 @@ public:
     /// piece will never arrive (a gap in the stream), usually 0.
     std::uint64_t take(Stream stream, std::uint64_t offset, std::string_view bytes);
 
+    /// The part of a piece of output that take() will queue: a new connection repeats bytes.
+    std::string_view news(Stream stream, std::uint64_t offset, std::string_view bytes) const;
+
     /// Skips everything before `offset`; with wire::k_from_now, everything before the first piece.
     void begin_at(Stream stream, std::uint64_t offset) { m_wanted[index(stream)] = offset; }
     /// Queues bytes for stdout that are not part of the program's output.

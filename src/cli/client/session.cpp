@@ -342,8 +342,8 @@ void Session::on_frame(wire::Frame frame)
     } else if (std::holds_alternative<wire::Started>(frame)) {
         m_connections.started();
     } else if (const auto* output = std::get_if<wire::Output>(&frame)) {
+        m_terminal.watch(m_printer.news(output->stream, output->offset, output->bytes));
         const std::uint64_t gap = m_printer.take(output->stream, output->offset, output->bytes);
-        m_terminal.watch(output->bytes);
         if (gap > 0) {
             note(fmt::format("{} bytes of output were lost: the log could not be written", gap));
         }

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 wire::Output out(std::uint64_t offset, std::string bytes)
@@ -480,6 +481,26 @@ TEST_F(TerminalTest, DelaysNotesUntilTheTerminalIsRestored)
     end(supervisor, 0);
     EXPECT_EQ(m_client.status(), 0);
     EXPECT_EQ(m_client.err(), "gpuq: 15 minutes left\n");
+}
+
+TEST_F(TerminalTest, UndoesAModeOnceThatBothConnectionsShowAtAHandover)
+{
+    m_options.handover = 0ms;
+    Supervisor& supervisor = m_client.first_step();
+    Supervisor& relay = m_client.relay();
+    Supervisor& guard = m_client.guard();
+    begin(supervisor);
+    (void)relay.receive<wire::Attach>();
+    supervisor.send(out(2, "\x1b[>1u#"));
+    ASSERT_TRUE(m_client.shows("#"));
+    relay.greet();
+    relay.send(out(0, "$ \x1b[>1u#+"));
+    ASSERT_TRUE(m_client.shows("+"));
+    guard.send(wire::Hello{});
+    m_client.signal(SIGHUP);
+    EXPECT_EQ(m_client.status(), 129);
+    EXPECT_THAT(m_client.out(), HasSubstr("\x1b[<u"));
+    EXPECT_THAT(m_client.out(), Not(HasSubstr("\x1b[<2u")));
 }
 
 TEST_F(TerminalTest, RedrawsTheScreenForANewClient)
