@@ -40,6 +40,8 @@ constexpr auto k_guard_patience = 2s;
 constexpr auto k_step_patience = 5s;
 constexpr auto k_step_poll = 200ms;
 constexpr auto k_network_patience = 3s;
+/// By then, an srun has passed a signal on.
+constexpr auto k_signal_passes = 1s;
 
 } // namespace
 
@@ -53,6 +55,7 @@ Connections::Connections(EventLoop& loop, Services& services, const Run& run, Li
     , m_handover(handover)
     , m_greeting(std::move(greeting))
     , m_handover_timer(loop, [this] { begin_handover(); })
+    , m_release_timer(loop, [this] { release_first(); })
     , m_retry_timer(loop,
                     [this] {
                         if (!m_next) {
@@ -79,6 +82,13 @@ void Connections::greeted()
 {
     m_current->greeted = true;
     m_was_connected = true;
+}
+
+void Connections::send_signal(int number)
+{
+    m_current->send(wire::Signal{number});
+    m_current->write_some();
+    m_signalled_at = Clock::now();
 }
 
 void Connections::started()
@@ -139,6 +149,8 @@ void Connections::begin_handover()
 void Connections::finish_handover()
 {
     m_network_timer.stop();
+    const bool has_signal = Clock::now() - m_signalled_at < k_signal_passes;
+    m_former = has_signal ? std::exchange(m_current, std::nullopt) : std::nullopt;
     m_current = std::exchange(m_next, std::nullopt);
     log::info(log::Part::client, "the new connection has taken over");
     greeted();
@@ -146,17 +158,23 @@ void Connections::finish_handover()
     if (!m_guarded && !m_guard) {
         open_guard();
     }
-    release_first();
+    if (m_former) {
+        m_release_timer.start_in(k_signal_passes);
+    } else {
+        release_first();
+    }
 }
 
 /// Detaches the supervisor's own srun.
 void Connections::release_first()
 {
+    m_release_timer.stop();
     const auto cluster = m_services.cluster();
     if (m_first && cluster) {
         (*cluster)->abandon(*m_first);
         m_first.reset();
     }
+    m_former.reset();
 }
 
 void Connections::on_guard()
@@ -342,6 +360,9 @@ void Connections::give_up()
 
 bool Connections::secure()
 {
+    if (m_former) {
+        release_first();
+    }
     if (m_guarded || !m_was_connected) {
         return true;
     }

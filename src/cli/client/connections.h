@@ -43,6 +43,10 @@ public:
     /// The supervisor's reason for refusing the connection, if it did.
     const std::optional<std::string>& refused() const { return m_refused; }
 
+    /// Sends a signal for the program on the current connection, at once: unlike input, signals are
+    /// not acknowledged. A connection that is replaced soon after it is kept for a moment.
+    void send_signal(int number);
+
     /// Why there is no connection, as the last attempt reported it: arbitrary bytes. May be empty.
     const std::string& why() const { return m_why; }
 
@@ -92,6 +96,7 @@ private:
 
     std::optional<Connection> m_current; ///< the connection in use
     std::optional<Connection> m_next;    ///< a connection being set up
+    std::optional<Connection> m_former;  ///< replaced, but its srun may still hold a signal
     std::optional<Connection> m_guard;   ///< the guard step, until it is up
     std::optional<NetworkLogin> m_login; ///< of m_next, until the supervisor has proved itself
     bool m_network_works = true;
@@ -101,10 +106,12 @@ private:
     std::optional<std::string> m_refused;
     std::string m_why;
 
-    EventLoop::Timer m_handover_timer; ///< to begin the handover
-    EventLoop::Timer m_retry_timer;    ///< to open another connection
-    EventLoop::Timer m_guard_timer;    ///< to open the guard step
-    EventLoop::Timer m_network_timer;  ///< to try another way than the network
+    Clock::time_point m_signalled_at{}; ///< when a signal was sent last
+    EventLoop::Timer m_handover_timer;  ///< to begin the handover
+    EventLoop::Timer m_release_timer;   ///< to detach the supervisor's own srun
+    EventLoop::Timer m_retry_timer;     ///< to open another connection
+    EventLoop::Timer m_guard_timer;     ///< to open the guard step
+    EventLoop::Timer m_network_timer;   ///< to try another way than the network
     std::chrono::seconds m_retry_after{1};
 };
 

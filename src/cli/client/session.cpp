@@ -136,6 +136,7 @@ Result<int> Session::run(std::optional<StepProcess> first)
     send_input();
     while (!has_left() && !(m_ended && m_printer.empty())) {
         m_loop.run_once(k_check_terminal);
+        forward_signals();
         if (has_terminal() && m_connections.was_connected() && !m_ended && !m_left) {
             m_terminal.enter(); // this process may have been in the background until now
         }
@@ -203,8 +204,7 @@ void Session::on_signals()
             return leave(128 + *number);
         }
         if (!m_options.terminal && *number != SIGHUP) {
-            m_signals_to_send.push_back(*number);
-            forward_signals();
+            m_signals_to_send.push_back(*number); // sent after the connections of this round
         } else if (*number == SIGINT) {
             on_interrupt();
         } else if (*number != SIGQUIT) {
@@ -239,7 +239,7 @@ void Session::forward_signals()
 {
     if (current() && current()->greeted) {
         for (const int number : std::exchange(m_signals_to_send, {})) {
-            current()->send(wire::Signal{number});
+            m_connections.send_signal(number);
         }
     }
 }
@@ -480,6 +480,7 @@ void Session::leave(int status)
     const bool breaks_off = m_stdin.is_incomplete();
     // Before secure(), which kills the first srun: at its end, the supervisor waits for clients
     // that have not left.
+    forward_signals();
     if (current()) {
         current()->send(wire::Bye{});
         current()->flush(200ms);

@@ -96,6 +96,44 @@ TEST_F(ConnectionsTest, ReplaceTheFirstStepAndLeaveAGuard)
     EXPECT_EQ(requests().size(), 4U);
 }
 
+TEST_F(ConnectionsTest, KeepTheFirstStepWhileItMayHoldASignal)
+{
+    prepare_relay(m_relay);
+    prepare_guard(m_guard);
+    Connections ours = connections();
+    ours.begin(step(m_first));
+    ours.greeted();
+    ours.started();
+    m_loop.run_once(0ms);
+    ours.send_signal(SIGTERM);
+    m_relay.send(wire::Hello{});
+    EXPECT_TRUE(ours.on_next());
+    EXPECT_EQ(m_first.receive<wire::Signal>(), wire::Signal{SIGTERM});
+    EXPECT_THAT(requests(), ElementsAre("relay 1 of job 7", "guard 1 of job 7"));
+    EXPECT_EQ(until_next_timer(), 1s);
+    m_loop.run_once(2s);
+    EXPECT_EQ(requests().back(), "abandon");
+}
+
+TEST_F(ConnectionsTest, ReleaseAFirstStepThatMayHoldASignalAtTheEnd)
+{
+    prepare_relay(m_relay);
+    prepare_guard(m_guard);
+    Connections ours = connections();
+    ours.begin(step(m_first));
+    ours.greeted();
+    ours.started();
+    m_loop.run_once(0ms);
+    ours.send_signal(SIGTERM);
+    m_relay.send(wire::Hello{});
+    EXPECT_TRUE(ours.on_next());
+    m_guard.send(wire::Hello{});
+    ours.on_guard();
+    EXPECT_TRUE(ours.secure());
+    EXPECT_THAT(requests(),
+                ElementsAre("relay 1 of job 7", "guard 1 of job 7", "abandon", "abandon"));
+}
+
 TEST_F(ConnectionsTest, TryAGuardAgainLater)
 {
     Connections ours = connections();

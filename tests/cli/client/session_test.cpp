@@ -153,6 +153,25 @@ TEST_F(SessionTest, ForwardsSignalsOfAScript)
     EXPECT_EQ(m_client.status(), 143);
 }
 
+TEST_F(SessionTest, SendsASignalThatArrivesWithTheRelaysHelloToTheRelay)
+{
+    m_options.handover = 0ms;
+    Supervisor& supervisor = m_client.first_step();
+    Supervisor& relay = m_client.relay();
+    Supervisor& guard = m_client.guard();
+    start();
+    supervisor.greet();
+    (void)relay.receive<wire::Attach>();
+    m_client.signal(SIGSTOP); // until both have arrived
+    m_client.signal(SIGTERM);
+    relay.greet();
+    m_client.signal(SIGCONT);
+    EXPECT_EQ(relay.receive<wire::Signal>(), wire::Signal{SIGTERM});
+    guard.send(wire::Hello{});
+    end(relay, 143);
+    EXPECT_EQ(m_client.status(), 143);
+}
+
 TEST_F(SessionTest, StopsTheRunAtTheSecondInterrupt)
 {
     Supervisor& supervisor = m_client.first_step();
