@@ -66,9 +66,7 @@ public:
 
     Result<void> write(const std::string& path, std::string_view content) override
     {
-        if (!content.empty() || read_only) {
-            TRY(check_writable(path));
-        }
+        TRY(check_writable(path, content.size()));
         make_parents(path);
         files[path] = content;
         return {};
@@ -224,7 +222,7 @@ private:
         }
     }
 
-    Result<void> check_writable(const std::string& path)
+    Result<void> check_writable(const std::string& path, std::size_t bytes = 1)
     {
         if (!is_safe(path)) {
             return fail(Error::Kind::internal, "not a path in the state directory: " + path);
@@ -233,7 +231,7 @@ private:
         if (read_only) {
             return fail(Error::Kind::io, path + ": Read-only file system");
         }
-        if (full) {
+        if (full && bytes > 0) {
             return fail(Error::Kind::io, path + ": No space left on device");
         }
         return {};
