@@ -422,7 +422,7 @@ private:
         if (state.ticket && !is_permanent(state.trouble)) {
             state.next = m_keeping.next;
         }
-        if (m_reported == state) {
+        if (m_reported == state && m_is_written) {
             return;
         }
         report_to_supervisor(state);
@@ -432,9 +432,10 @@ private:
         const Descriptor file(::openat(k_keep_directory, part.c_str(),
                                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                                        0600));
-        if (file && write_all(file.get(), to_json(state))) {
-            ::renameat(k_keep_directory, part.c_str(), k_keep_directory, k_credential_plan);
-        }
+        // A full disk may have space later.
+        m_is_written =
+            file && write_all(file.get(), to_json(state)) &&
+            ::renameat(k_keep_directory, part.c_str(), k_keep_directory, k_credential_plan) == 0;
     }
 
     /// Sends a line for the journal when a problem appears or is solved. An attempt that keeps
@@ -489,6 +490,7 @@ private:
     std::int64_t m_keytab_changed = 0;
     Steady::time_point m_check_at;
     std::optional<CredentialState> m_reported;
+    bool m_is_written = false; ///< m_reported is in the run's directory
 };
 
 } // namespace
