@@ -392,7 +392,7 @@ TEST_F(Logs, LeavesQuietlyWhenItsReaderHasLeft)
 
 TEST_F(Logs, LeavesQuietlyOnInterrupt)
 {
-    const RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now() + 1h);
+    const RunOnDisk one = run().submitted(JobId{7}).started(JobId{7}, now() + 4min);
     print(one, Stream::out, "x");
     const int status = in_child(m_services, {"-f", "train"}, [](pid_t child, int end) {
         char byte = 0;
