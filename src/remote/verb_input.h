@@ -52,7 +52,7 @@ private:
     int m_there = -1;           ///< the pipe or the terminal; -1 when closed
     bool m_raw = false;
     bool m_line_is_complete = true; ///< the last byte written ended a line
-    bool m_over = false; ///< InputEnd received
+    bool m_over = false;            ///< InputEnd received
     std::string m_waiting;
     std::uint64_t m_taken = 0;
     std::uint64_t m_confirmed_taken = 0, m_confirmed_room = wire::remote::k_input_room;
