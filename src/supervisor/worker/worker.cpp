@@ -1,32 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/worker/worker.h"
 
-#include "checkpoint/find.h"
 #include "core/exit_status.h"
 #include "core/layout.h"
 #include "core/number.h"
 #include "io/event_loop.h"
 #include "io/signal_descriptor.h"
 #include "io/subprocess.h"
-#include "io/trusted_path.h"
 #include "runs/records/record.h"
 #include "supervisor/base/program.h"
 #include "supervisor/worker/early_stopper.h"
 #include "supervisor/worker/proposer.h"
 #include "supervisor/worker/slot.h"
+#include "supervisor/worker/try_programs.h"
 #include "sweeps/arguments.h"
 #include "telemetry/pattern.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <fcntl.h>
 #include <memory>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,31 +54,6 @@ constexpr auto k_between_budgets = 2s;  ///< between two checks of the GPU time
 constexpr auto k_time_to_save = 30s;    ///< from the notice to TERM, of a try that can save
 constexpr auto k_time_to_notice = 3s;   ///< of any other, which may read GPUQ_STOP_FILE
 constexpr int k_most_interruptions = 1; ///< of a try without a checkpoint
-constexpr int k_directory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
-/// Opens sweeps/KEY/tries/N below the state directory, without following symbolic links.
-Result<Descriptor> open_try(const std::string& root, const std::string& directory)
-{
-    TRY_ASSIGN(Descriptor at, open_trusted_directory(root));
-    std::string_view rest = directory;
-    while (at && !rest.empty()) {
-        const auto end = std::min(rest.find('/'), rest.size());
-        at = Descriptor(::openat(at.get(), std::string(rest.substr(0, end)).c_str(), k_directory));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    return at ? Result<Descriptor>(std::move(at))
-              : fail(Error::Kind::io, fmt::format("{}: {}", directory, error_text(errno)));
-}
-
-/// The newest complete checkpoint of a try.
-std::optional<checkpoint::Found> checkpoint_of(const checkpoint::Place& place)
-{
-    // Formats without an end mark count once two calls have seen them unchanged.
-    auto found = checkpoint::find_checkpoints(place, {});
-    found = found ? checkpoint::find_checkpoints(place, *found) : std::move(found);
-    const auto* const newest = found ? checkpoint::newest_whole(*found) : nullptr;
-    return newest == nullptr ? std::nullopt : std::optional(*newest);
-}
 
 class Worker {
 public:
@@ -91,6 +64,7 @@ public:
         , m_sweep(std::move(sweep))
         , m_taker(store, plan.sweep, plan.self,
                   [&store](const sweeps::Claimant& who) { return is_link_over(store, who); })
+        , m_programs(store, plan, m_sweep)
         , m_stopper(m_taker, m_sweep)
         , m_proposer(store, m_sweep, m_taker)
         , m_signals(block_and_report({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}))
@@ -134,17 +108,18 @@ private:
     /// recorded run again.
     int give_up()
     {
-        std::string tries;
+        std::vector<std::size_t> tries;
         for (const TryEvent& event : m_ends) {
-            tries += fmt::format("{}{}", tries.empty() ? "" : ", ", event.number);
+            tries.push_back(event.number);
         }
-        std::fprintf(
-            stderr, "gpuq: nothing could be recorded for %lld s (%s): this worker ends%s\n",
-            static_cast<long long>(
-                std::chrono::duration_cast<std::chrono::seconds>(m_plan.patience).count()),
-            sanitised(m_complaint).c_str(),
+        const auto spent = std::chrono::duration_cast<std::chrono::seconds>(m_plan.patience);
+        const std::string text = fmt::format(
+            "nothing could be recorded for {} s ({}): this worker releases its GPUs{}",
+            spent.count(), sanitised(m_complaint),
             tries.empty() ? ""
-                          : fmt::format("; ended, but to be run again: try {}", tries).c_str());
+                          : fmt::format("; no end is recorded of try {}, which runs again",
+                                        fmt::join(tries, ", ")));
+        std::fprintf(stderr, "gpuq: %s\n", text.c_str());
         return static_cast<int>(ExitStatus::internal);
     }
 
@@ -235,35 +210,23 @@ private:
 
     void start(TryTaker::Taken taken)
     {
-        const auto& names = m_sweep.parameters;
-        const std::string directory = layout::try_dir(m_plan.sweep, taken.number);
-        auto saved = taken.attempt > 1 ? checkpoint_of(place_of(taken)) : std::nullopt;
+        auto saved = taken.attempt > 1 ? m_programs.newest_checkpoint(taken) : std::nullopt;
         const std::string resume = saved ? saved->path : "";
         if (resume.empty() && taken.interruptions > k_most_interruptions) {
             end_without_program(taken, TryEnd::lost, static_cast<int>(ExitStatus::lost),
                                 "its workers were lost twice, and it has no checkpoint");
             return;
         }
-        Request request = m_sweep.run.request;
-        // The worker itself already runs in the environment; a container has no gpuq-supervisor.
-        request.setup = request.setup.inside();
-        request.program = sweeps::arguments_of_try(request.program, names, taken.values);
-        if (!resume.empty() && request.chain) {
-            for (const std::string& word : request.chain->resume_args) {
-                request.program.push_back(with_checkpoint(word, resume));
-            }
-        }
         // The supervisor has reserved one port, for the worker.
         auto port = per_gpu() > 1 ? MeetingPort::hold() : std::nullopt;
-        const auto started =
-            spawn_try(taken, directory, request, resume, port ? port->number() : 0);
+        const auto started = m_programs.start(taken, resume, port ? port->number() : 0);
         if (!started) {
             end_without_program(taken, TryEnd::not_started, static_cast<int>(ExitStatus::internal),
                                 started.error().text);
             return;
         }
         print(taken, fmt::format("{}{}", taken.attempt > 1 ? "continues: " : "",
-                                 sanitised(sweeps::values_text(names, taken.values))));
+                                 sanitised(sweeps::values_text(m_sweep.parameters, taken.values))));
         auto slot = std::make_unique<Slot>(std::move(taken), started->pid,
                                            m_pattern ? &*m_pattern : nullptr);
         slot->start_log_at(started->log_size);
@@ -271,113 +234,6 @@ private:
         slot->hold_port(std::move(port));
         m_stopper.watch(*slot, /*continues=*/!resume.empty());
         m_slots.push_back(std::move(slot));
-    }
-
-    checkpoint::Place place_of(const TryTaker::Taken& taken) const
-    {
-        const auto& chain = m_sweep.run.request.chain;
-        if (chain && !chain->checkpoint.empty()) {
-            return {m_sweep.run.request.work_dir,
-                    sweeps::arguments_of_try({chain->checkpoint}, m_sweep.parameters, taken.values)
-                        .front()};
-        }
-        return {fmt::format("{}/{}/checkpoints", m_store.root(),
-                            layout::try_dir(m_plan.sweep, taken.number)),
-                "*"};
-    }
-
-    /// GPUQ_RUN_ID of a try.
-    std::string run_id(std::size_t number) const
-    {
-        return fmt::format("{}-{}", m_plan.sweep.text(), number);
-    }
-
-    static std::string with_checkpoint(std::string word, const std::string& path)
-    {
-        for (std::size_t at = word.find("{}"); at != std::string::npos;
-             at = word.find("{}", at + path.size())) {
-            word.replace(at, 2, path);
-        }
-        return word;
-    }
-
-    struct Started {
-        pid_t pid = -1;
-        std::uint64_t log_size = 0; ///< bytes of earlier attempts
-    };
-
-    Result<Started> spawn_try(const TryTaker::Taken& taken, const std::string& directory,
-                              const Request& request, const std::string& resume, int port)
-    {
-        TRY(m_store.make_dir(directory + "/checkpoints"));
-        TRY(m_store.remove(layout::try_leave(m_plan.sweep, taken.number))); // of an earlier attempt
-        TRY_ASSIGN(const Descriptor at, open_try(m_store.root(), directory));
-        const Descriptor log(::openat(
-            at.get(), "out.log", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-        struct stat status = {};
-        if (!log || ::fstat(log.get(), &status) != 0) {
-            return fail(Error::Kind::io,
-                        fmt::format("{}/out.log: {}", directory, error_text(errno)));
-        }
-        Environment variables = Environment::own();
-        describe(variables, taken, resume);
-        for (const char* name : {"MASTER_PORT", "PET_MASTER_PORT"}) {
-            if (port > 0 && !is_set_by_user(name)) {
-                variables.set(name, std::to_string(port));
-            }
-        }
-        TRY_ASSIGN(Spawned program,
-                   spawn({.argv = m_plan.program_argv(request),
-                          .environment = variables.texts(),
-                          .search = Subprocess::Search::its_path,
-                          .work_dir = request.work_dir,
-                          .descriptors = {Subprocess::k_null, log.get(), log.get()},
-                          .group = Subprocess::Group::session,
-                          .death_signal = SIGKILL}));
-        if (const auto failure = failure_of(program)) {
-            (void)wait_for(program.pid);
-            return fail(Error::Kind::not_executable,
-                        fmt::format("{}: {}", request.program.front(), error_text(failure->error)));
-        }
-        return Started{program.pid, static_cast<std::uint64_t>(status.st_size)};
-    }
-
-    bool is_set_by_user(std::string_view name) const
-    {
-        const auto& env = m_sweep.run.request.setup.env;
-        return std::any_of(env.begin(), env.end(),
-                           [&](const auto& pair) { return pair.first == name; });
-    }
-
-    void describe(Environment& variables, const TryTaker::Taken& taken,
-                  const std::string& resume) const
-    {
-        const std::string name = run_id(taken.number);
-        for (const auto& [variable, value] :
-             sweeps::variables_of_try(taken.number, m_sweep.parameters, taken.values)) {
-            variables.set(variable, value);
-        }
-        variables.set("GPUQ_SWEEP", m_plan.sweep.text());
-        variables.set("GPUQ_RUN_ID", name);
-        variables.set("GPUQ_CHECKPOINT_DIR",
-                      fmt::format("{}/{}/checkpoints", m_store.root(),
-                                  layout::try_dir(m_plan.sweep, taken.number)));
-        variables.set("GPUQ_CAUSE", taken.attempt == 1 ? "first" : "timeout");
-        variables.unset("GPUQ_SAVE_FILE"); // that of the worker
-        if (m_sweep.stop_early) {
-            variables.set("GPUQ_STOP_FILE",
-                          fmt::format("{}/{}", m_store.root(),
-                                      layout::try_leave(m_plan.sweep, taken.number)));
-        }
-        if (resume.empty()) {
-            variables.unset("GPUQ_RESUME_FROM");
-        } else {
-            variables.set("GPUQ_RESUME_FROM", resume);
-        }
-        // The supervisor has set it for the run as a whole: every try would be the same W&B run.
-        if (variables.value("WANDB_RUN_ID") == m_plan.self.worker.text()) {
-            variables.set("WANDB_RUN_ID", name);
-        }
     }
 
     void reap()
@@ -419,7 +275,7 @@ private:
         return m_leaving || m_spent || is_link_ending()
                    ? status != 0
                    : status == k_status_continue_me &&
-                         checkpoint_of(place_of(slot.taken())) != slot.resumed_from();
+                         m_programs.newest_checkpoint(slot.taken()) != slot.resumed_from();
     }
 
     bool is_link_ending() const { return ::access(m_plan.stop_file.c_str(), F_OK) == 0; }
@@ -512,8 +368,8 @@ private:
                                         evidence->value, evidence->threshold, evidence->compared));
         drop_stop_file(slot);
         const auto& chain = m_sweep.run.request.chain;
-        const bool saves =
-            notify(slot) > 0 || (chain && chain->aware) || checkpoint_of(place_of(slot.taken()));
+        const bool saves = notify(slot) > 0 || (chain && chain->aware) ||
+                           m_programs.newest_checkpoint(slot.taken());
         slot.stop_early(*evidence, m_loop_time() + (saves ? k_time_to_save : k_time_to_notice));
     }
 
@@ -528,7 +384,8 @@ private:
         }
         const auto& chain = m_sweep.run.request.chain;
         const Notice how = chain ? chain->notice : Notice::automatic;
-        return m_plan.notify ? m_plan.notify(run_id(slot.taken().number), others, how) : 0;
+        return m_plan.notify ? m_plan.notify(m_programs.run_id(slot.taken().number), others, how)
+                             : 0;
     }
 
     /// Creates the GPUQ_STOP_FILE of a try, if it has one of its own.
@@ -573,6 +430,7 @@ private:
     const WorkerPlan& m_plan;
     sweeps::Sweep m_sweep;
     TryTaker m_taker;
+    TryPrograms m_programs;
     EarlyStopper m_stopper;
     Proposer m_proposer;
     Descriptor m_signals;

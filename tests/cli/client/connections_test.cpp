@@ -40,7 +40,7 @@ protected:
     }
 
     /// Begins with a supervisor's own step and hands over to a relay.
-    void hand_over(Connections& connections)
+    void hand_over(Connections& connections, int signal = 0)
     {
         prepare_relay(m_relay);
         connections.begin(step(m_first));
@@ -48,6 +48,9 @@ protected:
         connections.started();
         m_loop.run_once(0ms);
         EXPECT_EQ(m_relay.receive<wire::Attach>(), k_greeting);
+        if (signal != 0) {
+            connections.send_signal(signal);
+        }
         m_relay.send(wire::Hello{});
         EXPECT_TRUE(connections.on_next());
     }
@@ -98,16 +101,9 @@ TEST_F(ConnectionsTest, ReplaceTheFirstStepAndLeaveAGuard)
 
 TEST_F(ConnectionsTest, KeepTheFirstStepWhileItMayHoldASignal)
 {
-    prepare_relay(m_relay);
     prepare_guard(m_guard);
     Connections ours = connections();
-    ours.begin(step(m_first));
-    ours.greeted();
-    ours.started();
-    m_loop.run_once(0ms);
-    ours.send_signal(SIGTERM);
-    m_relay.send(wire::Hello{});
-    EXPECT_TRUE(ours.on_next());
+    hand_over(ours, SIGTERM);
     EXPECT_EQ(m_first.receive<wire::Signal>(), wire::Signal{SIGTERM});
     EXPECT_THAT(requests(), ElementsAre("relay 1 of job 7", "guard 1 of job 7"));
     EXPECT_EQ(until_next_timer(), 1s);
@@ -117,16 +113,9 @@ TEST_F(ConnectionsTest, KeepTheFirstStepWhileItMayHoldASignal)
 
 TEST_F(ConnectionsTest, ReleaseAFirstStepThatMayHoldASignalAtTheEnd)
 {
-    prepare_relay(m_relay);
     prepare_guard(m_guard);
     Connections ours = connections();
-    ours.begin(step(m_first));
-    ours.greeted();
-    ours.started();
-    m_loop.run_once(0ms);
-    ours.send_signal(SIGTERM);
-    m_relay.send(wire::Hello{});
-    EXPECT_TRUE(ours.on_next());
+    hand_over(ours, SIGTERM);
     m_guard.send(wire::Hello{});
     ours.on_guard();
     EXPECT_TRUE(ours.secure());

@@ -96,14 +96,17 @@ TEST_F(WorkerTest, WaitsForAFullDiskToHaveSpaceAgain)
 {
     EXPECT_EQ(work_on(1s, 1h), 0);
     EXPECT_THAT(messages, HasSubstr("No space left on device; trying again\n"));
-    EXPECT_THAT(messages, Not(HasSubstr("this worker ends")));
+    EXPECT_THAT(messages, Not(HasSubstr("this worker releases")));
 }
 
 TEST_F(WorkerTest, GivesItsGpusBackIfTheDiskStaysFull)
 {
     EXPECT_EQ(work_on(1h, 1s), static_cast<int>(ExitStatus::internal));
     EXPECT_THAT(messages, HasSubstr("nothing could be recorded for 1 s ("));
-    EXPECT_THAT(messages, HasSubstr("): this worker ends; ended, but to be run again: try 1\n"));
+    EXPECT_THAT(
+        messages,
+        HasSubstr(
+            "): this worker releases its GPUs; no end is recorded of try 1, which runs again\n"));
 }
 
 } // namespace
