@@ -67,7 +67,7 @@ private:
     {
         tui::GpuNode node{use.name, {}, reserved(use.name)};
         const auto add = [&](Gpu::State state, int count) {
-            const int room = use.total - static_cast<int>(node.gpus.size());
+            const int room = std::max(use.total - static_cast<int>(node.gpus.size()), 0);
             node.gpus.insert(node.gpus.end(), static_cast<std::size_t>(std::clamp(count, 0, room)),
                              Gpu{state, -1, {}, {}});
         };

@@ -179,6 +179,7 @@ bool took_shared(Overview& overview, const Wish& wish, Time now)
         std::vector<Job> jobs;
         for (const OwnJob& own : before.jobs) {
             jobs.push_back(own.job);
+            jobs.back().uid = overview.uid.value_or(0); // not kept with the user's own jobs
         }
         take_own(overview, jobs, *before.jobs_at);
     }

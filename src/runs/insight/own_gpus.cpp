@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/insight/own_gpus.h"
 
+#include "core/comment.h"
 #include "ports/job.h"
 #include "runs/insight/holdings.h"
 
@@ -190,6 +191,29 @@ Change change_of(const RunStatus& run, const OwnJob* own, const std::optional<Ti
     return started ? Change::started : Change::none;
 }
 
+/// Running jobs of a run other than the one that has just started: earlier links, which have ended.
+std::vector<JobId> earlier_links(const Overview& overview, const RunStatus& run)
+{
+    std::vector<JobId> jobs;
+    for (const OwnJob& own : overview.jobs) {
+        const auto key = key_in_comment(own.job.comment);
+        if (key && *key == run.key && own.job.id != run.job->job && has_gpus(own.job.state)) {
+            jobs.push_back(own.job.id);
+        }
+    }
+    return jobs;
+}
+
+/// A run may have started on the GPUs of a job that has ended since Slurm's answer.
+void cap_mine(PoolUse& share)
+{
+    for (NodeUse& node : share.nodes) {
+        const int excess = std::max(node.mine - node.total, 0);
+        node.mine -= excess;
+        *share.mine -= excess;
+    }
+}
+
 } // namespace
 
 int add_held(PoolUse& use, const std::vector<HeldGpus>& held)
@@ -230,6 +254,10 @@ Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs)
     }
     std::vector<PoolUse> shares = without_mine(overview.pools);
     std::set<JobId> changed;
+    const auto release = [&](JobId job) {
+        changed.insert(job);
+        std::erase_if(overview.holdings, [&](const Holding& one) { return one.job == job; });
+    };
     for (const RunStatus& run : runs) {
         const OwnJob* const own = run.job ? job_of(overview, run.job->job) : nullptr;
         const Change change = change_of(run, own, overview.jobs_at);
@@ -244,10 +272,9 @@ Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs)
         if (change == Change::started && own != nullptr) {
             leaves_the_line(overview, *own);
         }
-        if (change == Change::ended) {
-            std::erase_if(overview.holdings,
-                          [&](const Holding& holding) { return holding.job == run.job->job; });
-        }
+        const std::vector<JobId> ended =
+            change == Change::ended ? std::vector{run.job->job} : earlier_links(overview, run);
+        std::for_each(ended.begin(), ended.end(), release);
     }
     for (const OwnJob& own : overview.jobs) {
         for (PoolUse& share : shares) {
@@ -256,6 +283,7 @@ Overview with_own_runs(Overview overview, const std::vector<RunStatus>& runs)
             }
         }
     }
+    std::for_each(shares.begin(), shares.end(), cap_mine);
     for (std::size_t i = 0; i < shares.size(); ++i) {
         set_mine(overview.pools[i], shares[i]);
         add_shared(overview.pools[i], overview.jobs);

@@ -553,6 +553,36 @@ TEST(WithOwnRuns, AGpuWithSharesOfTheUserIsMineOnceAndNotFreeWhenTheyEnd)
     EXPECT_EQ(later.pools[0].pool.in_use, 2) << "others may hold shares of it";
 }
 
+/// On a node without another free GPU.
+TEST(WithOwnRuns, TheNextLinkHasTheGpusOfTheOneBefore)
+{
+    RunStatus run = on_disk(7, RunState::running, k_now + 3s, 4);
+    Overview before = idle_machine();
+    OwnJob first;
+    first.job = running(1, k_me, "n0", 4, k_now + 10min);
+    first.job.comment = job_comment(run.key);
+    before.jobs = {first};
+    before.pools[0].mine = before.pools[0].nodes[0].mine = 4;
+    before.holdings = {{"n0", "k80", 4, JobId{1}, "", k_me, k_now - 1h, {}}};
+    const Overview now = with_own_runs(before, {run});
+    EXPECT_EQ(now.pools[0].mine, 4);
+    EXPECT_EQ(now.pools[0].nodes[0].mine, 4);
+    ASSERT_EQ(now.holdings.size(), 1U);
+    EXPECT_EQ(now.holdings[0].job, JobId{7});
+}
+
+/// A plain job has ended, and a run has started on its GPUs.
+TEST(WithOwnRuns, NoMoreGpusOfANodeAreMineThanItHas)
+{
+    Overview before = idle_machine();
+    OwnJob plain;
+    plain.job = running(1, k_me, "n0", 4, k_now + 10min);
+    before.jobs = {plain};
+    const Overview now = with_own_runs(before, {on_disk(7, RunState::running, k_now + 3s, 3)});
+    EXPECT_EQ(now.pools[0].mine, 4);
+    EXPECT_EQ(now.pools[0].nodes[0].mine, 4);
+}
+
 TEST(WithOwnRuns, GpusOfARunOnUnknownNodesCountInThePool)
 {
     RunStatus run = on_disk(7, RunState::running, k_now + 3s);
