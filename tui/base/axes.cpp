@@ -26,6 +26,13 @@ std::size_t gutter_of(const std::vector<AxisMark>& down)
 
 } // namespace
 
+bool is_flat(const Range& range)
+{
+    const double span = range.high - range.low;
+    const double least = 1e-12 * std::max(std::abs(range.low), std::abs(range.high));
+    return !(span > least) || !std::isfinite(span);
+}
+
 std::string short_number(double value)
 {
     const double size = std::abs(value);
@@ -37,10 +44,10 @@ std::string short_number(double value)
 
 std::vector<double> ticks(const Range& range, int most)
 {
-    const double span = range.high - range.low;
-    if (!(span > 0) || !std::isfinite(span) || most < 1) {
+    if (is_flat(range) || most < 1) {
         return {range.low};
     }
+    const double span = range.high - range.low;
     double step = std::pow(10, std::floor(std::log10(span / most)));
     for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
         if (span / (step * factor) <= most) {

@@ -15,6 +15,8 @@ struct Range {
     double low = 0, high = 0;
 };
 
+/// Its ends differ by rounding at most, or are too far apart for a difference.
+bool is_flat(const Range& range);
 /// A number in at most 6 cells: `0.482`, `1.2e5`, `64`.
 std::string short_number(double value);
 /// At most `most` round numbers within the range, ascending: multiples of 1, 2 or 5 times a power

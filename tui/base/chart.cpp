@@ -152,18 +152,18 @@ struct Scale {
     std::optional<double> share_y(double value) const
     {
         if (!logarithmic) {
-            return y.high > y.low ? (value - y.low) / (y.high - y.low) : 0.5;
+            return is_flat(y) ? 0.5 : (value - y.low) / (y.high - y.low);
         }
         if (value <= 0) {
             return std::nullopt;
         }
-        return y.high > y.low
-                   ? (std::log(value) - std::log(y.low)) / (std::log(y.high) - std::log(y.low))
-                   : 0.5;
+        return is_flat(y)
+                   ? 0.5
+                   : (std::log(value) - std::log(y.low)) / (std::log(y.high) - std::log(y.low));
     }
     double share_x(double value) const
     {
-        return x.high > x.low ? (value - x.low) / (x.high - x.low) : 0;
+        return is_flat(x) ? 0 : (value - x.low) / (x.high - x.low);
     }
 };
 

@@ -41,9 +41,8 @@ struct Axis {
     double share(double value) const
     {
         const auto at = [this](double x) { return logarithmic ? std::log(x) : x; };
-        return range.high > range.low
-                   ? (at(value) - at(range.low)) / (at(range.high) - at(range.low))
-                   : 0.5;
+        return is_flat(range) ? 0.5
+                              : (at(value) - at(range.low)) / (at(range.high) - at(range.low));
     }
     std::vector<AxisMark> marks(int most) const
     {

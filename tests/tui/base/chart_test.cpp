@@ -94,6 +94,8 @@ TEST(Ticks, AreRoundAndWithinTheRange)
                                                     testing::DoubleEq(0.4)));
     EXPECT_THAT(ticks({-1, 1}, 3), ElementsAre(-1, 0, 1));
     EXPECT_THAT(ticks({7, 7}, 4), ElementsAre(7));
+    EXPECT_THAT(ticks({0.3, std::nextafter(0.3, 1)}, 4), ElementsAre(0.3)) << "a smoothed constant";
+    EXPECT_THAT(ticks({-1e308, 1e308}, 4), ElementsAre(-1e308));
     EXPECT_FALSE(std::signbit(ticks({-0.4, 5}, 3).front())) << "no -0";
     for (const double span : {1e-9, 3.7, 8e12}) {
         for (int most = 1; most < 12; ++most) {
@@ -125,6 +127,18 @@ TEST(Chart, HasALegendAxesAndTicks)
               "0+                                 *****\n"
               " ++------------------+-----------------+\n"
               "  0                  2                 4\n");
+}
+
+TEST(Chart, AConstantWithRoundingIsFlat)
+{
+    const double more = std::nextafter(0.3, 1);
+    EXPECT_EQ(charted({curve("lr", "", {0.3, more, 0.3, more})}, {}),
+              charted({curve("lr", "", {0.3, 0.3, 0.3, 0.3})}, {}));
+}
+
+TEST(Chart, ValuesWithoutADifferenceAreDrawn)
+{
+    EXPECT_THAT(charted({curve("loss", "", {-1e308, 1e308})}, {}), testing::HasSubstr("loss"));
 }
 
 TEST(Chart, ReadsTheValuesAtTheCursor)
