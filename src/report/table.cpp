@@ -182,17 +182,6 @@ TableLine aligned(const Table& table, const Widths& widths, const std::vector<Ce
     return line;
 }
 
-std::vector<std::string_view> always_shown(const Table& table)
-{
-    std::vector<std::string_view> names;
-    for (const Column& column : table.columns) {
-        if (column.show == Column::Show::always) {
-            names.push_back(column.name);
-        }
-    }
-    return names;
-}
-
 Error no_such_column(const Table& table, std::string_view name)
 {
     std::string known;
@@ -213,6 +202,25 @@ Result<std::size_t> index_of(const Table& table, std::string_view name)
     return no_such_column(table, name);
 }
 
+/// `names`: empty for those that are always shown. Two columns may have the same name.
+Result<std::vector<std::size_t>> indices_of(const Table& table, std::string_view names)
+{
+    std::vector<std::size_t> indices;
+    if (!names.empty()) {
+        for (const std::string_view name : split(names, ",")) {
+            TRY_ASSIGN(const std::size_t index, index_of(table, name));
+            indices.push_back(index);
+        }
+        return indices;
+    }
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+        if (table.columns[i].show == Column::Show::always) {
+            indices.push_back(i);
+        }
+    }
+    return indices;
+}
+
 } // namespace
 
 bool is_light(std::string_view colorfgbg)
@@ -225,8 +233,8 @@ Result<Table> only(const Table& table, std::string_view names)
 {
     Table chosen;
     chosen.rows.resize(table.rows.size());
-    for (const std::string_view name : names.empty() ? always_shown(table) : split(names, ",")) {
-        TRY_ASSIGN(const std::size_t index, index_of(table, name));
+    TRY_ASSIGN(const std::vector<std::size_t> indices, indices_of(table, names));
+    for (const std::size_t index : indices) {
         chosen.columns.push_back(table.columns[index]);
         chosen.columns.back().drop = names.empty() ? table.columns[index].drop : 0;
         for (std::size_t row = 0; row < table.rows.size(); ++row) {

@@ -119,6 +119,13 @@ TEST(Columns, AreDroppedInTheirOrderWhenNothingElseHelps)
     EXPECT_EQ(to_text(*only(table, "id,queue"), {.width = 3}), "ID       QUEUE\n1234567  gpu\n");
 }
 
+/// Two runs of a comparison may have the same job id.
+TEST(Columns, OfOneNameKeepTheirValues)
+{
+    const Table table{{{"id", "ID"}, {"12", "12"}, {"12", "12"}}, {{"loss", "1", "2"}}};
+    EXPECT_EQ(to_text(*only(table, ""), {}), to_text(table, {}));
+}
+
 TEST(Columns, MayBeThereOnlyForThoseWhoAsk)
 {
     Table table{
