@@ -49,7 +49,7 @@ Result<int> ls(Invocation& invocation)
     const bool want_all = invocation.options.has("all");
     const Time now = services.clock().now();
     TRY_ASSIGN(Store* const store, services.store());
-    TRY_ASSIGN(const std::vector<RunKey> keys, listed_runs(*store, want_all, now));
+    TRY_ASSIGN(const std::vector<RunKey> keys, ListedRuns().read(*store, want_all, now));
     RunStatuses statuses = query_status(status_sources(services, *store), keys);
     std::erase_if(statuses.runs, is_nothing);
     TRY_ASSIGN(const auto sweeps, listed_sweeps(services, *store, want_all));

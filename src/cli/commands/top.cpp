@@ -105,7 +105,7 @@ public:
             found.overview = m_kept.read(m_store, found.overview.cluster);
         }
         const Time now = m_clock.now();
-        const auto keys = listed_runs(m_store, m_want_all, now);
+        const auto keys = m_listed.read(m_store, m_want_all, now);
         if (!keys) {
             found.trouble = keys.error().text;
             return found;
@@ -379,6 +379,9 @@ private:
                 continue;
             }
             runs.push_back(fresh != news.end() ? *fresh : known->second);
+            if (runs.back().run) {
+                runs.back().run->environment = {}; // not shown, and the largest part of a record
+            }
             if (runs.back().state == RunState::ended && runs.back().ending) {
                 ended.emplace(key.text(), runs.back());
             }
@@ -422,7 +425,8 @@ private:
     Host& m_host;
     TopCommands m_commands;
     bool m_want_all;
-    std::map<std::string, RunStatus> m_ended;     ///< for the thread of found()
+    ListedRuns m_listed;                          ///< for the thread of found()
+    std::map<std::string, RunStatus> m_ended;     ///< the same
     std::map<std::uint32_t, std::string> m_users; ///< the same
     TopSweeps m_sweeps;                           ///< the same
     KeptOverview m_kept;                          ///< the same

@@ -17,19 +17,26 @@ constexpr auto k_recent = 24h;
 /// The end of an older run is not checked: no queue is that long.
 constexpr auto k_oldest_recent = std::chrono::days(30);
 
-/// The runs to list without --all, newest first: active ones and those that ended recently.
-std::vector<RunKey> recent(Store& store, const std::vector<RunKey>& all,
-                           const std::vector<RunKey>& active, Time now)
+} // namespace
+
+Result<std::vector<RunKey>> ListedRuns::read(Store& store, bool want_all, Time now)
 {
+    TRY_ASSIGN(std::vector<RunKey> all, all_runs(store));
+    if (want_all) {
+        return all;
+    }
+    TRY_ASSIGN(const std::vector<RunKey> active, active_runs(store));
     std::vector<RunKey> keys;
     for (const RunKey& key : all) {
         const auto age = now - key.made_at();
-        if (age < k_recent ||
-            std::binary_search(active.begin(), active.end(), key, std::greater<>())) {
+        if (std::binary_search(active.begin(), active.end(), key, std::greater<>())) {
+            m_ended.erase(key); // it may have been resumed
+            keys.push_back(key);
+        } else if (age < k_recent) {
             keys.push_back(key);
         } else if (age < k_oldest_recent) {
-            const auto ending = read_ending(store, key);
-            if (ending && now - ending->at < k_recent) {
+            const auto at = ended_at(store, key);
+            if (at && now - *at < k_recent) {
                 keys.push_back(key);
             }
         }
@@ -37,16 +44,18 @@ std::vector<RunKey> recent(Store& store, const std::vector<RunKey>& all,
     return keys;
 }
 
-} // namespace
-
-Result<std::vector<RunKey>> listed_runs(Store& store, bool want_all, Time now)
+std::optional<Time> ListedRuns::ended_at(Store& store, const RunKey& key)
 {
-    TRY_ASSIGN(std::vector<RunKey> all, all_runs(store));
-    if (want_all) {
-        return all;
+    const auto known = m_ended.find(key);
+    if (known != m_ended.end()) {
+        return known->second;
     }
-    TRY_ASSIGN(const std::vector<RunKey> active, active_runs(store));
-    return recent(store, all, active, now);
+    const auto ending = read_ending(store, key);
+    if (!ending) {
+        return std::nullopt;
+    }
+    m_ended.emplace(key, ending->at);
+    return ending->at;
 }
 
 bool is_nothing(const RunStatus& status)

@@ -4,13 +4,24 @@
 #include "ports/store.h"
 #include "runs/status.h"
 
+#include <map>
+#include <optional>
 #include <vector>
 
 namespace gpuq::cli {
 
-/// The runs to list, newest first: active ones and those that ended within a day; with `want_all`
-/// every run on disk.
-Result<std::vector<RunKey>> listed_runs(Store& store, bool want_all, Time now);
+/// The runs to list.
+class ListedRuns {
+public:
+    /// Newest first: active runs and those that ended within a day; with `want_all` every run on
+    /// disk. The end of a run is read once.
+    Result<std::vector<RunKey>> read(Store& store, bool want_all, Time now);
+
+private:
+    std::optional<Time> ended_at(Store& store, const RunKey& key);
+
+    std::map<RunKey, Time> m_ended;
+};
 
 /// True for the remains of a run that Slurm refused, which are not listed.
 bool is_nothing(const RunStatus& status);
