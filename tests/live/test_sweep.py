@@ -45,6 +45,14 @@ def handles_interrupts(pid):
 
 
 @pytest.fixture
+def person(person):
+    """At the end of each test the workers of its sweeps release their GPUs."""
+    yield person
+    wait_for(lambda: not any("-w" in name for _, _, name in person.cluster.squeue()), 20,
+             lambda: f"the GPUs of all workers are released: {person.cluster.squeue()}")
+
+
+@pytest.fixture
 def train(person):
     (person.home / "train.py").write_text(TRAIN)
 

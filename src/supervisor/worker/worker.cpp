@@ -90,9 +90,11 @@ public:
             if (!fill_slots()) {
                 break;
             }
-            if (m_slots.empty() && m_failing_since &&
-                m_loop_time() - *m_failing_since >= m_plan.patience) {
-                return give_up();
+            if (m_slots.empty() && m_failing_since) {
+                const auto spent = m_loop_time() - *m_failing_since;
+                if (spent >= m_plan.patience || is_removed()) {
+                    return give_up(std::chrono::floor<std::chrono::seconds>(spent));
+                }
             }
             m_loop.run_once();
         }
@@ -106,13 +108,12 @@ public:
 private:
     /// Releases the GPUs, which would be idle until the time limit. Tries whose end was not
     /// recorded run again.
-    int give_up()
+    int give_up(std::chrono::seconds spent)
     {
         std::vector<std::size_t> tries;
         for (const TryEvent& event : m_ends) {
             tries.push_back(event.number);
         }
-        const auto spent = std::chrono::duration_cast<std::chrono::seconds>(m_plan.patience);
         const std::string text = fmt::format(
             "nothing could be recorded for {} s ({}): this worker releases its GPUs{}",
             spent.count(), sanitised(m_complaint),
@@ -121,6 +122,13 @@ private:
                                         fmt::join(tries, ", ")));
         std::fprintf(stderr, "gpuq: %s\n", text.c_str());
         return static_cast<int>(ExitStatus::internal);
+    }
+
+    /// The user has deleted the sweep: no disk to wait for.
+    bool is_removed() const
+    {
+        const std::string file = m_store.root() + "/" + layout::sweep_json(m_plan.sweep);
+        return ::access(file.c_str(), F_OK) != 0 && errno == ENOENT;
     }
 
     /// Withdraws the workers that still wait for GPUs: no try is left for them. Those that start in

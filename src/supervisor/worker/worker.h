@@ -28,7 +28,7 @@ struct WorkerPlan {
     /// Takes jobs out of Slurm's queue, unless they have started; within a few seconds.
     std::function<void(const std::vector<JobId>& jobs)> withdraw;
     /// Time for which a worker without a running try keeps its GPUs while it can record nothing,
-    /// for instance on a full disk.
+    /// for instance on a full disk; none once the sweep has been deleted.
     std::chrono::milliseconds patience = std::chrono::minutes(10);
 };
 

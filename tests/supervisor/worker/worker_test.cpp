@@ -62,6 +62,7 @@ protected:
         const pid_t child = ::fork();
         if (child == 0) {
             (void)!std::freopen(messages.c_str(), "w", stderr);
+            std::setvbuf(stderr, nullptr, _IONBF, 0);
             FullStore store(m_root, full);
             RealClock clock;
             WorkerPlan plan{k_numbered_sweep,
@@ -97,6 +98,19 @@ TEST_F(WorkerTest, WaitsForAFullDiskToHaveSpaceAgain)
     EXPECT_EQ(work_on(1s, 1h), 0);
     EXPECT_THAT(messages, HasSubstr("No space left on device; trying again\n"));
     EXPECT_THAT(messages, Not(HasSubstr("this worker releases")));
+}
+
+TEST_F(WorkerTest, GivesItsGpusBackOnceItsSweepIsDeleted)
+{
+    const pid_t user = ::fork();
+    if (user == 0) {
+        eventually([&] { return contents(m_root + "/messages") != ""; });
+        std::filesystem::remove_all(m_root + "/" + layout::sweep_dir(k_numbered_sweep));
+        ::_exit(0);
+    }
+    EXPECT_EQ(work_on(1h, 1h), static_cast<int>(ExitStatus::internal));
+    ::waitpid(user, nullptr, 0);
+    EXPECT_THAT(messages, HasSubstr("): this worker releases its GPUs"));
 }
 
 TEST_F(WorkerTest, GivesItsGpusBackIfTheDiskStaysFull)
