@@ -40,9 +40,18 @@ std::vector<const TryRow*> tries_to_stop(const Model& model, const Sweep& sweep)
     return tries;
 }
 
+/// The first try in the order stays the selected one when the order changes.
+void choose_selected(Model& model)
+{
+    if (const TryRow* const entry = selected_try(model); entry != nullptr) {
+        model.board.selected = entry->number;
+    }
+}
+
 void stop_tries(Change change, const RunRow& sweep)
 {
     Model& model = change.model;
+    choose_selected(model);
     const auto tries = tries_to_stop(model, *sweep.sweep);
     if (tries.empty()) {
         return change.report(model.board.marks.empty() ? "this try has ended already"
@@ -228,6 +237,7 @@ bool on_board_key(Change change, const Key& key)
     } else if (key.special == Special::end || key.character == U'G') {
         select_try(change, board.order.size());
     } else if (key.special == Special::enter) {
+        choose_selected(model);
         board.log = selected_try(model) != nullptr;
     } else if (key.character == U' ') {
         mark_try(change);

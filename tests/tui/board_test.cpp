@@ -231,6 +231,19 @@ TEST(Leaderboard, OpensTheLogOfATryAndOfTheNext)
     EXPECT_EQ(shown.panels.focus, Panel::runs);
 }
 
+TEST(Leaderboard, TheLogStaysThatOfTheTryThatWasOpened)
+{
+    for (const char* keys : {"\n\n", "\nx"}) {
+        Model shown = model({24, 80});
+        type(shown, keys);
+        update(shown, LogBytes{"S/5", Stream::out, "step 1 loss 0.5\n", true, 0, ""});
+        Sweep next = sweep();
+        std::swap(next.tries[3].rank, next.tries[4].rank);
+        EXPECT_THAT(update(shown, PictureRead{picture(next)}), IsEmpty());
+        EXPECT_EQ(selected_try(shown)->number, 5U) << keys;
+    }
+}
+
 TEST(Leaderboard, ComparesMarkedTries)
 {
     Model shown = model({24, 80});
