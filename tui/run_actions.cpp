@@ -30,19 +30,26 @@ void refuse(Change change, const RunRow& run, std::string_view why)
     change.report(fmt::format("{} {} {}", noun_of(run), run.sweep ? run.name : run.id, why), true);
 }
 
-/// The marked runs that `may`; the selected one if none is marked.
+/// Whether an action is for the marked runs: only in their list, where the marks can be seen.
+bool uses_marks(const Model& model)
+{
+    return where(model) == k_in_runs && !model.marks.empty();
+}
+
+/// The marked runs that `may`; the selected one if none is marked, or in its own panel.
 template <typename May>
 std::vector<const RunRow*> chosen(const Model& model, const May& may)
 {
     std::vector<const RunRow*> runs;
+    if (!uses_marks(model)) {
+        if (const RunRow* const run = selected_run(model); run != nullptr && may(*run)) {
+            runs.push_back(run);
+        }
+        return runs;
+    }
     for (const RunRow& run : model.picture.runs) {
         if (model.marks.contains(run.key) && may(run)) {
             runs.push_back(&run);
-        }
-    }
-    if (model.marks.empty()) {
-        if (const RunRow* const run = selected_run(model); run != nullptr && may(*run)) {
-            runs.push_back(run);
         }
     }
     return runs;
@@ -72,9 +79,9 @@ void save_and_stop(Change change)
         return ask(change, "save and stop", {"stop", "--checkpoint"}, runs);
     }
     const RunRow& run = *selected_run(change.model);
-    change.model.marks.empty()
-        ? refuse(change, run, run.active ? "can't save: see man gpuq-chain" : "has ended already")
-        : change.report("none of the marked runs can save: see man gpuq-chain", true);
+    uses_marks(change.model)
+        ? change.report("none of the marked runs can save: see man gpuq-chain", true)
+        : refuse(change, run, run.active ? "can't save: see man gpuq-chain" : "has ended already");
 }
 
 void save(Change change, const RunRow& run)
@@ -150,8 +157,8 @@ void stop_runs(Change change)
     if (!runs.empty()) {
         return ask(change, "stop", {"stop"}, runs);
     }
-    change.model.marks.empty() ? refuse(change, *selected_run(change.model), "has ended already")
-                               : change.report("all marked runs have ended already", true);
+    uses_marks(change.model) ? change.report("all marked runs have ended already", true)
+                             : refuse(change, *selected_run(change.model), "has ended already");
 }
 
 bool on_action_key(Change change, const Key& key)

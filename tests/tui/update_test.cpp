@@ -824,6 +824,20 @@ TEST(Update, StopsAllMarkedRunsAfterNamingThem)
     EXPECT_TRUE(m.marks.empty());
 }
 
+TEST(Update, MarksDoNotCountInThePanelOfARun)
+{
+    Model m = model(6);
+    m.picture.runs[4].saves = true;
+    press(m, "  jj"); // marks 0 and 1
+    ASSERT_EQ(m.selected, "key4");
+    press(m, "\nx");
+    EXPECT_THAT(screen(m), HasSubstr("stop run 104 (run4), 1 GPU"));
+    EXPECT_EQ(commands(press(m, "y")), (std::vector<Strings>{{"stop", "key4"}}));
+    EXPECT_EQ(commands(press(m, "sy")), (std::vector<Strings>{{"stop", "--checkpoint", "key4"}}));
+    press(m, "\x1bj\nx");
+    EXPECT_THAT(screen(m), HasSubstr("run 105 has ended already"));
+}
+
 TEST(Update, ComparesMarkedRuns)
 {
     Model m = model(4);
