@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -114,6 +115,12 @@ std::optional<double> number_of(const Model& model, const RunRow& run)
     return std::nullopt;
 }
 
+/// A loss that is not a number has no place in an order: it counts as unknown.
+std::optional<double> finite(std::optional<double> number)
+{
+    return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
 void sort_runs(const Model& model, std::vector<std::size_t>& shown)
 {
     const auto& runs = model.picture.runs;
@@ -132,7 +139,7 @@ void sort_runs(const Model& model, std::vector<std::size_t>& shown)
     }
     std::vector<std::pair<std::optional<double>, std::size_t>> order;
     for (const std::size_t at : shown) {
-        order.emplace_back(number_of(model, runs[at]), at);
+        order.emplace_back(finite(number_of(model, runs[at])), at);
     }
     std::stable_sort(order.begin(), order.end(), [&](const auto& one, const auto& other) {
         if (!one.first || !other.first) {

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 namespace gpuq::tui {
@@ -759,6 +760,27 @@ TEST(Update, SortsByWhatIsKnownAndPutsTheUnknownLast)
     press(m, "ooO");
     EXPECT_EQ(m.list.sort, SortBy::newest);
     EXPECT_EQ(m.shown, (std::vector<std::size_t>{0, 1, 2, 3}));
+}
+
+TEST(Update, ALossThatIsNotANumberIsUnknown)
+{
+    Model m = model(40);
+    for (int i = 0; i < 40; ++i) {
+        const double loss = i % 3 == 0 ? std::numeric_limits<double>::quiet_NaN() : 40.0 - i;
+        update(m, DetailRead{detail_of(fmt::format("key{}", i), loss)});
+    }
+    press(m, "oooo");
+    ASSERT_EQ(m.list.sort, SortBy::loss);
+    std::vector<std::size_t> order;
+    for (std::size_t i = 40; i-- > 0;) {
+        if (i % 3 != 0) {
+            order.push_back(i);
+        }
+    }
+    for (std::size_t i = 0; i < 40; i += 3) {
+        order.push_back(i);
+    }
+    EXPECT_EQ(m.shown, order);
 }
 
 /// The list would otherwise be in the order of the few runs that happened to be visible before.
