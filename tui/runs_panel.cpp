@@ -13,6 +13,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace gpuq::tui {
 namespace {
@@ -41,13 +42,30 @@ const Detail* detail_of(const Model& model, const RunRow& run)
     return found == model.details.end() ? nullptr : &found->second;
 }
 
+/// Distinguishes workers below their sweep from those with a line of their own, in the order of
+/// the list.
+class WorkersBelow {
+public:
+    bool next(const RunRow& run)
+    {
+        const bool is_below = !run.sweep_key.empty() && run.sweep_key == m_sweep;
+        m_sweep = is_below ? m_sweep : run.sweep ? std::string_view(run.key) : "";
+        return is_below;
+    }
+
+private:
+    std::string_view m_sweep;
+};
+
 std::vector<ListLine> list_lines(const Model& model)
 {
     std::vector<ListLine> lines;
     const auto& runs = model.picture.runs;
     std::string group;
+    WorkersBelow below;
     for (std::size_t i = 0; i < model.shown.size(); ++i) {
-        if (model.list.grouped && runs[model.shown[i]].sweep_key.empty()) {
+        const bool is_worker = below.next(runs[model.shown[i]]);
+        if (model.list.grouped && !is_worker) {
             std::string own = group_of(runs[model.shown[i]].name);
             if (i == 0 || own != group) {
                 lines.push_back({i, true});
@@ -65,9 +83,10 @@ std::string heading(const Model& model, std::size_t first)
     const auto& runs = model.picture.runs;
     const std::string group = group_of(runs[model.shown[first]].name);
     int counts[6] = {};
+    WorkersBelow below;
     for (std::size_t i = first; i < model.shown.size(); ++i) {
         const RunRow& run = runs[model.shown[i]];
-        if (!run.sweep_key.empty()) {
+        if (below.next(run)) {
             continue; // its sweep is counted
         }
         if (group_of(run.name) != group) {
@@ -152,16 +171,31 @@ void sort_runs(const Model& model, std::vector<std::size_t>& shown)
     }
 }
 
-/// Moves the workers of sweeps behind these, and leaves out those of folded ones.
+/// Whether the panel of this run has the keys: it stays in the list until the user leaves it.
+bool is_in_use(const Model& model, const RunRow& run)
+{
+    return model.panels.focus == Panel::run && run.key == model.selected;
+}
+
+/// Moves the workers of sweeps behind these, and leaves out those of folded ones. A worker whose
+/// sweep is not in the list has a line of its own.
 std::vector<std::size_t> with_workers(const Model& model, std::vector<std::size_t> shown)
 {
     const auto& runs = model.picture.runs;
+    std::set<std::string_view> sweeps;
+    for (const std::size_t at : shown) {
+        if (runs[at].sweep) {
+            sweeps.insert(runs[at].key);
+        }
+    }
     std::map<std::string_view, std::vector<std::size_t>> workers; // by sweep
     std::erase_if(shown, [&](std::size_t at) {
-        if (runs[at].sweep_key.empty()) {
+        const std::string& sweep = runs[at].sweep_key;
+        const bool is_kept = is_in_use(model, runs[at]) && !model.list.unfolded.contains(sweep);
+        if (is_kept || !sweeps.contains(sweep)) {
             return false;
         }
-        workers[runs[at].sweep_key].push_back(at);
+        workers[sweep].push_back(at);
         return true;
     });
     if (workers.empty()) {

@@ -174,6 +174,24 @@ TEST(Sweeps, AreOneLineWithTheirWorkersFoldedBelow)
     EXPECT_THAT(view(shown).text(), HasSubstr("hide and show the workers of a sweep"));
 }
 
+TEST(Sweeps, AWorkerThatTheFilterFindsHasALineOfItsOwn)
+{
+    Model shown = model({24, 80});
+    type(shown, "/4711\n");
+    EXPECT_THAT(listed(shown), ElementsAre("w1"));
+    EXPECT_THAT(view(shown).text(), HasSubstr("cal-w1"));
+    type(shown, "b");
+    EXPECT_THAT(view(shown).text(), HasSubstr("cal-w: 1 running"));
+    type(shown, "b\b/cal\n");
+    EXPECT_THAT(listed(shown), ElementsAre("S")) << "below its sweep";
+    type(shown, "\b");
+    Picture ended = picture(sweep());
+    ended.runs[0].active = false;
+    update(shown, PictureRead{ended});
+    type(shown, "z");
+    EXPECT_THAT(listed(shown), ElementsAre("w2", "w1", "other")) << "its workers still run";
+}
+
 TEST(Sweeps, ReportTheirEndAndNotThatOfEachWorker)
 {
     Model shown = model({24, 80});
