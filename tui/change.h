@@ -38,6 +38,16 @@ int selected_place(const Model& model);
 /// The part of k_keys that applies: a value of Where.
 unsigned where(const Model& model);
 
+// selection.cpp: the selected run while the list changes.
+
+/// Keeps the selected run among the next ones while its panel has the keys, even if it has left
+/// the list.
+void keep_selected(const Model& model, Picture& next);
+/// If the selected run is not shown, selects the nearest one by the list before: indices of
+/// `runs_before`. A run that returns is selected again.
+void settle_selection(Model& model, const std::vector<RunRow>& runs_before,
+                      const std::vector<std::size_t>& shown_before);
+
 // board_keys.cpp: the tries of a sweep.
 
 /// Actions on a sweep and its tries. False if the key is none.

@@ -205,6 +205,9 @@ struct ListView {
     bool hides_ended = false;
     std::set<std::string> unfolded; ///< keys of sweeps whose workers are shown
     std::size_t first_row = 0;
+    /// Key of the run that was selected until it left the list; selected again if it returns before
+    /// the next key. Empty: none.
+    std::string displaced;
 };
 
 enum class TriesBy : std::uint8_t { metric, number, time };

@@ -457,7 +457,9 @@ std::vector<std::size_t> listed_runs(const Model& model)
     const auto& runs = model.picture.runs;
     std::vector<std::size_t> shown;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-        if (passes(runs[i], model.list.filter) && (runs[i].active || !model.list.hides_ended)) {
+        const bool is_listed =
+            passes(runs[i], model.list.filter) && (runs[i].active || !model.list.hides_ended);
+        if (is_listed || is_in_use(model, runs[i])) {
             shown.push_back(i);
         }
     }

@@ -63,13 +63,28 @@ public:
     std::vector<Effect> take(Message message)
     {
         const std::string selected = m_model.selected;
+        const std::string displaced = m_model.list.displaced;
         std::visit([this](auto& each) { on(each); }, message);
         settle(selected);
+        if (is_act(message) && m_model.list.displaced == displaced && !is_filtering()) {
+            m_model.list.displaced.clear(); // the user has accepted the run that is selected now
+        }
         return std::move(m_effects);
     }
 
 private:
     Change change() { return {m_model, m_effects}; }
+
+    static bool is_act(const Message& message)
+    {
+        const auto* const mouse = std::get_if<Mouse>(&message);
+        return std::holds_alternative<Key>(message) ||
+               (mouse != nullptr && mouse->action != Mouse::Action::move);
+    }
+    bool is_filtering() const
+    {
+        return m_model.prompt && m_model.prompt->purpose == Prompt::Purpose::filter;
+    }
 
     void on(Resized& size) { m_model.size = size; }
     void on(Tick& tick)
@@ -126,7 +141,8 @@ private:
         if (m_model.has_picture) {
             notice_changes(read.picture);
         }
-        m_model.picture = std::move(read.picture);
+        keep_selected(m_model, read.picture);
+        m_before = std::exchange(m_model.picture, std::move(read.picture));
         m_model.has_picture = true;
         std::unordered_set<std::string_view> keys;
         for (const RunRow& run : m_model.picture.runs) {
@@ -187,6 +203,7 @@ private:
         for (const RunRow& run : m_model.picture.runs) {
             if (std::find(before.begin(), before.end(), run.key) == before.end()) {
                 m_model.selected = run.key;
+                m_model.list.displaced.clear();
                 if (!passes(run, m_model.list.filter)) {
                     m_model.list.filter.clear();
                 }
@@ -319,10 +336,8 @@ private:
     /// Values that follow from others: the list, the selection, the open log.
     void settle(const std::string& selected_before)
     {
-        m_model.shown = listed_runs(m_model);
-        if (!m_model.shown.empty() && selected_run(m_model) == nullptr) {
-            m_model.selected = m_model.picture.runs[m_model.shown.front()].key;
-        }
+        const std::vector<std::size_t> shown = std::exchange(m_model.shown, listed_runs(m_model));
+        settle_selection(m_model, (m_before ? *m_before : m_model.picture).runs, shown);
         if (m_model.selected != selected_before) {
             m_model.panels.scroll = 0;
             m_model.charts.selected = 0;
@@ -391,6 +406,7 @@ private:
     }
 
     Model& m_model;
+    std::optional<Picture> m_before; ///< if it has been replaced
     std::vector<Effect> m_effects;
 };
 

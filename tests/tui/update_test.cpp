@@ -116,6 +116,79 @@ TEST(Update, SelectionIsHeldByTheRunAndNotByItsRow)
     EXPECT_EQ(m.selected, "key3");
 }
 
+Picture without(Picture all, std::string_view key)
+{
+    std::erase_if(all.runs, [&](const RunRow& run) { return run.key == key; });
+    return all;
+}
+
+Picture with_end_of(Picture all, std::size_t run)
+{
+    RunRow& row = all.runs[run];
+    row.active = row.running = false;
+    row.state = "failed";
+    row.mark = RunMark::failed;
+    return all;
+}
+
+TEST(Update, ARunThatLeavesTheListStaysInItsPanel)
+{
+    for (const char* keys : {"z", "/running\n"}) {
+        Model m = model(8);
+        press(m, keys);
+        press(m, "j\n");
+        ASSERT_EQ(m.selected, "key2") << keys;
+        update(m, LogBytes{"key2", Stream::out, "Traceback\n", true, 0, ""});
+        update(m, PictureRead{with_end_of(picture(8), 2)});
+        EXPECT_EQ(m.selected, "key2") << keys;
+        EXPECT_THAT(screen(m), AllOf(HasSubstr("run 102 (run2)"), HasSubstr("Traceback"))) << keys;
+        EXPECT_TRUE(commands(press(m, "S")).empty()) << keys;
+        EXPECT_THAT(screen(m), HasSubstr("run 102 is not running")) << keys;
+        press(m, "\x1b");
+        EXPECT_NE(m.selected, "key2") << "it is not in the list";
+    }
+}
+
+TEST(Update, ARunThatIsNoLongerListedStaysInItsPanel)
+{
+    Model m = model(4);
+    press(m, "jj\n");
+    update(m, LogBytes{"key2", Stream::out, "Traceback\n", true, 0, ""});
+    for (int i = 0; i < 2; ++i) {
+        update(m, PictureRead{without(picture(4), "key2")});
+        EXPECT_EQ(m.selected, "key2");
+    }
+    EXPECT_THAT(screen(m), HasSubstr("Traceback"));
+    EXPECT_TRUE(press(m, "x").empty());
+    EXPECT_THAT(screen(m), HasSubstr("has ended already"));
+    press(m, "\x1b");
+    update(m, PictureRead{without(picture(4), "key2")});
+    EXPECT_EQ(m.selected, "key3");
+    EXPECT_EQ(m.shown.size(), 3U);
+}
+
+TEST(Update, TheNearestRunIsSelectedWhenTheSelectedOneLeavesTheList)
+{
+    Model m = model(9);
+    press(m, "jjjj");
+    update(m, PictureRead{without(picture(9), "key4")});
+    EXPECT_EQ(m.selected, "key5");
+    update(m, PictureRead{picture(9)});
+    EXPECT_EQ(m.selected, "key4") << "it has returned";
+    update(m, PictureRead{without(picture(9), "key4")});
+    press(m, "S"); // the user has seen that another one is selected
+    update(m, PictureRead{picture(9)});
+    EXPECT_EQ(m.selected, "key5");
+    press(m, "z");
+    EXPECT_EQ(m.selected, "key6") << "5 has ended";
+    press(m, "z");
+    EXPECT_EQ(m.selected, "key5");
+    press(m, "/run8");
+    EXPECT_EQ(m.selected, "key8");
+    press(m, "\x1b");
+    EXPECT_EQ(m.selected, "key5");
+}
+
 TEST(Update, ScrollsTheListOnlyAsFarAsTheSelectionNeeds)
 {
     Model m = model(60);
