@@ -65,8 +65,8 @@ struct Shared {
     std::condition_variable changed;
     std::deque<Message> messages;
     bool leaving = false;
-    bool asked = false;  ///< the user wants Slurm queried
-    bool wanted = false; ///< the disk should be read at once
+    Anew asked = Anew::no; ///< the user wants Slurm queried
+    bool wanted = false;   ///< the disk should be read at once
     std::optional<OpenLog> log;
     std::vector<std::string> in_detail; ///< keys of the runs in detail, the selected one first
     std::optional<Compare> compare;     ///< until it is read
@@ -222,19 +222,19 @@ void refresh_detail(Shared& shared, const Sources& sources)
 
 void refresh_from_slurm(Shared& shared, const Sources& sources)
 {
-    bool anew = false;
+    Anew anew = Anew::no;
     bool is_first = true;
     do {
         sources.ask(anew);
-        if (std::exchange(is_first, false) || anew) { // shows the response at once
+        if (std::exchange(is_first, false) || anew != Anew::no) { // shows the response at once
             {
                 const std::lock_guard lock(shared.mutex);
                 shared.wanted = true;
             }
             shared.changed.notify_all();
         }
-    } while (rest(shared, k_ask_again, [&] { return shared.asked; }) &&
-             (anew = std::exchange(shared.asked, false), true));
+    } while (rest(shared, k_ask_again, [&] { return shared.asked != Anew::no; }) &&
+             (anew = std::exchange(shared.asked, Anew::no), true));
 }
 
 void read_again_and_again(Shared& shared, const Sources& sources)
@@ -277,7 +277,9 @@ void work_off_commands(Shared& shared, const Sources& sources)
             }
         }
         if (command) {
-            shared.post(sources.command(*command));
+            Done done = sources.command(*command);
+            done.arguments = command->arguments;
+            shared.post(std::move(done));
         }
     }
 }
@@ -363,9 +365,12 @@ private:
     void perform(Quit&) { m_leaving = true; }
     void perform(Redraw&) { m_terminal.redraw(); }
     void perform(Copy& copy) { m_terminal.copy(copy.text); }
-    void perform(Refresh&)
+    void perform(Refresh& refresh)
     {
-        notify([](Shared& shared) { shared.asked = shared.wanted = true; });
+        notify([&](Shared& shared) {
+            shared.asked = std::max(shared.asked, refresh.anew);
+            shared.wanted = true;
+        });
     }
     void perform(OpenLog& log)
     {
@@ -402,6 +407,7 @@ private:
         }
         m_terminal.leave();
         Done done = m_sources.command(command);
+        done.arguments = command.arguments;
         m_terminal.enter();
         m_model.size = m_terminal.size();
         take(std::move(done));

@@ -24,8 +24,8 @@ struct Sources {
     std::function<Detail(const std::string& key, Depth depth)> read_detail;
     /// Several runs side by side; on the thread of read_detail.
     std::function<Comparison(const std::vector<std::string>& keys)> compare;
-    /// Queries Slurm if a query is due; `anew`: the user wants it now.
-    std::function<void(bool anew)> ask;
+    /// Queries Slurm if a query is due, or is wanted now.
+    std::function<void(Anew anew)> ask;
     /// New output of a log; called repeatedly while the log is open. `begin`: it has just been
     /// opened. Nothing if there is no new output.
     std::function<std::optional<LogBytes>(const OpenLog& log, bool begin)> read;

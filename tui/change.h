@@ -67,6 +67,13 @@ void stop_runs(Change change);
 /// False if the key is none for the selected run.
 bool on_action_key(Change change, const Key& key);
 
+// commands.cpp: commands that have ended.
+
+/// Shows the end of a command and refreshes the data it may have changed.
+void on_done(Change change, Done& done);
+/// Selects a run that was started from here, once it is listed.
+void select_started(Model& model);
+
 // prompt_keys.cpp: the line being typed.
 
 void on_prompt_key(Change change, const Key& key);

@@ -82,6 +82,7 @@ struct LogBytes {
 struct Done {
     std::string message;
     bool failed = false;
+    std::vector<std::string> arguments{}; ///< of the command; empty: a message of the view itself
 };
 /// The output of `gpuq run --dry-run` for `typed`.
 struct Tried {
@@ -101,8 +102,13 @@ using Message = std::variant<Key, Mouse, Resized, Tick, PictureRead, DetailRead,
 struct Quit {};
 /// Another program has written to the terminal.
 struct Redraw {};
-/// Query Slurm and the disk again, as soon as permitted.
-struct Refresh {};
+/// Whether to query Slurm now. `unless_shared`: not if the site shares a recent overview.
+enum class Anew : std::uint8_t { no, unless_shared, always };
+/// Read the disk again now, and perhaps query Slurm, as soon as permitted.
+struct Refresh {
+    Anew anew = Anew::always;
+    bool operator==(const Refresh&) const = default;
+};
 struct OpenLog {
     std::string key;
     Stream stream = Stream::out;
@@ -243,6 +249,17 @@ struct ChartsView {
     std::set<std::string> chosen; ///< titles of the first curves of charts
 };
 
+/// Commands that the user has given, and the lines typed for them.
+struct Commands {
+    std::size_t running = 0; ///< not ended yet, including those that wait for others
+    /// A run started from here, which is selected when it is listed.
+    struct Started {
+        std::string id;
+        Time until; ///< too late then: the user does something else
+    };
+    std::optional<Started> started;
+};
+
 struct Model {
     Resized size;
     Time now{};
@@ -261,9 +278,7 @@ struct Model {
     ChartsView charts;
     BoardView board;
     std::optional<Comparison> comparison;
-    /// Set when a run is started from here: the keys of all runs before. One that is not among them
-    /// is selected.
-    std::optional<std::vector<std::string>> before_start;
+    Commands commands;
     std::optional<OpenedLog> log;
     std::optional<Question> question;
     std::optional<Prompt> prompt;

@@ -329,7 +329,7 @@ int selected_place(const Model& model)
 void select_run(Change change, int place)
 {
     Model& model = change.model;
-    model.before_start.reset(); // the user has moved to another run
+    model.commands.started.reset(); // the user has moved to another run
     if (!model.shown.empty()) {
         const int last = static_cast<int>(model.shown.size()) - 1;
         const std::size_t at = model.shown[static_cast<std::size_t>(std::clamp(place, 0, last))];
@@ -506,7 +506,7 @@ void on_mouse(Change change, const Mouse& mouse)
         }
         if (const std::string key = run_at(model, areas.runs, mouse.row); !key.empty()) {
             model.selected = key;
-            model.before_start.reset();
+            model.commands.started.reset();
             if (is_double) {
                 open_run(change);
             }

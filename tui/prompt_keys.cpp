@@ -110,15 +110,6 @@ Command typed_command(Strings arguments)
     return command;
 }
 
-/// Remembers the runs that exist, so that the one that is started is selected.
-void expect_start(Model& model)
-{
-    model.before_start.emplace();
-    for (const RunRow& run : model.picture.runs) {
-        model.before_start->push_back(run.key);
-    }
-}
-
 void execute(Change change, const Prompt& prompt)
 {
     const auto typed = split_arguments(prompt.typed);
@@ -135,9 +126,6 @@ void execute(Change change, const Prompt& prompt)
         const auto begin = command_of(prompt);
         command.arguments = begin ? *begin : Strings{"extend", prompt.key_of_run};
         command.arguments.insert(command.arguments.end(), typed->begin(), typed->end());
-        if (begin) {
-            expect_start(change.model);
-        }
     }
     if (!command.on_terminal) {
         change.report("...");

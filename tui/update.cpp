@@ -69,6 +69,9 @@ public:
         if (is_act(message) && m_model.list.displaced == displaced && !is_filtering()) {
             m_model.list.displaced.clear(); // the user has accepted the run that is selected now
         }
+        m_model.commands.running += static_cast<std::size_t>(
+            std::count_if(m_effects.begin(), m_effects.end(),
+                          [](auto& one) { return std::holds_alternative<Command>(one); }));
         return std::move(m_effects);
     }
 
@@ -100,14 +103,7 @@ private:
         }
         on_mouse(change(), mouse);
     }
-    void on(Done& done)
-    {
-        m_model.answer = std::move(done);
-        if (m_model.answer.failed) {
-            m_model.before_start.reset();
-        }
-        m_effects.emplace_back(Refresh{});
-    }
+    void on(Done& done) { on_done(change(), done); }
     void on(ComparisonRead& read)
     {
         if (m_model.comparison && m_model.comparison->keys == read.comparison.keys) {
@@ -153,7 +149,7 @@ private:
             // Those of tries belong to their sweep.
             return !keys.contains(std::string_view(one.first).substr(0, one.first.find('/')));
         });
-        select_started();
+        select_started(m_model);
     }
 
     /// Shows and reports the runs that have started or ended since the last picture.
@@ -191,24 +187,6 @@ private:
         m_model.toasts.push_back({std::move(text), mark, m_model.now + k_toast});
         if (m_model.toasts.size() > k_most_toasts) {
             m_model.toasts.erase(m_model.toasts.begin());
-        }
-    }
-
-    void select_started()
-    {
-        if (!m_model.before_start) {
-            return;
-        }
-        const auto& before = *m_model.before_start;
-        for (const RunRow& run : m_model.picture.runs) {
-            if (std::find(before.begin(), before.end(), run.key) == before.end()) {
-                m_model.selected = run.key;
-                m_model.list.displaced.clear();
-                if (!passes(run, m_model.list.filter)) {
-                    m_model.list.filter.clear();
-                }
-                return m_model.before_start.reset();
-            }
         }
     }
 
@@ -265,7 +243,7 @@ private:
             m_model.help = 0;
             return true;
         case U'r':
-            m_effects.emplace_back(Refresh{});
+            m_effects.emplace_back(Refresh{Anew::always});
             return true;
         case k_ctrl_l:
             m_effects.emplace_back(Redraw{});

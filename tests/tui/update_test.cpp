@@ -299,20 +299,67 @@ TEST(Update, EditsWhatIsBeingTyped)
     EXPECT_EQ(m.prompt->cursor, 0U);
 }
 
+/// The output of a command that has started a run.
+Done started(const std::string& id)
+{
+    return {"would use queue gpu\nits output: gpuq logs -f " + id, false, {"run", "--detach"}};
+}
+
 TEST(Update, SelectsTheRunThatWasStarted)
 {
     Model m = model(3);
     press(m, "+train.py\n");
-    update(m, PictureRead{picture(3)});
-    EXPECT_EQ(m.selected, "key0");
-    Picture next = picture(4);
+    update(m, started("104"));
+    update(m, PictureRead{picture(4)});
+    EXPECT_EQ(m.selected, "key0") << "another one, of cron for instance";
+    Picture next = picture(5);
     std::reverse(next.runs.begin(), next.runs.end());
     update(m, PictureRead{next});
-    EXPECT_EQ(m.selected, "key3");
-    press(m, "k+train.py\nk"); // and the user moves to another run
+    EXPECT_EQ(m.selected, "key4");
+    press(m, "k+train.py\n");
+    update(m, started("105"));
+    press(m, "k"); // and the user moves to another run
     const std::string selected = m.selected;
-    update(m, PictureRead{picture(5)});
+    update(m, PictureRead{picture(6)});
     EXPECT_EQ(m.selected, selected);
+}
+
+TEST(Update, SelectsNoRunThatWasNotStartedFromHere)
+{
+    Model m = model(2);
+    press(m, "+--help\n");
+    update(m, Done{"usage: gpuq attach RUN", false, {"run", "--detach", "--help"}});
+    update(m, PictureRead{picture(3)});
+    EXPECT_EQ(m.selected, "key0") << "nothing was started";
+    press(m, "+train.py\n");
+    update(m, started("103"));
+    update(m, Tick{m.now + std::chrono::minutes(2)});
+    update(m, PictureRead{picture(4)});
+    EXPECT_EQ(m.selected, "key0") << "too late";
+    press(m, "+train.py\n");
+    update(m, started("104"));
+    press(m, "\n");
+    update(m, PictureRead{picture(5)});
+    EXPECT_EQ(m.selected, "key0") << "its panel is in use";
+    press(m, "\x1b");
+    update(m, PictureRead{picture(5)});
+    EXPECT_EQ(m.selected, "key0");
+}
+
+TEST(Update, QueriesSlurmOnlyAfterCommandsThatChangeItsJobs)
+{
+    const auto refresh = [](const char* verb) {
+        Model m = model(1);
+        return std::get<Refresh>(update(m, Done{"", false, {verb, "key0"}}).at(0)).anew;
+    };
+    for (const char* verb : {"stop", "run", "again", "extend", "resume"}) {
+        EXPECT_EQ(refresh(verb), Anew::unless_shared) << verb;
+    }
+    for (const char* verb : {"show", "logs", "save", "usage"}) {
+        EXPECT_EQ(refresh(verb), Anew::no) << verb;
+    }
+    Model m = model(1);
+    EXPECT_EQ(std::get<Refresh>(press(m, "r").at(0)).anew, Anew::always);
 }
 
 TEST(Update, ExtendsTheRunThatWasSelected)
@@ -572,8 +619,9 @@ TEST(Update, ARunThatWasStartedIsShownWhateverTheFilter)
 {
     Model m = model(3);
     press(m, "/run1\n+-- sleep 9\n");
+    update(m, started("103"));
     update(m, PictureRead{picture(3)});
-    EXPECT_EQ(m.selected, "key1") << "those that the filter hides were there before";
+    EXPECT_EQ(m.selected, "key1");
     update(m, PictureRead{picture(4)});
     EXPECT_EQ(m.selected, "key3");
     EXPECT_EQ(m.shown.size(), 4U);

@@ -456,6 +456,13 @@ RunNotice notice_of(const tui::Notify& event)
             event.key, event.id, event.text};
 }
 
+Wish::Anew anew_of(tui::Anew anew)
+{
+    return anew == tui::Anew::always          ? Wish::Anew::always
+           : anew == tui::Anew::unless_shared ? Wish::Anew::unless_shared
+                                              : Wish::Anew::no;
+}
+
 tui::Colours colours_of(std::optional<ColourTheme> theme)
 {
     switch (theme.value_or(ColourTheme::automatic)) {
@@ -514,7 +521,7 @@ Result<int> top(Invocation& invocation)
     sources.read_detail = [shown](const std::string& key, tui::Depth depth) {
         return shown->detail(key, depth);
     };
-    sources.ask = [shown](bool anew) { shown->ask(anew ? Wish::Anew::always : Wish::Anew::no); };
+    sources.ask = [shown](tui::Anew anew) { shown->ask(anew_of(anew)); };
     sources.read = [shown](const tui::OpenLog& log, bool begin) { return shown->read(log, begin); };
     sources.command = [shown](const tui::Command& command) {
         return shown->commands().run(command);

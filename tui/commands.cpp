@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tui/change.h"
+#include "tui/runs_panel.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+namespace gpuq::tui {
+namespace {
+
+using namespace std::chrono_literals;
+using Strings = std::vector<std::string>;
+
+/// From the end of a command that has started a run until the run is listed.
+constexpr auto k_listed_within = 60s;
+
+/// Commands after which Slurm has other jobs or limits; all others at most change files.
+bool changes_slurm(const Strings& arguments)
+{
+    constexpr std::array<std::string_view, 10> k_verbs = {
+        "again",  "extend", "notebook", "rehearse", "reserve",
+        "resume", "run",    "shell",    "stop",     "sweep"};
+    return !arguments.empty() &&
+           std::find(k_verbs.begin(), k_verbs.end(), arguments.front()) != k_verbs.end();
+}
+
+/// The number in `its output: gpuq logs -f 4711`, which a command that starts a run prints.
+std::string started_run(const Done& done)
+{
+    const bool starts = !done.arguments.empty() &&
+                        (done.arguments.front() == "run" || done.arguments.front() == "again");
+    for (const std::string_view hint : {"gpuq logs -f ", "gpuq attach "}) {
+        const std::size_t at = done.message.find(hint);
+        if (starts && at != std::string::npos) {
+            const std::string_view rest = std::string_view(done.message).substr(at + hint.size());
+            return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
+        }
+    }
+    return "";
+}
+
+} // namespace
+
+void on_done(Change change, Done& done)
+{
+    Model& model = change.model;
+    model.commands.running -= model.commands.running > 0 ? 1 : 0;
+    change.add(Refresh{changes_slurm(done.arguments) ? Anew::unless_shared : Anew::no});
+    if (std::string id = done.failed ? "" : started_run(done); !id.empty()) {
+        model.commands.started = Commands::Started{std::move(id), model.now + k_listed_within};
+    }
+    model.answer = std::move(done);
+}
+
+void select_started(Model& model)
+{
+    auto& started = model.commands.started;
+    if (started && (model.panels.focus == Panel::run || model.now > started->until)) {
+        started.reset();
+    }
+    if (!started) {
+        return;
+    }
+    for (const RunRow& run : model.picture.runs) {
+        if (run.id == started->id && !run.plain && !run.sweep) {
+            model.selected = run.key;
+            model.list.displaced.clear();
+            if (!passes(run, model.list.filter)) {
+                model.list.filter.clear();
+            }
+            return started.reset();
+        }
+    }
+}
+
+} // namespace gpuq::tui
