@@ -3,6 +3,7 @@
 
 #include "tui/model.h"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,10 +70,14 @@ bool on_action_key(Change change, const Key& key);
 
 // commands.cpp: commands that have ended.
 
-/// Shows the end of a command and refreshes the data it may have changed.
+/// Shows the end of a command and refreshes the data it may have changed. The line of a failed one
+/// is opened again if no key has been pressed since.
 void on_done(Change change, Done& done);
 /// Selects a run that was started from here, once it is listed.
 void select_started(Model& model);
+/// Removes the message at the bottom; a failure of a command remains in view for a while.
+void put_answer_away(Model& model);
+void add_toast(Model& model, std::string text, RunMark mark, std::chrono::seconds time);
 
 // prompt_keys.cpp: the line being typed.
 

@@ -16,6 +16,8 @@ using Strings = std::vector<std::string>;
 
 /// From the end of a command that has started a run until the run is listed.
 constexpr auto k_listed_within = 60s;
+constexpr auto k_failure_shown = 20s;
+constexpr std::size_t k_most_toasts = 4;
 
 /// Commands after which Slurm has other jobs or limits; all others at most change files.
 bool changes_slurm(const Strings& arguments)
@@ -52,7 +54,32 @@ void on_done(Change change, Done& done)
     if (std::string id = done.failed ? "" : started_run(done); !id.empty()) {
         model.commands.started = Commands::Started{std::move(id), model.now + k_listed_within};
     }
-    model.answer = std::move(done);
+    put_answer_away(model);
+    const bool is_free = !model.prompt && !model.question && !model.help;
+    if (done.failed && is_free && model.commands.last &&
+        model.commands.last->second == done.arguments) {
+        model.prompt = std::exchange(model.commands.last, std::nullopt)->first;
+        model.prompt->answer = std::move(done);
+    } else {
+        model.answer = std::move(done);
+    }
+}
+
+void put_answer_away(Model& model)
+{
+    const Done answer = std::exchange(model.answer, {});
+    if (answer.failed && !answer.arguments.empty()) {
+        add_toast(model, answer.message.substr(0, answer.message.find('\n')), RunMark::failed,
+                  k_failure_shown);
+    }
+}
+
+void add_toast(Model& model, std::string text, RunMark mark, std::chrono::seconds time)
+{
+    model.toasts.push_back({std::move(text), mark, model.now + time});
+    if (model.toasts.size() > k_most_toasts) {
+        model.toasts.erase(model.toasts.begin());
+    }
 }
 
 void select_started(Model& model)

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -187,6 +188,9 @@ struct Prompt {
     Done answer;            ///< description of the run that would be started; empty: unknown
     std::size_t cursor = 0; ///< the byte of `typed` before which characters are inserted
     std::vector<std::string> proposals; ///< proposed by completion
+    std::string before;                 ///< the text when it was opened
+    std::string draft;                  ///< the text before an earlier line was fetched
+    std::size_t back = 0;               ///< which earlier line it shows, from the newest; 0: none
 };
 
 /// A message shown for a while.
@@ -258,6 +262,11 @@ struct Commands {
         Time until; ///< too late then: the user does something else
     };
     std::optional<Started> started;
+    /// Lines that were entered, the newest last.
+    std::map<Prompt::Purpose, std::vector<std::string>> entered;
+    /// The line of the last command and the command, until the next key: it can be corrected if the
+    /// command fails.
+    std::optional<std::pair<Prompt, std::vector<std::string>>> last;
 };
 
 struct Model {

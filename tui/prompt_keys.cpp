@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/change.h"
 
+#include "core/result.h"
 #include "core/split_arguments.h"
 #include "term/sanitise.h"
 #include "tui/layout.h"
@@ -18,7 +19,10 @@ namespace gpuq::tui {
 namespace {
 
 constexpr char32_t k_tab = 9;
+constexpr char32_t k_ctrl_c = 3;
 constexpr std::size_t k_most_proposals = 60;
+/// Lines kept of each kind.
+constexpr std::size_t k_most_entered = 100;
 
 using Strings = std::vector<std::string>;
 
@@ -110,34 +114,61 @@ Command typed_command(Strings arguments)
     return command;
 }
 
-void execute(Change change, const Prompt& prompt)
+/// Its command; without arguments if nothing is to be executed. `usage` for an open quote.
+Result<Command> command_in(const Prompt& prompt)
 {
-    const auto typed = split_arguments(prompt.typed);
-    if (!typed) {
-        return change.report(typed.error().text, true);
+    if (prompt.purpose == Prompt::Purpose::exempt) {
+        return Command{{"exempt", prompt.key_of_run, "--reason", prompt.typed}};
+    }
+    TRY_ASSIGN(const Strings typed, split_arguments(prompt.typed));
+    if (prompt.purpose == Prompt::Purpose::command) {
+        return typed_command(typed);
     }
     Command command;
-    if (prompt.purpose == Prompt::Purpose::command) {
-        command = typed_command(*typed);
-        if (command.arguments.empty()) {
-            return;
-        }
-    } else {
-        const auto begin = command_of(prompt);
-        command.arguments = begin ? *begin : Strings{"extend", prompt.key_of_run};
-        command.arguments.insert(command.arguments.end(), typed->begin(), typed->end());
-    }
-    if (!command.on_terminal) {
-        change.report("...");
-    }
-    change.add(std::move(command));
+    command.arguments = command_of(prompt).value_or(Strings{"extend", prompt.key_of_run});
+    command.arguments.insert(command.arguments.end(), typed.begin(), typed.end());
+    return command;
 }
 
-void enter(Change change, const Prompt& prompt)
+/// A line that can't be read stays open.
+void execute(Change change, Prompt prompt)
+{
+    auto command = command_in(prompt);
+    if (!command) {
+        prompt.answer = {command.error().text, true};
+        change.model.prompt = std::move(prompt);
+        return;
+    }
+    if (command->arguments.empty()) {
+        return;
+    }
+    if (!command->on_terminal) {
+        change.report("...");
+    }
+    prompt.answer = {};
+    change.model.commands.last.emplace(std::move(prompt), command->arguments);
+    change.add(std::move(*command));
+}
+
+void remember(Model& model, const Prompt& prompt)
+{
+    auto& lines = model.commands.entered[prompt.purpose];
+    std::erase(lines, prompt.typed);
+    lines.push_back(prompt.typed);
+    if (lines.size() > k_most_entered) {
+        lines.erase(lines.begin());
+    }
+}
+
+void enter(Change change, Prompt prompt)
 {
     Model& model = change.model;
-    if (prompt.typed.empty() || prompt.purpose == Prompt::Purpose::filter) {
-        return; // the filter is applied at each key
+    if (prompt.typed.empty()) {
+        return;
+    }
+    remember(model, prompt);
+    if (prompt.purpose == Prompt::Purpose::filter) {
+        return; // it is applied at each key
     }
     if (prompt.purpose == Prompt::Purpose::search) {
         model.found = prompt.typed;
@@ -146,11 +177,33 @@ void enter(Change change, const Prompt& prompt)
         }
         return;
     }
-    if (prompt.purpose == Prompt::Purpose::exempt) {
-        change.report("...");
-        return change.add(Command{{"exempt", prompt.key_of_run, "--reason", prompt.typed}});
+    execute(change, std::move(prompt));
+}
+
+/// Replaces the text by an earlier or a later line.
+void fetch(const Model& model, Prompt& prompt, int by)
+{
+    const auto found = model.commands.entered.find(prompt.purpose);
+    const int count =
+        found == model.commands.entered.end() ? 0 : static_cast<int>(found->second.size());
+    const int back = std::clamp(static_cast<int>(prompt.back) + by, 0, count);
+    if (back == static_cast<int>(prompt.back)) {
+        return;
     }
-    execute(change, prompt);
+    if (prompt.back == 0) {
+        prompt.draft = prompt.typed;
+    }
+    prompt.back = static_cast<std::size_t>(back);
+    prompt.typed = back == 0 ? prompt.draft : found->second[static_cast<std::size_t>(count - back)];
+    prompt.cursor = prompt.typed.size();
+}
+
+void cancel(Model& model)
+{
+    if (model.prompt->purpose == Prompt::Purpose::filter) {
+        model.list.filter = model.prompt->before;
+    }
+    model.prompt.reset();
 }
 
 } // namespace
@@ -162,6 +215,7 @@ void begin_prompt(Change change, Prompt::Purpose purpose, std::string label, std
     prompt.purpose = purpose;
     prompt.label = std::move(label);
     prompt.cursor = typed.size();
+    prompt.before = typed;
     prompt.typed = std::move(typed);
     prompt.key_of_run = std::move(key_of_run);
     change.model.prompt = std::move(prompt);
@@ -175,11 +229,8 @@ void on_prompt_key(Change change, const Key& key)
     Model& model = change.model;
     Prompt& prompt = *model.prompt;
     prompt.proposals.clear();
-    if (key.special == Special::escape) {
-        if (prompt.purpose == Prompt::Purpose::filter) {
-            model.list.filter.clear();
-        }
-        return model.prompt.reset();
+    if (key.special == Special::escape || key.character == k_ctrl_c) {
+        return cancel(model);
     }
     if (key.special == Special::enter) {
         return enter(change, *std::exchange(model.prompt, std::nullopt));
@@ -188,10 +239,15 @@ void on_prompt_key(Change change, const Key& key)
         return complete(change, prompt);
     }
     const std::string before = prompt.typed;
-    edit(prompt, key);
+    if (key.special == Special::up || key.special == Special::down) {
+        fetch(model, prompt, key.special == Special::up ? 1 : -1);
+    } else {
+        edit(prompt, key);
+    }
     if (prompt.typed == before) {
         return;
     }
+    prompt.answer = {};
     if (starts_run(prompt)) {
         try_out(change, prompt);
     } else if (prompt.purpose == Prompt::Purpose::filter) {

@@ -24,7 +24,6 @@ using namespace std::chrono_literals;
 
 constexpr char32_t k_tab = 9, k_ctrl_c = 3, k_ctrl_l = 12;
 constexpr auto k_toast = 8s;
-constexpr std::size_t k_most_toasts = 4;
 /// Values kept of the curves of a run that is not selected: enough for the list.
 constexpr std::size_t k_thin = 64;
 
@@ -99,7 +98,8 @@ private:
     void on(Mouse& mouse)
     {
         if (mouse.action != Mouse::Action::move) {
-            m_model.answer = {};
+            put_answer_away(m_model);
+            m_model.commands.last.reset();
         }
         on_mouse(change(), mouse);
     }
@@ -184,22 +184,23 @@ private:
     void notice(const RunRow& run, std::string text, RunMark mark)
     {
         m_effects.emplace_back(Notify{text, mark, run.key, run.id});
-        m_model.toasts.push_back({std::move(text), mark, m_model.now + k_toast});
-        if (m_model.toasts.size() > k_most_toasts) {
-            m_model.toasts.erase(m_model.toasts.begin());
-        }
+        add_toast(m_model, std::move(text), mark, k_toast);
     }
 
     void on(Key& key)
     {
         m_model.pointed_gpu.reset();
-        m_model.answer = {};
-        if (key.character == k_ctrl_c) {
+        m_model.commands.last.reset();
+        if (key.special == Special::escape) {
+            m_model.answer = {}; // the user has read it
+        }
+        put_answer_away(m_model);
+        if (m_model.prompt && !m_model.question) {
+            on_prompt_key(change(), key);
+        } else if (key.character == k_ctrl_c) {
             m_effects.emplace_back(Quit{});
         } else if (m_model.question) {
             answer(key);
-        } else if (m_model.prompt) {
-            on_prompt_key(change(), key);
         } else if (m_model.help) {
             turn_help_page(key);
         } else if (!on_common_key(key)) {

@@ -238,11 +238,17 @@ private:
                 kept = kept > 0 || key->keys == "?" ? kept + 1 : 0;
             }
         }
-        const auto width = [&] { return cells(fmt::format("{}", fmt::join(keys, "  "))); };
+        const std::size_t running = m_model.commands.running;
+        Line line = line_of(running == 0   ? ""
+                            : running == 1 ? "1 command running  "
+                                           : fmt::format("{} commands running  ", running),
+                            coloured(k_yellow));
+        const auto width = [&] {
+            return cells(text_of(line)) + cells(fmt::format("{}", fmt::join(keys, "  ")));
+        };
         while (keys.size() > kept && width() > static_cast<std::size_t>(columns())) {
             keys.erase(keys.end() - static_cast<std::ptrdiff_t>(kept) - 1);
         }
-        Line line;
         for (const std::string_view key : keys) {
             const std::size_t end = key.find_last_of(' ');
             line.push_back({std::string(key.substr(0, end)), bold()});

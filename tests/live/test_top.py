@@ -151,7 +151,7 @@ def test_runs_are_compared_started_again_and_stopped_together(person, tmux):
     tmux.keys("-l", "--", "sto")
     tmux.keys("Tab")
     tmux.wait_for(":gpuq stop ")
-    tmux.keys("C-c")
+    tmux.keys("C-c", "C-c")  # the first one cancels the line
     tmux.wait_for("left with 0")
 
 

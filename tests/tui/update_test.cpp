@@ -250,9 +250,10 @@ TEST(Update, RefusesWhatMakesNoSense)
 
 TEST(Update, CtrlCLeavesAndTouchesNoRun)
 {
-    for (const char* before : {"", "x", "e", "/", "?", "\n"}) {
+    for (const char* before : {"", "x", "e\x03", "/\x03", "?", "\n"}) {
         Model m = model(2);
-        press(m, before);
+        EXPECT_TRUE(commands(press(m, before)).empty());
+        EXPECT_FALSE(m.prompt) << "Ctrl-C cancels only the line being typed";
         const auto effects = press(m, "\x03");
         EXPECT_TRUE(commands(effects).empty());
         ASSERT_FALSE(effects.empty());
@@ -1035,7 +1036,86 @@ TEST(Update, ExecutesATypedCommand)
     EXPECT_TRUE(press(m, ":gpuq\n").empty());
     EXPECT_TRUE(press(m, ":  \n").empty());
     EXPECT_TRUE(press(m, ":'\n").empty());
-    EXPECT_TRUE(m.answer.failed);
+    EXPECT_TRUE(m.prompt->answer.failed);
+}
+
+TEST(Update, ALineThatCanNotBeReadStaysOpen)
+{
+    Model m = model(1);
+    EXPECT_TRUE(commands(press(m, "+-- a.py 'x\n")).empty());
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("is never closed in: "), HasSubstr("-- a.py 'x_")));
+    EXPECT_EQ(commands(press(m, "'\n")),
+              (std::vector<Strings>{{"run", "--detach", "--", "a.py", "x"}}));
+}
+
+TEST(Update, TheLineOfAFailedCommandIsOpenedAgain)
+{
+    Model m = model(1);
+    const Strings command = commands(press(m, "+-t 9d a.py\n")).at(0);
+    update(m, Done{"the policy allows 2 h", true, command});
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("gpuq run --detach -t 9d a.py_"),
+                                 HasSubstr("the policy allows 2 h")));
+    press(m, "\x1b");
+    press(m, "+-t 9d a.py\nj");
+    update(m, Done{"the policy allows 2 h", true, command});
+    EXPECT_FALSE(m.prompt) << "the user has done something else since";
+    press(m, ":stop 7\n");
+    update(m, Done{"another one has failed", true, {"stop", "8"}});
+    EXPECT_FALSE(m.prompt);
+}
+
+TEST(Update, FetchesLinesEnteredBefore)
+{
+    Model m = model(1);
+    const auto up = [&] { update(m, Key{Special::up, 0}); };
+    const auto down = [&] { update(m, Key{Special::down, 0}); };
+    press(m, "+first\n+second\n:stop 3\n+new");
+    up();
+    EXPECT_EQ(m.prompt->typed, "second");
+    up();
+    up();
+    EXPECT_EQ(m.prompt->typed, "first");
+    EXPECT_EQ(m.prompt->cursor, 5U);
+    down();
+    down();
+    down();
+    EXPECT_EQ(m.prompt->typed, "new");
+    press(m, "\x1b/");
+    up();
+    EXPECT_EQ(m.prompt->typed, "") << "no filter before";
+    press(m, "run\n/\x15");
+    up();
+    EXPECT_EQ(m.list.filter, "run");
+}
+
+TEST(Update, EscRestoresTheFilterBefore)
+{
+    Model m = model(20);
+    press(m, "/run1\n/7\x1b");
+    EXPECT_EQ(m.list.filter, "run1");
+}
+
+TEST(Update, AFailedCommandStaysInViewForAWhile)
+{
+    Model m = model(4);
+    press(m, "xy");
+    EXPECT_THAT(screen(m), HasSubstr("..."));
+    press(m, "j");
+    EXPECT_THAT(screen(m), HasSubstr("1 command running  Tab"));
+    press(m, "jxy");
+    press(m, "j");
+    EXPECT_THAT(screen(m), HasSubstr("2 commands running"));
+    update(m, Done{"run 100 can't be stopped\nmore", true, {"stop", "key0"}});
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("run 100 can't be stopped"), HasSubstr("more")));
+    update(m, Done{"stopping run 102", false, {"stop", "key2"}});
+    press(m, "k");
+    EXPECT_THAT(screen(m), HasSubstr("✗ run 100 can't be stopped"));
+    EXPECT_THAT(screen(m), Not(HasSubstr("running  Tab")));
+    update(m, Tick{m.now + std::chrono::seconds(21)});
+    EXPECT_THAT(screen(m), Not(HasSubstr("can't be stopped")));
+    update(m, Done{"run 104 can't be stopped", true, {"stop", "key4"}});
+    press(m, "\x1b");
+    EXPECT_THAT(screen(m), Not(HasSubstr("can't be stopped"))) << "Esc: the user has read it";
 }
 
 TEST(Update, CompletesACommand)
