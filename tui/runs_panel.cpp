@@ -330,6 +330,7 @@ Line title(const Model& model, std::size_t lines, std::size_t first, std::size_t
     const ListView& list = model.list;
     const std::size_t all = model.picture.runs.size();
     std::string text = "2 Runs";
+    text += model.picture.listed ? "" : " (not updated)";
     text += list.filter.empty()   ? ""
             : model.shown.empty() ? ""
                                   : fmt::format(": {} of {} with '{}'; Esc: all",
@@ -365,6 +366,8 @@ void draw_empty(Canvas& canvas, const Rect& area, const Model& model)
     std::vector<Line> lines;
     if (!model.has_picture) {
         lines = {{{"reading your runs", dim()}}};
+    } else if (!model.picture.listed && model.picture.runs.empty()) {
+        lines = {{{"your runs can't be read; the first line shows why", {}}}};
     } else if (!model.list.filter.empty()) {
         lines = {
             {{fmt::format("no run has '{}' in its line; Esc: all", sanitised(model.list.filter)),

@@ -134,6 +134,9 @@ private:
 
     void on(PictureRead& read)
     {
+        if (!read.picture.listed) {
+            read.picture.runs = m_model.picture.runs; // as last known
+        }
         if (m_model.has_picture) {
             notice_changes(read.picture);
         }

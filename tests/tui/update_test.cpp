@@ -189,6 +189,31 @@ TEST(Update, TheNearestRunIsSelectedWhenTheSelectedOneLeavesTheList)
     EXPECT_EQ(m.selected, "key5");
 }
 
+TEST(Update, RunsThatCanNotBeReadAreKept)
+{
+    Model m = model(4);
+    press(m, " jj\n");
+    ASSERT_EQ(m.selected, "key3");
+    update(m, LogBytes{"key3", Stream::out, "Traceback\n", true, 0, ""});
+    DetailRead detail;
+    detail.detail.key = "key3";
+    update(m, detail);
+    Picture unread;
+    unread.listed = false;
+    unread.trouble = "/home/ada/runs: Stale file handle";
+    EXPECT_TRUE(update(m, PictureRead{unread}).empty());
+    EXPECT_EQ(m.selected, "key3");
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("Stale file handle"), HasSubstr("Traceback")));
+    EXPECT_TRUE(m.details.contains("key3"));
+    press(m, "\x1b");
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("2 Runs (not updated), 1 marked"), HasSubstr("run3")));
+    update(m, PictureRead{picture(4)});
+    EXPECT_THAT(screen(m), Not(HasSubstr("not updated")));
+    Model first;
+    update(first, PictureRead{unread});
+    EXPECT_THAT(screen(first), HasSubstr("your runs can't be read"));
+}
+
 TEST(Update, ScrollsTheListOnlyAsFarAsTheSelectionNeeds)
 {
     Model m = model(60);

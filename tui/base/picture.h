@@ -185,6 +185,7 @@ struct Picture {
     std::vector<GpuModel> gpus;
     std::vector<Holder> holders;
     std::vector<RunRow> runs;
+    bool listed = true; ///< else `runs` is empty because they could not be read
 };
 
 } // namespace gpuq::tui

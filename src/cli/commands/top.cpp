@@ -107,7 +107,7 @@ public:
         const Time now = m_clock.now();
         const auto keys = m_listed.read(m_store, m_want_all, now);
         if (!keys) {
-            found.trouble = keys.error().text;
+            found.unlisted = keys.error();
             return found;
         }
         found.runs = queried(*keys);
@@ -492,6 +492,9 @@ Result<int> print_once(Top& top, const Invocation& invocation)
     top.query_once();
     const TopFound found = top.found();
     const Time now = invocation.services.clock().now();
+    if (found.unlisted && invocation.globals.json) {
+        return *found.unlisted; // unknown runs are not an empty list
+    }
     if (invocation.globals.json) {
         TRY(print_text(report::json_document(top_document(found, now))));
         return 0;

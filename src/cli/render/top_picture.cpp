@@ -449,6 +449,14 @@ std::string top_answer(const Overview& overview, Time now)
                : free_answer(free_in(overview), now) + "; other waiting jobs not known yet";
 }
 
+std::string top_trouble(const TopFound& found)
+{
+    const std::string& slurm =
+        found.overview.silent.empty() ? found.trouble : found.overview.silent;
+    const std::string disk = found.unlisted ? found.unlisted->text : "";
+    return disk + (disk.empty() || slurm.empty() ? "" : "; ") + slurm;
+}
+
 tui::Picture top_picture(const TopFound& found, Time now)
 {
     tui::Picture picture;
@@ -461,7 +469,8 @@ tui::Picture top_picture(const TopFound& found, Time now)
             answer += found.overview.whole_at ? "" : "; waiting jobs unknown";
         }
     }
-    picture.trouble = found.overview.silent.empty() ? found.trouble : found.overview.silent;
+    picture.trouble = top_trouble(found);
+    picture.listed = !found.unlisted;
     add_gpus(picture, found, now);
     const report::Table table = run_table(found.runs, now);
     std::set<std::string> listed;

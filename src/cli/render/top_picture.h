@@ -3,6 +3,7 @@
 
 #include "cli/render/top_sweep.h"
 #include "cli/render/training_text.h"
+#include "core/result.h"
 #include "report/json.h"
 #include "runs/credentials.h"
 #include "runs/idle.h"
@@ -14,6 +15,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,11 +26,15 @@ struct TopFound {
     Overview overview;
     std::vector<RunStatus> runs;                     ///< completed by the overview
     std::string trouble;                             ///< in addition to the overview's own
+    std::optional<Error> unlisted = {};              ///< why `runs` is empty, if they can't be read
     std::map<std::uint32_t, std::string> users = {}; ///< names of those who hold GPUs
     /// By the text of a run's key.
     std::map<std::string, std::vector<NodeSample>> newest = {};
     std::vector<TopSweep> sweeps = {}; ///< newest first
 };
+
+/// Why there is nothing newer, from the disk and from Slurm; empty: no problem.
+std::string top_trouble(const TopFound& found);
 
 tui::Picture top_picture(const TopFound& found, Time now);
 

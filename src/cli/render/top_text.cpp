@@ -75,15 +75,16 @@ std::string age_text(const Overview& overview, Time now)
 std::string top_text(const TopFound& found, Time now, std::optional<std::size_t> columns)
 {
     const Overview& overview = found.overview;
-    const std::string trouble = overview.silent.empty() ? found.trouble : overview.silent;
+    const std::string trouble = top_trouble(found);
     report::TableStyle style;
     style.width = columns;
     std::string text = fmt::format("gpuq top  {}  {}  {}\n", sanitised(overview.cluster),
                                    moment_text(now, now), age_text(overview, now));
     text += sanitised(trouble.empty() ? top_answer(overview, now) : trouble) + "\n";
     text += table_text(gpu_table(overview, now), style) + "\n";
-    text += found.runs.empty() ? "no runs, and none ended within a day\n"
-                               : table_text(run_table(found.runs, now), style);
+    text += found.unlisted       ? "your runs can't be read\n"
+            : found.runs.empty() ? "no runs, and none ended within a day\n"
+                                 : table_text(run_table(found.runs, now), style);
     return text;
 }
 

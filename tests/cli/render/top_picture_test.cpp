@@ -55,6 +55,20 @@ TEST(TopPicture, DoesNotKnowWhoWaitsBeforeTheFirstWholeLook)
                 testing::ContainsRegex("^no, next by [0-9:]+; 1 job waits$"));
 }
 
+TEST(TopPicture, ReportsBothTheDiskAndSlurm)
+{
+    const Time now{1'795'000'000s};
+    TopFound found;
+    EXPECT_TRUE(top_picture(found, now).listed);
+    found.unlisted = Error{Error::Kind::io, "/home/ada/runs: Stale file handle"};
+    EXPECT_FALSE(top_picture(found, now).listed);
+    EXPECT_EQ(top_picture(found, now).trouble, "/home/ada/runs: Stale file handle");
+    found.overview.silent = "Slurm does not respond";
+    EXPECT_EQ(top_picture(found, now).trouble,
+              "/home/ada/runs: Stale file handle; Slurm does not respond");
+    EXPECT_THAT(top_text(found, now, 80), testing::HasSubstr("your runs can't be read"));
+}
+
 TEST(TopPicture, ShowsByWhomANodeIsReserved)
 {
     const Time now{1'795'000'000s};
