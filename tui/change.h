@@ -39,6 +39,12 @@ int selected_place(const Model& model);
 /// The part of k_keys that applies: a value of Where.
 unsigned where(const Model& model);
 
+// notices.cpp: events of runs.
+
+/// Shows and reports the runs that start, end or need attention with the next picture; many of them
+/// as one event.
+void notice_changes(Change change, const Picture& next);
+
 // selection.cpp: the selected run while the list changes.
 
 /// Keeps the selected run among the next ones while its panel has the keys, even if it has left

@@ -144,7 +144,8 @@ struct Copy {
 struct Notify {
     std::string text;
     RunMark mark = RunMark::done; ///< running: it has started
-    std::string key, id;          ///< of the run, as in RunRow
+    /// Of the run, as in RunRow; of many runs no key, and their ids with blanks between.
+    std::string key, id;
     bool operator==(const Notify&) const = default;
 };
 using Effect = std::variant<Quit, Redraw, Refresh, OpenLog, CloseLog, Command, Try, Complete,

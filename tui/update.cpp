@@ -13,17 +13,13 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 namespace gpuq::tui {
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr char32_t k_tab = 9, k_ctrl_c = 3, k_ctrl_l = 12;
-constexpr auto k_toast = 8s;
 /// Values kept of the curves of a run that is not selected: enough for the list.
 constexpr std::size_t k_thin = 64;
 
@@ -138,7 +134,7 @@ private:
             read.picture.runs = m_model.picture.runs; // as last known
         }
         if (m_model.has_picture) {
-            notice_changes(read.picture);
+            notice_changes(change(), read.picture);
         }
         keep_selected(m_model, read.picture);
         m_before = std::exchange(m_model.picture, std::move(read.picture));
@@ -153,41 +149,6 @@ private:
             return !keys.contains(std::string_view(one.first).substr(0, one.first.find('/')));
         });
         select_started(m_model);
-    }
-
-    /// Shows and reports the runs that have started or ended since the last picture.
-    void notice_changes(const Picture& next)
-    {
-        std::unordered_map<std::string_view, const RunRow*> before;
-        for (const RunRow& run : m_model.picture.runs) {
-            before.emplace(run.key, &run);
-        }
-        for (const RunRow& run : next.runs) {
-            const auto old = before.find(run.key);
-            if (old == before.end()) {
-                continue;
-            }
-            const RunRow& was = *old->second;
-            const std::string name =
-                run.sweep ? "sweep " + run.name
-                          : fmt::format("{} {} ({})", run.plain ? "job" : "run", run.id, run.name);
-            if (!run.sweep_key.empty()) {
-                continue; // the events of the sweep are reported
-            }
-            if (was.active && !run.active) {
-                notice(run, name + ": " + run.state, run.mark);
-            } else if (!was.running && run.running) {
-                notice(run, name + " has started", RunMark::running);
-            } else if (was.mark != RunMark::attention && run.mark == RunMark::attention) {
-                notice(run, name + " needs attention", run.mark);
-            }
-        }
-    }
-
-    void notice(const RunRow& run, std::string text, RunMark mark)
-    {
-        m_effects.emplace_back(Notify{text, mark, run.key, run.id});
-        add_toast(m_model, std::move(text), mark, k_toast);
     }
 
     void on(Key& key)

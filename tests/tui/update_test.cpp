@@ -1184,6 +1184,24 @@ TEST(Update, ReportsStartsAndEndsThatItHasSeen)
               (Notify{"run 101 (run1) has started", RunMark::running, "key1", "101"}));
 }
 
+/// An array of 500 tasks that ends would ring 500 times.
+TEST(Update, ReportsManyEventsAtOnceAsOne)
+{
+    Model m = model(12);
+    Picture next = picture(12);
+    for (const std::size_t run : {0, 2, 4, 6}) {
+        next = with_end_of(next, run);
+        next.runs[run].mark = run == 0 ? RunMark::failed : RunMark::done;
+    }
+    next.runs[1].active = next.runs[1].running = true;
+    next.runs[1].mark = RunMark::running;
+    const auto effects = update(m, PictureRead{next});
+    ASSERT_EQ(effects.size(), 1U);
+    EXPECT_EQ(std::get<Notify>(effects[0]), (Notify{"5 runs: 1 failed, 3 done, 1 started",
+                                                    RunMark::failed, "", "100 101 102 104 106"}));
+    EXPECT_THAT(screen(m), HasSubstr("5 runs: 1 failed, 3 done, 1 started"));
+}
+
 TEST(Update, JumpsToErrorsInTheLog)
 {
     Model m = model(1);
