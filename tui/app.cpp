@@ -4,11 +4,13 @@
 #include "core/exit_status.h"
 #include "io/descriptor.h"
 #include "io/event_loop.h"
+#include "tui/mailbox.h"
 #include "tui/terminal.h"
 #include "tui/update.h"
 #include "tui/view.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <deque>
@@ -28,11 +30,13 @@
 // Workers and screen share only Shared, under its mutex. The next task of a worker is state
 // there (the open log, the runs in detail, the newest comparison, attempt and completion), not a
 // queue, so that a slow worker does not fall behind; only commands are queued, since each must be
-// executed once.
+// executed once. Nor do their results pile up for a screen that is slow, such as one whose terminal
+// does not read: a newer result replaces an older one (mailbox.h).
 //
 // A round of the screen: draw, wait for a key, a message or the next second, and then update the
 // model: the time first, since the other updates compare with it, then keys, which reply to the
-// screen as drawn, then messages.
+// screen as drawn, then messages. While a command has the terminal, a thread of its own takes the
+// messages, for notices at their time, and the workers read no details and no log.
 //
 // A worker that still hangs at the end is not waited for: the process then exits without destroying
 // the objects that it uses.
@@ -71,6 +75,7 @@ struct Shared {
     std::vector<std::string> in_detail; ///< keys of the runs in detail, the selected one first
     std::optional<Compare> compare;     ///< until it is read
     bool log_unread = false;            ///< some of its bytes are still among the messages
+    bool lent = false;                  ///< another program has the terminal
     int log_number = 0;                 ///< number of logs opened so far
     std::deque<Command> commands;
     std::optional<Try> attempt;         ///< the newest one, until it is tried
@@ -82,10 +87,20 @@ struct Shared {
     {
         {
             const std::lock_guard lock(mutex);
-            messages.push_back(std::move(message));
+            add_newest(messages, std::move(message));
         }
+        wake_up();
+    }
+    void wake_up() const
+    {
         const std::uint64_t one = 1;
         (void)!::write(wake.get(), &one, sizeof one);
+    }
+    /// The runs whose details are to be read: none while they are not visible.
+    const std::vector<std::string>& wanted_details() const
+    {
+        static const std::vector<std::string> k_none;
+        return lent ? k_none : in_detail;
     }
     std::deque<Message> take()
     {
@@ -183,7 +198,7 @@ void refresh_detail(Shared& shared, const Sources& sources)
         std::optional<Compare> compare;
         {
             const std::lock_guard lock(shared.mutex);
-            wanted = shared.in_detail;
+            wanted = shared.wanted_details();
             compare = std::exchange(shared.compare, std::nullopt);
         }
         if (compare) {
@@ -209,14 +224,15 @@ void refresh_detail(Shared& shared, const Sources& sources)
         if (!is_selected) {
             // Fills the list without occupying a core or the file system.
             const auto pause = std::chrono::ceil<std::chrono::milliseconds>(k_rest_between * took);
-            if (!rest(shared, pause,
-                      [&] { return shared.compare.has_value() || shared.in_detail != wanted; })) {
+            if (!rest(shared, pause, [&] {
+                    return shared.compare.has_value() || shared.wanted_details() != wanted;
+                })) {
                 return;
             }
         }
     } while (rest(shared, k_check_again, [&] {
-        return shared.compare.has_value() || shared.in_detail != wanted ||
-               due_run(shared.in_detail, known).has_value();
+        return shared.compare.has_value() || shared.wanted_details() != wanted ||
+               due_run(shared.wanted_details(), known).has_value();
     }));
 }
 
@@ -242,13 +258,14 @@ void read_again_and_again(Shared& shared, const Sources& sources)
     int number = 0;
     std::optional<OpenLog> log;
     do {
-        bool begin = false;
+        bool begin = false, lent = false;
         {
             const std::lock_guard lock(shared.mutex);
             log = shared.log;
-            begin = std::exchange(number, shared.log_number) != number;
+            lent = shared.lent;
+            begin = !lent && std::exchange(number, shared.log_number) != number;
         }
-        if (log) {
+        if (log && !lent) {
             if (auto bytes = sources.read(*log, begin)) {
                 {
                     const std::lock_guard lock(shared.mutex);
@@ -262,7 +279,7 @@ void read_again_and_again(Shared& shared, const Sources& sources)
             }
         }
     } while (rest(shared, log ? k_read_again : k_nothing_to_do,
-                  [&] { return shared.log_number != number; }));
+                  [&] { return !shared.lent && shared.log_number != number; }));
 }
 
 void work_off_commands(Shared& shared, const Sources& sources)
@@ -397,7 +414,9 @@ private:
     }
     void perform(Notify& event)
     {
-        m_terminal.notify(event.text);
+        if (!m_lent) { // the bell would be that of the other program
+            m_terminal.notify(event.text);
+        }
         m_sources.notify(event);
     }
     void perform(Command& command)
@@ -406,11 +425,42 @@ private:
             return notify([&](Shared& shared) { shared.commands.push_back(std::move(command)); });
         }
         m_terminal.leave();
-        Done done = m_sources.command(command);
+        const Time begin = m_sources.now();
+        Done done = while_lent([&] { return m_sources.command(command); });
         done.arguments = command.arguments;
+        for (Toast& toast : m_model.toasts) {
+            toast.until += m_sources.now() - begin; // not seen yet
+        }
         m_terminal.enter();
+        m_terminal.drop_keys();
         m_model.size = m_terminal.size();
         take(std::move(done));
+    }
+
+    /// Executes `work`, which blocks while another program has the terminal. Events of runs are
+    /// noticed in the meantime, on a thread that has the model to itself; nothing is drawn.
+    template <typename Work>
+    Done while_lent(const Work& work)
+    {
+        notify([this](Shared& shared) { shared.lent = m_lent = true; });
+        std::atomic<bool> has_ended = false;
+        sigset_t all, before;
+        sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before);
+        std::thread notices([&] {
+            while (!has_ended) {
+                pollfd woken{m_shared->wake.get(), POLLIN, 0};
+                (void)::poll(&woken, 1, -1);
+                take_messages();
+            }
+        });
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        Done done = work();
+        has_ended = true;
+        m_shared->wake_up();
+        notices.join();
+        notify([this](Shared& shared) { shared.lent = m_lent = false; });
+        return done;
     }
 
     template <typename Change>
@@ -430,6 +480,7 @@ private:
     Model m_model;
     std::vector<std::string> m_in_detail;
     bool m_leaving = false;
+    bool m_lent = false; ///< another program has the terminal
 };
 
 } // namespace

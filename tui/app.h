@@ -36,7 +36,8 @@ struct Sources {
     /// The words that the last argument of a gpuq command may become; on the thread of try_out.
     std::function<std::vector<std::string>(const std::vector<std::string>& arguments)> complete;
     std::function<Time()> now;
-    /// Gives a notice outside the screen and its terminal; on the screen's thread: never blocks.
+    /// Gives a notice outside the screen and its terminal; never blocks. On the screen's thread,
+    /// or, while that waits for a command on the terminal, on the one that takes its messages.
     std::function<void(const Notify& event)> notify;
 };
 

@@ -257,6 +257,11 @@ void Terminal::enter()
     remember_how_to_leave();
 }
 
+void Terminal::drop_keys()
+{
+    ::flushinp();
+}
+
 void Terminal::redraw()
 {
     ::clearok(stdscr, TRUE);

@@ -37,6 +37,8 @@ public:
     /// Hands the terminal to another process for a while, and takes it back.
     void leave();
     void enter();
+    /// Discards the keys that have been typed but not read, for another program for instance.
+    void drop_keys();
     /// Copies to the clipboard, if the terminal allows it (OSC 52).
     void copy(const std::string& text);
     /// Rings the bell and asks the terminal for a desktop notification (OSC 777 or OSC 9), which

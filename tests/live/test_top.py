@@ -79,16 +79,19 @@ def test_a_person_sees_stops_and_starts_runs(person, tmux):
 
 
 def test_events_execute_the_command_for_notices(person, tmux):
-    """That of gpuq top, and that of gpuq wait; both may hang."""
+    """That of gpuq top, also while a command has the terminal, and that of gpuq wait; both may hang."""
     told = person.home / "told"
     tell = person.home / "tell"
     tell.write_text(f"#!/bin/sh\necho \"$GPUQ_NOTICE_EVENT|$GPUQ_NOTICE_RUN|$1|$GPUQ_NOTICE_TEXT\" >>{told}\nsleep 2\n")
     tell.chmod(0o755)
     person.env["GPUQ_NOTIFY"] = f"{tell} {{text}}"
+    person.env["PAGER"] = "sh -c 'cat; echo in the pager; read line </dev/tty'"
     start(person, "bad", "sh", "-c", "until [ -e go ]; do sleep 0.1; done; exit 3")
     run = the_run(person)
     tmux.start(person, "top")
     tmux.wait_for("runs on n0")
+    tmux.keys("v")
+    tmux.wait_for("in the pager")
     with person.start("wait", "bad") as waiting:
         time.sleep(3)  # it reports only the ends of runs that it has seen running
         (person.home / "go").touch()
@@ -100,7 +103,8 @@ def test_events_execute_the_command_for_notices(person, tmux):
     assert f"failure|{run.job}|{text}|{text}" in lines, "of gpuq wait"
     other = next(line for line in lines if text not in line)
     assert other.startswith(f"failure|{run.job}|run {run.job} (bad): "), "of gpuq top"
-    tmux.wait_for("(bad): ")
+    tmux.keys("Enter")
+    tmux.wait_for(f"run {run.job} (bad): ")
     tmux.keys("q")
     tmux.wait_for("left with 0")
     wait_for(lambda: not any(str(tell) in words_of(pid) for pid in processes_of(person)), 20, "the commands to end")
