@@ -88,6 +88,8 @@ void add_toast(Model& model, std::string text, RunMark mark, std::chrono::second
 // prompt_keys.cpp: the line being typed.
 
 void on_prompt_key(Change change, const Key& key);
+/// Inserts it into the line being typed; without one it is ignored, since it consists of no keys.
+void on_paste(Change change, const Paste& paste);
 void on_completed(Change change, const Completed& completed);
 void begin_prompt(Change change, Prompt::Purpose purpose, std::string label, std::string typed = "",
                   std::string key_of_run = "");

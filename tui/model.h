@@ -42,6 +42,10 @@ struct Key {
     Special special = Special::none;
     char32_t character = 0; ///< 1 to 26: with Ctrl
 };
+/// Text that the terminal has marked as pasted.
+struct Paste {
+    std::u32string text;
+};
 /// A button of the mouse, its wheel or its pointer, at a cell.
 struct Mouse {
     enum class Action { click, double_click, wheel_up, wheel_down, move } action = Action::click;
@@ -95,8 +99,8 @@ struct Completed {
     std::string typed;
     std::vector<std::string> proposals;
 };
-using Message = std::variant<Key, Mouse, Resized, Tick, PictureRead, DetailRead, ComparisonRead,
-                             LogBytes, Done, Tried, Completed>;
+using Message = std::variant<Key, Paste, Mouse, Resized, Tick, PictureRead, DetailRead,
+                             ComparisonRead, LogBytes, Done, Tried, Completed>;
 
 // Effects, to be performed by the loop.
 

@@ -198,6 +198,17 @@ void fetch(const Model& model, Prompt& prompt, int by)
     prompt.cursor = prompt.typed.size();
 }
 
+/// After the text of the line has changed.
+void follow_change(Change change, Prompt& prompt)
+{
+    prompt.answer = {};
+    if (starts_run(prompt)) {
+        try_out(change, prompt);
+    } else if (prompt.purpose == Prompt::Purpose::filter) {
+        change.model.list.filter = prompt.typed;
+    }
+}
+
 void cancel(Model& model)
 {
     if (model.prompt->purpose == Prompt::Purpose::filter) {
@@ -224,6 +235,18 @@ void begin_prompt(Change change, Prompt::Purpose purpose, std::string label, std
     }
 }
 
+void on_paste(Change change, const Paste& paste)
+{
+    Model& model = change.model;
+    if (model.question || model.help || !model.prompt) {
+        return change.report(
+            "pasted text is ignored: open a line for it first, for instance with :");
+    }
+    model.prompt->proposals.clear();
+    insert(*model.prompt, paste.text);
+    follow_change(change, *model.prompt);
+}
+
 void on_prompt_key(Change change, const Key& key)
 {
     Model& model = change.model;
@@ -247,12 +270,7 @@ void on_prompt_key(Change change, const Key& key)
     if (prompt.typed == before) {
         return;
     }
-    prompt.answer = {};
-    if (starts_run(prompt)) {
-        try_out(change, prompt);
-    } else if (prompt.purpose == Prompt::Purpose::filter) {
-        model.list.filter = prompt.typed;
-    }
+    follow_change(change, prompt);
 }
 
 void on_completed(Change change, const Completed& completed)

@@ -39,6 +39,14 @@ constexpr std::chrono::milliseconds k_double_click{400};
 constexpr const char* k_mouse_off = "\x1b[?1003l\x1b[?1006l\x1b[?1000l";
 /// Reports of the pointer, which ncurses does not switch on itself.
 constexpr std::string_view k_pointer_on = "\x1b[?1003h", k_pointer_off = "\x1b[?1003l";
+/// Marks of pasted text, so that it is not taken for keys; the sequences around it, and their codes
+/// as keys of ncurses, beyond its own.
+constexpr const char *k_paste_on = "\x1b[?2004h", *k_paste_off = "\x1b[?2004l";
+constexpr const char *k_paste_begin = "\x1b[200~", *k_paste_end = "\x1b[201~";
+constexpr int k_paste_begins = 0x7001, k_paste_ends = 0x7002;
+constexpr std::size_t k_longest_paste = 10'000;
+/// An end that has not arrived by then is lost.
+constexpr std::chrono::seconds k_paste_limit{1};
 /// The smallest numbers of colours of a terminal with a palette of 6 x 6 x 6 colours, and of one
 /// whose colours are 0xRRGGBB.
 constexpr int k_palette = 256, k_direct = 1 << 24;
@@ -55,10 +63,15 @@ const char* sequence_of(const char* name)
     return sequence == reinterpret_cast<char*>(-1) ? nullptr : sequence;
 }
 
+void write_now(std::string_view sequence)
+{
+    (void)!::write(STDOUT_FILENO, sequence.data(), sequence.size());
+}
+
 void write_if_mouse(std::string_view sequence)
 {
     if (sequence_of("kmous") != nullptr) {
-        (void)!::write(STDOUT_FILENO, sequence.data(), sequence.size());
+        write_now(sequence);
     }
 }
 
@@ -79,6 +92,7 @@ void remember_how_to_leave()
 {
     std::string arguments;
     arguments = k_mouse_off;
+    arguments += k_paste_off;
     for (const char* name : {"rmkx", "sgr0", "cnorm", "rmcup"}) {
         if (const char* const sequence = sequence_of(name)) {
             arguments += sequence;
@@ -253,6 +267,9 @@ void Terminal::enter()
     ::mouseinterval(0); // ncurses would wait for a second click
     ::refresh();
     write_if_mouse(k_pointer_on);
+    ::define_key(k_paste_begin, k_paste_begins);
+    ::define_key(k_paste_end, k_paste_ends);
+    write_now(k_paste_on);
     redraw();
     remember_how_to_leave();
 }
@@ -270,6 +287,8 @@ void Terminal::redraw()
 
 void Terminal::leave()
 {
+    write_now(k_paste_off);
+    m_paste.reset();
     write_if_mouse(k_pointer_off);
     ::mousemask(0, nullptr);
     ::curs_set(1);
@@ -377,8 +396,16 @@ std::optional<Message> Terminal::next()
 {
     wint_t code = 0;
     const int kind = ::get_wch(&code);
+    if (m_paste) {
+        return pasted(kind, code);
+    }
     if (kind == ERR) {
         return std::nullopt;
+    }
+    if (kind == KEY_CODE_YES && code == k_paste_begins) {
+        m_paste.emplace();
+        m_pasted_at = std::chrono::steady_clock::now();
+        return next();
     }
     if (kind == KEY_CODE_YES) {
         if (code == KEY_RESIZE) {
@@ -406,6 +433,28 @@ std::optional<Message> Terminal::next()
         return Key{Special::escape, 0};
     }
     return Key{Special::none, static_cast<char32_t>(code)};
+}
+
+/// Takes the characters after the beginning of a paste; the text as soon as it is complete.
+std::optional<Message> Terminal::pasted(int kind, wint_t code)
+{
+    for (; kind != ERR; kind = ::get_wch(&code)) {
+        m_pasted_at = std::chrono::steady_clock::now();
+        if (kind == KEY_CODE_YES && code == KEY_RESIZE) {
+            redraw();
+            return size();
+        }
+        if (kind == KEY_CODE_YES && code == k_paste_ends) {
+            return Paste{*std::exchange(m_paste, std::nullopt)};
+        }
+        if (kind == OK && m_paste->size() < k_longest_paste) {
+            *m_paste += static_cast<char32_t>(code);
+        }
+    }
+    if (std::chrono::steady_clock::now() - m_pasted_at < k_paste_limit) {
+        return std::nullopt;
+    }
+    return Paste{*std::exchange(m_paste, std::nullopt)};
 }
 
 /// A key without a function for events that have none, so that the next one is read.

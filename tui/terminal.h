@@ -13,6 +13,8 @@
 #include <string>
 #include <utility>
 
+#include <wchar.h>
+
 namespace gpuq::tui {
 
 /// The terminal of standard input and output, using ncurses. One object at a time, used by one
@@ -54,6 +56,7 @@ private:
     int number_of(std::uint32_t colour) const;
     int pair(const Style& style);
     std::optional<Message> mouse_event();
+    std::optional<Message> pasted(int kind, wint_t code);
 
     void* m_screen; ///< ncurses' SCREEN, known only to terminal.cpp
     bool m_colour;
@@ -62,7 +65,9 @@ private:
     std::optional<Canvas> m_shown;
     /// The last click that was not the second of a double click, and its row and column.
     std::optional<std::pair<std::chrono::steady_clock::time_point, std::pair<int, int>>> m_click;
-    std::map<std::pair<int, int>, int> m_pairs; ///< numbers of ncurses by both colours
+    std::map<std::pair<int, int>, int> m_pairs;        ///< numbers of ncurses by both colours
+    std::optional<std::u32string> m_paste;             ///< pasted text that has not ended
+    std::chrono::steady_clock::time_point m_pasted_at; ///< its last part
 };
 
 } // namespace gpuq::tui

@@ -94,10 +94,20 @@ void edit(Prompt& prompt, const Key& key)
     } else if (key.character == k_ctrl_w) {
         take_away(prompt, word_left(typed, cursor), cursor);
     } else if (key.character >= 0x20) {
-        const std::string character = in_utf8(key.character);
-        prompt.typed.insert(cursor, character);
-        cursor += character.size();
+        insert(prompt, {&key.character, 1});
     }
+}
+
+void insert(Prompt& prompt, std::u32string_view text)
+{
+    const std::size_t end = text.find_last_not_of(U"\r\n");
+    text = text.substr(0, end == std::u32string_view::npos ? 0 : end + 1);
+    std::string inserted;
+    for (const char32_t point : text) {
+        inserted += point < 0x20 || point == k_delete ? " " : in_utf8(point);
+    }
+    prompt.typed.insert(prompt.cursor, inserted);
+    prompt.cursor += inserted.size();
 }
 
 } // namespace gpuq::tui

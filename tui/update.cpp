@@ -99,6 +99,7 @@ private:
         }
         on_mouse(change(), mouse);
     }
+    void on(Paste& paste) { on_paste(change(), paste); }
     void on(Done& done) { on_done(change(), done); }
     void on(ComparisonRead& read)
     {

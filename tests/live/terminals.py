@@ -111,6 +111,11 @@ class Tmux:
     def keys(self, *keys):
         subprocess.run([*self.words, "send-keys", *keys], check=True)
 
+    def paste(self, text):
+        """As a terminal does: marked as pasted if the program has requested that."""
+        subprocess.run([*self.words, "set-buffer", text], check=True)
+        subprocess.run([*self.words, "paste-buffer", "-p"], check=True)
+
     def screen(self):
         done = subprocess.run([*self.words, "capture-pane", "-p"], check=True, capture_output=True, text=True,
                               env={**os.environ, "LC_ALL": "C.UTF-8"})

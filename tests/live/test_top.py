@@ -59,8 +59,11 @@ def test_a_person_sees_stops_and_starts_runs(person, tmux):
     tmux.wait_for("the program started")
     tmux.keys("Escape", "x")
     tmux.wait_for(f"stop run {run.job} (train), 1 GPU, running for ")
+    tmux.paste("y\nxy")
     tmux.keys("n")
     tmux.wait_for("nothing done")
+    tmux.paste("xy")
+    tmux.wait_for("pasted text is ignored")
     assert run.ended is None
     tmux.keys("x", "y")
     run.wait_for_end()
@@ -200,7 +203,7 @@ def test_the_mouse(person):
         screen.wait_for("(first)")
         screen.type("q")
         assert screen.status() == 0
-        assert b"\x1b[?1006;1000l" in screen.screen
+        assert b"\x1b[?1006;1000l" in screen.screen and b"\x1b[?2004l" in screen.screen
 
 
 @pytest.mark.parametrize("theme, colours", [("256", True), ("16", False), ("256; export NO_COLOR=1", False)])
@@ -284,7 +287,7 @@ def test_the_terminal_is_given_back_by_whoever_dies(person, number):
         os.kill(screen.client(), number)
         assert screen.status() == 128 + number
         assert local_flags(screen) == COOKED
-        assert b"\x1b[?1049l" in screen.screen
+        assert b"\x1b[?1049l" in screen.screen and b"\x1b[?2004l" in screen.screen
 
 
 def test_terminals_that_it_can_not_draw_on(person):

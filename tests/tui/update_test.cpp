@@ -1089,6 +1089,28 @@ TEST(Update, TheLineOfAFailedCommandIsOpenedAgain)
     EXPECT_FALSE(m.prompt);
 }
 
+TEST(Update, PastedTextIsNoKeys)
+{
+    Model m = model(3);
+    EXPECT_TRUE(update(m, Paste{U"xy_train = load()\n"}).empty());
+    EXPECT_FALSE(m.question);
+    EXPECT_THAT(screen(m), HasSubstr("pasted text is ignored"));
+    press(m, "x");
+    EXPECT_TRUE(update(m, Paste{U"y"}).empty());
+    EXPECT_TRUE(m.question) << "not an answer";
+    press(m, "n+-t 2h .py");
+    for (int i = 0; i < 3; ++i) {
+        update(m, Key{Special::left, 0});
+    }
+    const auto effects = update(m, Paste{U"größe\n\x1b[2J\r\n"});
+    EXPECT_EQ(m.prompt->typed, "-t 2h größe  [2J.py");
+    EXPECT_EQ(std::get<Try>(effects.at(0)).typed, m.prompt->typed);
+    press(m, "\x1b/");
+    update(m, Paste{U"run1\n"});
+    EXPECT_EQ(m.list.filter, "run1");
+    EXPECT_TRUE(m.prompt) << "a line break does not end the line";
+}
+
 TEST(Update, FetchesLinesEnteredBefore)
 {
     Model m = model(1);
