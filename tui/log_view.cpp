@@ -143,7 +143,8 @@ std::string title_of(const OpenedLog& log, int columns)
                                           : log.stream == Stream::out ? "stdout"
                                                                       : "stderr",
                                           sanitised(log.title));
-    const std::string note = log.note.empty() ? "" : sanitised(fmt::format(" [{}]", log.note));
+    const std::string_view about = log.trouble.empty() ? log.note : log.trouble;
+    const std::string note = about.empty() ? "" : sanitised(fmt::format(" [{}]", about));
     const std::string size =
         is_part(log) ? fmt::format(", the end of {}; p: all", size_text(log.bytes)) : "";
     std::string place = place_text(log);
@@ -342,14 +343,14 @@ bool is_error_line(std::string_view line, std::string_view /*unused*/)
 void take_bytes(OpenedLog& log, LogBytes& piece)
 {
     log.trouble = std::move(piece.trouble);
-    take_times(log, piece);
     if (piece.anew && !piece.note.empty()) {
         log.note = std::move(piece.note);
     }
     log.behind = log.behind ? !(piece.anew && log.follow) : would_take_away(log, piece);
     if (log.behind) {
-        return;
+        return; // the times belong to the lines that are not shown
     }
+    take_times(log, piece);
     if (piece.anew) {
         log.text = LogText();
         log.skipped = log.bytes = piece.skipped;

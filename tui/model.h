@@ -79,7 +79,7 @@ struct LogBytes {
     std::string bytes;
     bool anew = false;              ///< the text shown so far is obsolete
     std::uint64_t skipped = 0;      ///< bytes of the file before the first one shown
-    std::string trouble;            ///< why there are none
+    std::string trouble;            ///< why there are none; the text shown stays
     std::string note{};             ///< with `anew`: the change to the file
     std::vector<LogMoment> times{}; ///< with `anew` all of them, else new ones
 };

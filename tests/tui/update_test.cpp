@@ -608,6 +608,33 @@ TEST(Update, SaysWhatHasHappenedToTheFile)
     EXPECT_THAT(log_rows(m), HasSubstr("[the file was truncated], line 1 of 1 [more: G]\nnew\n"));
 }
 
+TEST(Update, ShowsWhyALogCanNoLongerBeRead)
+{
+    Model m = model(1);
+    press(m, "\n");
+    update(m, LogBytes{"key0", Stream::out, "old\n", true, 0, ""});
+    update(m, LogBytes{"key0", Stream::out, "", false, 0, "out.log: Stale file handle"});
+    EXPECT_THAT(log_rows(m), HasSubstr("[out.log: Stale file handle]\nold\n"));
+    update(m, LogBytes{"key0", Stream::out, "", false, 0, ""});
+    EXPECT_THAT(log_rows(m), AllOf(HasSubstr("\nold\n"), Not(HasSubstr("Stale"))));
+}
+
+TEST(Update, KeepsTheTimesOfTheLinesShown)
+{
+    Model m = model(1);
+    press(m, "\nt");
+    LogBytes bytes{"key0", Stream::out, "old\n", true, 0, ""};
+    bytes.times = {{0, m.now}, {4, m.now}};
+    update(m, bytes);
+    const std::string shown = short_moment_text(m.now) + " old";
+    EXPECT_THAT(log_rows(m), HasSubstr(shown));
+    press(m, "f");
+    LogBytes other{"key0", Stream::out, "new\n", true, 0, ""};
+    other.times = {{0, {}}, {4, Time(std::chrono::seconds(5))}};
+    update(m, other);
+    EXPECT_THAT(log_rows(m), AllOf(HasSubstr("more: G"), HasSubstr(shown)));
+}
+
 TEST(Update, ShowsOnlyTheRunsThatPassTheFilter)
 {
     Model m = model(30);

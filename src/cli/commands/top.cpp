@@ -265,9 +265,10 @@ public:
             for (const LogTimes::Mark& mark : (*news)->times) {
                 bytes.times.push_back({mark.size, mark.at});
             }
-        } else {
+        } else if (!m_log_troubled) {
             return std::nullopt;
         }
+        m_log_troubled = !bytes.trouble.empty(); // the end of a trouble is news
         return bytes;
     }
 
@@ -436,6 +437,7 @@ private:
     Time m_began;
     std::optional<LogTail> m_tail;                                   ///< for the thread of read()
     std::optional<PlainTail> m_plain_tail;                           ///< the same
+    bool m_log_troubled = false;                                     ///< the same
     std::optional<std::chrono::steady_clock::time_point> m_found_at; ///< for the thread of ask()
     std::mutex m_mutex;
     std::string m_cluster_name, m_trouble;
