@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/change.h"
 
+#include "core/quote.h"
 #include "core/result.h"
 #include "core/split_arguments.h"
 #include "term/sanitise.h"
@@ -78,6 +79,12 @@ void complete(Change change, const Prompt& prompt)
         all.emplace_back();
     }
     change.add(Complete{prompt.typed, std::move(all)});
+}
+
+/// In quotes if split_arguments() would not read it as one argument otherwise.
+std::string as_argument(const std::string& word)
+{
+    return word.find_first_of(" \t\n'\"\\") == std::string::npos ? word : shell_quoted(word);
 }
 
 std::string common_beginning(const Strings& proposals)
@@ -282,12 +289,10 @@ void on_completed(Change change, const Completed& completed)
     Prompt& prompt = *change.model.prompt;
     const std::size_t begin = prompt.typed.find_last_of(' ') + 1; // 0 without a blank
     const std::string word = prompt.typed.substr(begin);
-    std::string longer = common_beginning(completed.proposals);
-    if (completed.proposals.size() == 1 && !longer.ends_with('/')) {
-        longer += ' ';
-    }
-    if (longer.size() > word.size()) {
-        prompt.typed.replace(begin, std::string::npos, longer);
+    const std::string common = common_beginning(completed.proposals);
+    const bool is_whole = completed.proposals.size() == 1 && !common.ends_with('/');
+    if (common.size() + (is_whole ? 1 : 0) > word.size()) {
+        prompt.typed.replace(begin, std::string::npos, as_argument(common) + (is_whole ? " " : ""));
         prompt.cursor = prompt.typed.size();
         if (starts_run(prompt)) {
             try_out(change, prompt);

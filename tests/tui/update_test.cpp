@@ -1212,6 +1212,19 @@ TEST(Update, CompletesACommand)
     EXPECT_EQ(m.prompt->typed, "training/") << "a path may continue";
 }
 
+TEST(Update, CompletesANameWithBlanksAsOneArgument)
+{
+    Model m = model(1);
+    press(m, "+-- my\t");
+    update(m, Completed{"-- my", {"my train's.py"}});
+    EXPECT_EQ(commands(press(m, "x\n")),
+              (std::vector<Strings>{{"run", "--detach", "--", "my train's.py", "x"}}));
+    press(m, "+-- my\t");
+    update(m, Completed{"-- my", {"my runs/"}});
+    EXPECT_EQ(commands(press(m, "a.py\n")),
+              (std::vector<Strings>{{"run", "--detach", "--", "my runs/a.py"}}));
+}
+
 TEST(Update, ReportsStartsAndEndsThatItHasSeen)
 {
     Model m = model(2);
