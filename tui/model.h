@@ -294,6 +294,7 @@ struct Model {
     std::optional<Comparison> comparison;
     Commands commands;
     std::optional<OpenedLog> log;
+    std::optional<OpenedLog> closed_log; ///< the last one: opened again, it is as it was
     std::optional<Question> question;
     std::optional<Prompt> prompt;
     std::optional<int> help; ///< the first key on the page shown of it

@@ -317,7 +317,8 @@ private:
         const RunRow* const run = shows_log(m_model) ? selected_run(m_model) : nullptr;
         const TryRow* const entry = run == nullptr ? nullptr : selected_try(m_model);
         if (run == nullptr) {
-            if (std::exchange(m_model.log, std::nullopt)) {
+            if (m_model.log) {
+                m_model.closed_log = std::exchange(m_model.log, std::nullopt);
                 m_effects.emplace_back(CloseLog{});
             }
         } else if (entry != nullptr) {
@@ -343,9 +344,15 @@ private:
         if (m_model.log && m_model.log->key == log.key) {
             return;
         }
-        log.wrap = !m_model.log || m_model.log->wrap;
-        log.with_times = m_model.log && m_model.log->with_times;
-        m_effects.emplace_back(OpenLog{log.key, Stream::out});
+        auto& closed = m_model.closed_log;
+        if (closed && closed->key == log.key) {
+            log = *std::exchange(closed, std::nullopt);
+        } else {
+            const OpenedLog* const last = m_model.log ? &*m_model.log : closed ? &*closed : nullptr;
+            log.wrap = last == nullptr || last->wrap;
+            log.with_times = last != nullptr && last->with_times;
+        }
+        m_effects.emplace_back(OpenLog{log.key, log.stream});
         m_model.log = std::move(log);
     }
 

@@ -434,6 +434,28 @@ TEST(Update, FollowsALogUntilOneScrollsBack)
     EXPECT_THAT(screen(m), HasSubstr("line 0 "));
 }
 
+TEST(Update, ALogThatASmallScreenHidesIsAsBeforeAfterwards)
+{
+    Model m = model(1);
+    press(m, "3[[[o2");
+    ASSERT_EQ(m.log->stream, Stream::err);
+    std::string text;
+    for (int i = 0; i < 100; ++i) {
+        text += fmt::format("line {}\n", i);
+    }
+    update(m, LogBytes{"key0", Stream::err, text, true, 0, ""});
+    press(m, "3gjj2");
+    ASSERT_THAT(screen(m), HasSubstr("line 3 of 100"));
+    EXPECT_TRUE(std::holds_alternative<CloseLog>(update(m, Resized{10, 80}).at(0)));
+    const auto opened = update(m, Resized{24, 80});
+    EXPECT_EQ(std::get<OpenLog>(opened.at(0)).stream, Stream::err);
+    update(m, LogBytes{"key0", Stream::err, text + "line 100\n", true, 0, ""});
+    EXPECT_THAT(screen(m), HasSubstr("stderr of run 100 (run0), line 3 of 100 [more: G]"));
+    press(m, "3G");
+    update(m, LogBytes{"key0", Stream::err, text + "line 100\n", true, 0, ""});
+    EXPECT_THAT(screen(m), HasSubstr("line 100"));
+}
+
 /// Every row of a folded line can be reached, and each key moves by one row.
 TEST(Update, ScrollsThroughFoldedLines)
 {
