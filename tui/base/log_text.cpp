@@ -15,6 +15,8 @@ constexpr std::size_t k_most_open = 16;
 constexpr std::size_t k_longest_sequence = 64;
 constexpr std::size_t k_tab = 8;
 constexpr char k_escape = '\x1b';
+/// After ESC: one more byte follows, such as that of a character set in `ESC ( B` of tput sgr0.
+constexpr std::string_view k_designations = "()*+-./#% ";
 
 /// The size of the UTF-8 character that begins with this byte; 1 if none does.
 std::size_t size_of_character(char first)
@@ -95,8 +97,12 @@ void LogText::take(char byte)
         m_state = byte == '[' ? State::sequence
                   : byte == ']' || byte == 'P' || byte == '_' || byte == '^' || byte == 'X'
                       ? State::string
-                      : State::text;
+                  : k_designations.find(byte) != std::string_view::npos ? State::designation
+                                                                        : State::text;
         return;
+    case State::designation:
+        m_state = State::text;
+        return byte == '\n' || byte == k_escape ? text_byte(byte) : void();
     case State::sequence:
         if (byte >= 0x40 && byte <= 0x7e) {
             m_state = State::text;
@@ -176,6 +182,9 @@ void LogText::show(std::string_view character)
         }
     }
     if (m_column >= k_longest) {
+        if (glyphs.size() >= k_longest) {
+            glyphs.back().text = "…";
+        }
         return;
     }
     if (glyphs.size() <= m_column) {
@@ -299,7 +308,7 @@ Line LogText::compact(const Row& row)
 {
     Line line;
     for (const Glyph& glyph : row) {
-        if (line.empty() || line.back().style != glyph.style) {
+        if (line.empty() || (line.back().style != glyph.style && line.size() < k_most_spans)) {
             line.push_back({"", glyph.style});
         }
         line.back().text += glyph.text;

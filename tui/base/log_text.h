@@ -14,11 +14,13 @@ namespace gpuq::tui {
 /// Converts program output to lines for a screen: keeps colours, reduces progress bars drawn with
 /// CR, BS and cursor movements to the line that a terminal would show, removes all other control
 /// sequences, and sanitises everything else. Input may be split anywhere. Memory is bounded: the
-/// newest k_most_lines lines, k_longest cells of each.
+/// newest k_most_lines lines, of each k_longest cells, the last one an ellipsis if it is cut, and
+/// the first k_most_spans changes of style.
 class LogText {
 public:
     static constexpr std::size_t k_most_lines = 5000;
     static constexpr std::size_t k_longest = 4000;
+    static constexpr std::size_t k_most_spans = 128;
 
     void feed(std::string_view bytes);
     /// The number of lines dropped at the beginning.
@@ -46,7 +48,14 @@ private:
     static Line compact(const Row& row);
     void copy_open_lines();
 
-    enum class State { text, escape, sequence, string, string_escape } m_state = State::text;
+    enum class State {
+        text,
+        escape,
+        sequence,
+        string,
+        string_escape,
+        designation
+    } m_state = State::text;
     std::string m_sequence;  ///< after ESC [
     std::string m_character; ///< an incomplete UTF-8 character
     Style m_style;

@@ -52,6 +52,7 @@ TEST(LogText, DropsOtherSequences)
     EXPECT_EQ(shown("\x1b]0;title\amain\x1b[2J\x1b[6n\x1bP+q\x1b\\end"), Texts{"mainend"});
     EXPECT_EQ(shown("a\x1b]52;c;unfinished\nb"), (Texts{"ab"}));
     EXPECT_EQ(shown("a\x1b[12\nb"), (Texts{"a", "b"}));
+    EXPECT_EQ(shown("a\x1b(B\x1b[mb\x1b)0c\x1b#8d\x1b(\ne"), (Texts{"abcd", "e"}));
 }
 
 TEST(LogText, KeepsColours)
@@ -109,9 +110,18 @@ TEST(LogText, HoldsNoMoreThanItSays)
               "line " + std::to_string(LogText::k_most_lines + 99));
     LogText wide;
     wide.feed(std::string(1 << 20, 'x'));
-    EXPECT_EQ(text_of(wide.lines().back()).size(), LogText::k_longest);
+    EXPECT_EQ(text_of(wide.lines().back()), std::string(LogText::k_longest - 1, 'x') + "…");
     wide.feed("\nnext");
     EXPECT_EQ(text_of(wide.lines().back()), "next");
+    LogText exact;
+    exact.feed(std::string(LogText::k_longest, 'x'));
+    EXPECT_EQ(text_of(exact.lines().back()), std::string(LogText::k_longest, 'x'));
+    LogText colourful;
+    for (int i = 0; i < 1000; ++i) {
+        colourful.feed(i % 2 == 0 ? "\x1b[31mr" : "\x1b[32mg");
+    }
+    EXPECT_EQ(colourful.lines().back().size(), LogText::k_most_spans);
+    EXPECT_EQ(text_of(colourful.lines().back()).size(), 1000U);
 }
 
 /// For any input, nothing is shown that a terminal would interpret.
