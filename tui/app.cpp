@@ -73,7 +73,8 @@ struct Shared {
     bool wanted = false;   ///< the disk should be read at once
     std::optional<OpenLog> log;
     std::vector<std::string> in_detail; ///< keys of the runs in detail, the selected one first
-    std::optional<Compare> compare;     ///< until it is read
+    std::optional<Compare> compare;     ///< while it is shown
+    bool compare_unread = false;        ///< it has just been opened
     bool log_unread = false;            ///< some of its bytes are still among the messages
     bool lent = false;                  ///< another program has the terminal
     int log_number = 0;                 ///< number of logs opened so far
@@ -97,6 +98,10 @@ struct Shared {
         (void)!::write(wake.get(), &one, sizeof one);
     }
     /// The runs whose details are to be read: none while they are not visible.
+    bool wants_comparison(std::chrono::steady_clock::time_point due) const
+    {
+        return compare && !lent && (compare_unread || std::chrono::steady_clock::now() >= due);
+    }
     const std::vector<std::string>& wanted_details() const
     {
         static const std::vector<std::string> k_none;
@@ -194,15 +199,23 @@ void refresh_detail(Shared& shared, const Sources& sources)
     NextReadings known;
     std::vector<std::string> wanted;
     std::string selected;
+    Steady::time_point compare_again;
     do {
         std::optional<Compare> compare;
         {
             const std::lock_guard lock(shared.mutex);
             wanted = shared.wanted_details();
-            compare = std::exchange(shared.compare, std::nullopt);
+            if (shared.wants_comparison(compare_again)) {
+                compare = shared.compare;
+                shared.compare_unread = false;
+            }
         }
         if (compare) {
+            const auto begin = Steady::now();
             shared.post(ComparisonRead{sources.compare(compare->keys)});
+            const auto took = Steady::now() - begin;
+            compare_again =
+                Steady::now() + std::max<Steady::duration>(k_refresh_detail, k_rest * took);
         }
         if (wanted.empty() || wanted.front() != selected) {
             selected = wanted.empty() ? "" : wanted.front();
@@ -225,13 +238,14 @@ void refresh_detail(Shared& shared, const Sources& sources)
             // Fills the list without occupying a core or the file system.
             const auto pause = std::chrono::ceil<std::chrono::milliseconds>(k_rest_between * took);
             if (!rest(shared, pause, [&] {
-                    return shared.compare.has_value() || shared.wanted_details() != wanted;
+                    return shared.wants_comparison(compare_again) ||
+                           shared.wanted_details() != wanted;
                 })) {
                 return;
             }
         }
     } while (rest(shared, k_check_again, [&] {
-        return shared.compare.has_value() || shared.wanted_details() != wanted ||
+        return shared.wants_comparison(compare_again) || shared.wanted_details() != wanted ||
                due_run(shared.wanted_details(), known).has_value();
     }));
 }
@@ -377,6 +391,10 @@ private:
         for (Effect& effect : update(m_model, std::move(message))) {
             std::visit([this](auto& each) { perform(each); }, effect);
         }
+        if (m_compares && !m_model.comparison) {
+            m_compares = false;
+            notify([](Shared& shared) { shared.compare.reset(); });
+        }
     }
 
     void perform(Quit&) { m_leaving = true; }
@@ -410,7 +428,11 @@ private:
     }
     void perform(Compare& compare)
     {
-        notify([&](Shared& shared) { shared.compare = std::move(compare); });
+        m_compares = true;
+        notify([&](Shared& shared) {
+            shared.compare = std::move(compare);
+            shared.compare_unread = true;
+        });
     }
     void perform(Notify& event)
     {
@@ -480,7 +502,8 @@ private:
     Model m_model;
     std::vector<std::string> m_in_detail;
     bool m_leaving = false;
-    bool m_lent = false; ///< another program has the terminal
+    bool m_lent = false;     ///< another program has the terminal
+    bool m_compares = false; ///< a comparison is shown, or has just been closed
 };
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/comparison_view.h"
 
+#include "report/ending_text.h"
 #include "term/sanitise.h"
 #include "tui/base/table_lines.h"
 #include "tui/layout.h"
@@ -32,7 +33,12 @@ void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
         title.push_back({model.theme.ascii ? "* " : "━ ", series_style(i, model.theme)});
         title.push_back({sanitised(compared.names[i]) + "  ", {}});
     }
-    draw_frame(canvas, area, title, line_of(settings_text(model.charts.view)), true, model.theme);
+    std::string bottom = settings_text(model.charts.view);
+    if (compared.at) {
+        bottom += fmt::format("{}as of {}", bottom.empty() ? "" : ", ",
+                              moment_text(*compared.at, model.now));
+    }
+    draw_frame(canvas, area, title, line_of(bottom), true, model.theme);
     const Rect inner = inside(area);
     if (!compared.trouble.empty() || compared.names.empty()) {
         canvas.put(inner.top, inner.left,

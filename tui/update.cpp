@@ -105,6 +105,7 @@ private:
     {
         if (m_model.comparison && m_model.comparison->keys == read.comparison.keys) {
             m_model.comparison = std::move(read.comparison);
+            m_model.comparison->at = m_model.now;
         }
     }
     void on(DetailRead& read)

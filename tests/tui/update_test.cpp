@@ -1077,6 +1077,7 @@ TEST(Update, ComparesMarkedRuns)
     update(m, ComparisonRead{read});
     EXPECT_THAT(screen(m), HasSubstr("100 (run0) loss 2"));
     EXPECT_THAT(screen(m), HasSubstr("--lr     0.1  0.3"));
+    EXPECT_THAT(screen(m), HasSubstr("as of " + moment_text(m.now, m.now)));
     read.keys = {"others"};
     read.names = {"of an earlier request"};
     update(m, ComparisonRead{read});

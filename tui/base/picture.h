@@ -173,6 +173,7 @@ struct Comparison {
     };
     std::vector<Metric> metrics; ///< the most important first
     std::string trouble;         ///< why it can't be shown
+    std::optional<Time> at;      ///< when it was read
 };
 
 /// Everything known at one time, from disk and from Slurm.
