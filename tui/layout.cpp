@@ -24,6 +24,30 @@ constexpr int k_least_run = 9;
 /// Advice for an empty list.
 constexpr int k_rows_of_advice = 6;
 
+/// With an ellipsis if it is longer.
+Line clipped_line(const Line& line, std::size_t columns)
+{
+    if (cells(text_of(line)) <= columns) {
+        return line;
+    }
+    Line shown;
+    std::size_t room = columns - 1; // for the ellipsis
+    for (const Span& span : line) {
+        shown.push_back({"", span.style});
+        std::string_view rest = span.text;
+        while (!rest.empty()) {
+            const std::string_view glyph = take_glyph(rest);
+            if (cells(glyph) > room) {
+                shown.back().text += "…";
+                return shown;
+            }
+            room -= cells(glyph);
+            shown.back().text += glyph;
+        }
+    }
+    return shown;
+}
+
 int height_of_gpus(const Model& model, int width, int most)
 {
     const int lines = gpu_lines(model, width - k_border, most - k_border);
@@ -130,13 +154,9 @@ void draw_frame(Canvas& canvas, const Rect& panel, const Line& title, const Line
     const int room = panel.width - 4;
     for (const auto& [row, text] : {std::pair{panel.top, &title}, {panel.bottom(), &bottom}}) {
         if (room > 2 && !text->empty()) {
-            const std::string whole = text_of(*text);
-            const bool fits = static_cast<int>(cells(whole)) <= room - 2;
-            const Line shown = fits ? *text
-                                    : line_of(clipped(whole, static_cast<std::size_t>(room - 2)),
-                                              text->front().style);
             int at = canvas.put(row, panel.left + 2, " ", {});
-            at = canvas.put(row, at, shown, room - 2);
+            at = canvas.put(row, at, clipped_line(*text, static_cast<std::size_t>(room - 2)),
+                            room - 2);
             canvas.put(row, at, " ", {});
         }
     }

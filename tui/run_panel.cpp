@@ -25,6 +25,8 @@ constexpr int k_least_facts = 4;
 constexpr int k_least_chart_rows = 9, k_least_chart_columns = 44;
 constexpr int k_bar = 30;
 constexpr int k_columns_for_two_bars = 60;
+/// Of the title, beside the names of all tabs.
+constexpr int k_least_name = 10;
 /// ` 100 % of its steps  `
 constexpr int k_bar_text = 21;
 
@@ -383,17 +385,27 @@ struct TabPlace {
 std::vector<TabPlace> tab_places(const Model& model, const Rect& panel, Line* title)
 {
     const RunRow* const run = selected_run(model);
-    int room = panel.width - 6;
+    const int room = panel.width - 6;
     int names = 0;
     for (int i = 0; i <= static_cast<int>(k_last_tab); ++i) {
         names += static_cast<int>(name_of(static_cast<Tab>(i)).size()) + 1;
     }
+    const bool is_narrow = room < names + k_least_name + 1;
+    if (is_narrow) {
+        names = static_cast<int>(name_of(model.panels.tab).size()) + 2;
+    }
     const std::string begin =
         clipped("3 " + (run == nullptr ? "Run" : run_name(*run)),
-                static_cast<std::size_t>(std::max(room - names - 1, std::min(room, 10))));
+                static_cast<std::size_t>(std::max(room - names - 1, std::min(room, k_least_name))));
     int column = panel.left + 3 + static_cast<int>(cells(begin)) + 2;
     if (title != nullptr) {
         title->push_back({begin + "  ", bold()});
+    }
+    if (is_narrow) { // the selected one, within the keys that lead to the others
+        if (title != nullptr) {
+            title->push_back({fmt::format("[{}]", name_of(model.panels.tab)), marked()});
+        }
+        return {{model.panels.tab, column, names}};
     }
     std::vector<TabPlace> places;
     for (int i = 0; i <= static_cast<int>(k_last_tab); ++i) {

@@ -24,6 +24,8 @@ namespace {
 /// Rows below which a tiny screen has no list.
 constexpr int k_rows_for_list = 5;
 constexpr int k_columns_for_clock = 100;
+/// Less room for the answer is left by nothing beside it.
+constexpr int k_least_answer = 20;
 
 /// Draws one frame of one model. An object only so that its parts need not pass both around.
 class View {
@@ -60,14 +62,26 @@ private:
         m_canvas.put(row, 0, clipped(sanitised(text), static_cast<std::size_t>(columns())), style);
     }
 
-    std::string age() const
+    /// The age of Slurm's last response and the time, the longest form for which `column` leaves
+    /// room; empty if none fits.
+    std::string age_for(int column) const
     {
-        if (!picture().slurm_at) {
-            return "asking Slurm";
+        std::vector<std::string> forms = {"asking Slurm", "asking"};
+        if (picture().slurm_at) {
+            const auto seconds =
+                std::chrono::floor<std::chrono::seconds>(m_model.now - *picture().slurm_at);
+            const std::string age = describe(std::max(seconds, std::chrono::seconds(0)));
+            forms = {fmt::format("Slurm {} ago", age), age};
         }
-        const auto seconds =
-            std::chrono::floor<std::chrono::seconds>(m_model.now - *picture().slurm_at);
-        return fmt::format("Slurm {} ago", describe(std::max(seconds, std::chrono::seconds(0))));
+        if (columns() >= k_columns_for_clock) {
+            forms.front() += "  " + moment_text(m_model.now, m_model.now);
+        }
+        for (std::string& form : forms) {
+            if (column + k_least_answer < columns() - static_cast<int>(cells(form))) {
+                return std::move(form);
+            }
+        }
+        return "";
     }
 
     /// Why there is nothing new, or whether a GPU is free, the longest form that fits.
@@ -86,25 +100,18 @@ private:
     void draw_status()
     {
         const bool is_troubled = !picture().trouble.empty();
-        const std::string right =
-            columns() < k_columns_for_clock
-                ? age()
-                : fmt::format("{}  {}", age(), moment_text(m_model.now, m_model.now));
-        const int width = static_cast<int>(cells(right));
-        const int begin = std::max(columns() - width, 0);
         const std::string cluster = sanitised(picture().cluster);
         int column = m_canvas.put(
             0, 0, Line{{"gpuq ", bold()}, {cluster.empty() ? "" : cluster + "  ", dim()}},
             columns());
         Style style = is_troubled ? coloured(k_red) : Style{};
         style.bold = true;
-        const bool has_right = column + 20 < begin;
-        const int room = std::max((has_right ? begin - 2 : columns()) - column, 0);
+        const std::string right = age_for(column);
+        const int begin = columns() - static_cast<int>(cells(right));
+        const int room = std::max((right.empty() ? columns() : begin - 2) - column, 0);
         m_canvas.put(0, column,
                      clipped(sanitised(answer_for(room)), static_cast<std::size_t>(room)), style);
-        if (has_right) {
-            m_canvas.put(0, begin, right, dim());
-        }
+        m_canvas.put(0, begin, right, dim());
     }
 
     void draw_panels()

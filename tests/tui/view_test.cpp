@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/view.h"
 
+#include "tui/layout.h"
+#include "tui/run_panel.h"
 #include "tui/update.h"
 
 #include <gmock/gmock.h>
@@ -247,6 +249,19 @@ TEST(View, ASmallScreenHasThePanelThatIsInUse)
     EXPECT_THAT(text_of_view(m), HasSubstr("1 GPUs"));
     update(m, Key{Special::none, U'3'});
     EXPECT_THAT(text_of_view(m), HasSubstr("runs on n0"));
+}
+
+TEST(View, ASmallScreenHasTheAgeAndTheSelectedTab)
+{
+    Model m = model(10, 40, 3);
+    EXPECT_THAT(text_of_view(m), testing::ContainsRegex("^gpuq centre  no: 8 in use; .*  12 s\n"));
+    update(m, Key{Special::none, U'3'});
+    EXPECT_THAT(text_of_view(m), HasSubstr("= 3 run 4700 (train)  [Facts] ="));
+    const Rect panel = areas_of(m).run;
+    EXPECT_EQ(tab_at(m, panel, panel.top, 27), Tab::facts);
+    const Canvas canvas = view(m);
+    EXPECT_TRUE(canvas.at(panel.top, 27).style.reverse);
+    EXPECT_FALSE(canvas.at(panel.top, 10).style.reverse);
 }
 
 TEST(View, TheTabsOfARun)
