@@ -362,7 +362,11 @@ public:
             m_loop.run_once(1s - m_sources.now().time_since_epoch() % 1s);
             take(Tick{m_sources.now()});
             while (auto key = m_terminal.next()) {
+                const bool was_asked = m_model.question.has_value();
                 take(*std::move(key));
+                if (m_model.question && !was_asked) {
+                    drop_keys(); // they are no answers to a question that has not been shown
+                }
             }
             take_messages();
         }
@@ -383,6 +387,17 @@ private:
         if (std::vector<std::string> shown = runs_in_detail(m_model); shown != m_in_detail) {
             m_in_detail = std::move(shown);
             notify([this](Shared& shared) { shared.in_detail = m_in_detail; });
+        }
+    }
+
+    /// A change of size may be among them.
+    void drop_keys()
+    {
+        m_terminal.drop_keys();
+        const Resized size = m_terminal.size();
+        if (size.rows != m_model.size.rows || size.columns != m_model.size.columns) {
+            m_terminal.redraw();
+            take(size);
         }
     }
 
@@ -454,8 +469,7 @@ private:
             toast.until += m_sources.now() - begin; // not seen yet
         }
         m_terminal.enter();
-        m_terminal.drop_keys();
-        m_model.size = m_terminal.size();
+        drop_keys();
         take(std::move(done));
     }
 

@@ -65,7 +65,9 @@ def test_a_person_sees_stops_and_starts_runs(person, tmux):
     tmux.paste("xy")
     tmux.wait_for("pasted text is ignored")
     assert run.ended is None
-    tmux.keys("x", "y")
+    tmux.keys("x")
+    tmux.wait_for("y/N")
+    tmux.keys("y")
     run.wait_for_end()
     tmux.wait_for("was stopped by")
     tmux.keys("+")
