@@ -150,7 +150,9 @@ Result<int> become_program_in_view(const std::vector<std::string>& arguments)
     }
     TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
     TRY_ASSIGN(const auto reference, read_reference(*store, arguments[2]));
-    return snapshots::execute(*store, reference, {arguments.begin() + k_own, arguments.end()});
+    const bool is_first = variable("GPUQ_CAUSE").value_or("first") == "first";
+    return snapshots::execute(*store, reference, {arguments.begin() + k_own, arguments.end()},
+                              is_first ? snapshots::Started::first : snapshots::Started::again);
 }
 
 /// The name of the gate to the notebook of this link (remote/gate.h); nullopt: not known yet.

@@ -36,6 +36,15 @@ constexpr std::array<std::string_view, 52> k_sources = {
     "glsl", "cl",  "hip", "scala", "hs",    "ml",    "tcl",  "awk"};
 constexpr std::array<std::string_view, 10> k_settings = {"yaml", "yml",  "toml",    "ini", "cfg",
                                                          "conf", "json", "jsonnet", "gin", "env"};
+/// Data and output.
+constexpr std::array<std::string_view, 54> k_data = {
+    "txt",     "log",         "out",     "err",      "csv",       "tsv",   "dat", "data",
+    "pt",      "pth",         "ckpt",    "pkl",      "pickle",    "npy",   "npz", "h5",
+    "hdf5",    "nc",          "parquet", "feather",  "arrow",     "orc",   "bin", "onnx",
+    "gguf",    "safetensors", "msgpack", "tfrecord", "tfrecords", "jsonl", "db",  "sqlite",
+    "sqlite3", "mat",         "rds",     "gz",       "bz2",       "xz",    "zst", "zip",
+    "tar",     "tgz",         "png",     "jpg",      "jpeg",      "gif",   "svg", "pdf",
+    "tif",     "tiff",        "wav",     "mp3",      "mp4",       "html"};
 constexpr std::array<std::string_view, 6> k_names = {"Makefile",   "GNUmakefile", "makefile",
                                                      "Dockerfile", "Snakefile",   "SConstruct"};
 
@@ -53,6 +62,12 @@ std::string ending_of(std::string_view name)
     std::transform(ending.begin(), ending.end(), ending.begin(),
                    [](unsigned char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
     return ending;
+}
+
+/// Data or output, by the ending of its name; `a.out` is a program.
+bool is_data(const std::string& ending, bool executable)
+{
+    return is_in(k_data, ending) && !(executable && ending == "out");
 }
 
 bool is_library(std::string_view name)
@@ -235,18 +250,31 @@ bool is_code(std::string_view path, std::uint64_t size, bool executable, Origin 
     const std::string ending = ending_of(name);
     const bool is_source = is_in(k_sources, ending) || is_in(k_names, name);
     // On some file systems every file is executable, data too.
-    const bool is_program = executable && (ending.empty() || is_source || origin == Origin::named);
+    const bool is_named = origin == Origin::named && !is_data(ending, executable);
+    const bool is_program = executable && (ending.empty() || is_source || is_named);
     if (is_program || is_library(name)) {
         return size <= k_largest_program;
     }
     if (size > k_largest_source) {
         return false;
     }
-    if (is_source || origin == Origin::named) {
+    if (is_source || is_named) {
         return true;
     }
     const bool is_written_often = ending == "json" || with_git;
     return is_in(k_settings, ending) && (origin == Origin::tracked || !is_written_often);
+}
+
+Kind kind_of(std::string_view path, bool executable)
+{
+    if (is_code(path, 0, executable, Origin::untracked, true)) {
+        return Kind::source;
+    }
+    if (is_code(path, 0, executable, Origin::tracked, true)) {
+        return Kind::configuration;
+    }
+    const bool is_program = executable && is_code(path, 0, executable, Origin::named, true);
+    return is_program ? Kind::source : Kind::other;
 }
 
 Result<Candidates> list_files(const std::string& directory, const Strings& command, bool thorough)

@@ -20,10 +20,19 @@ enum class Origin {
 /// Whether a file belongs to the code of a directory, rather than to its data or output: source
 /// code, programs and libraries, and their configuration. A program may write configuration files
 /// (JSON, YAML, ...) itself, so of these only those that git tracks count; without git, all but
-/// JSON. A word of the command line counts even if it is of another kind. Files of more than 1 MiB
-/// never count, except executable programs and shared libraries of up to 64 MiB.
+/// JSON. A word of the command line counts even if it is of another kind, except data (CSV, logs,
+/// checkpoints, images, ...), which may be output. Files of more than 1 MiB never count, except
+/// executable programs and shared libraries of up to 64 MiB.
 bool is_code(std::string_view path, std::uint64_t size, bool executable, Origin origin,
              bool with_git);
+
+/// The kind of a file of a snapshot, by its name and mode.
+enum class Kind {
+    source,        ///< or a program or library
+    configuration, ///< which a program may also write itself
+    other,         ///< a word of the command line
+};
+Kind kind_of(std::string_view path, bool executable);
 
 /// The files of a directory that a snapshot may contain.
 struct Candidates {

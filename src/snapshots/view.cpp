@@ -5,6 +5,7 @@
 #include "io/descriptor.h"
 #include "io/subprocess.h"
 #include "snapshots/files_below.h"
+#include "snapshots/selection.h"
 #include "snapshots/take.h"
 #include "term/sanitise.h"
 
@@ -137,11 +138,11 @@ public:
         return copies;
     }
 
-    static Result<Copies> make(Store& store, const Manifest& manifest)
+    static Result<Copies> make(Store& store, const std::vector<const Entry*>& entries)
     {
         TRY_ASSIGN(Copies copies, make_empty());
-        for (std::size_t i = 0; i != manifest.entries.size(); ++i) {
-            TRY(copies.add(store, manifest.entries[i], i));
+        for (std::size_t i = 0; i != entries.size(); ++i) {
+            TRY(copies.add(store, *entries[i], i));
         }
         if (::mount(nullptr, copies.m_directory.c_str(), nullptr, MS_REMOUNT | MS_RDONLY | k_flags,
                     nullptr) != 0) {
@@ -163,6 +164,7 @@ public:
         }
     }
 
+    /// Of an entry, by its index.
     std::string path(std::size_t index) const { return fmt::format("{}/{}", m_directory, index); }
 
 private:
@@ -327,13 +329,36 @@ int execute_now(const std::vector<std::string>& argv)
     return static_cast<int>(error == ENOENT ? ExitStatus::not_found : ExitStatus::not_executable);
 }
 
-/// Enters the view if that is necessary. False: the program must not be started.
-bool prepare(Store& store, const Reference& reference)
+bool contains(const std::vector<std::string>& paths, const std::string& path)
 {
-    const auto manifest = read(store, reference.id);
+    return std::find(paths.begin(), paths.end(), path) != paths.end();
+}
+
+/// Sources, of which a program may read more at any time, and others that have been changed.
+std::vector<const Entry*> to_be_mounted(const Manifest& manifest, const Changes& changes)
+{
+    std::vector<const Entry*> entries;
+    for (const Entry& entry : manifest.entries) {
+        if (kind_of(entry.path, entry.executable) == Kind::source ||
+            contains(changes.changed, entry.path) || contains(changes.missing, entry.path)) {
+            entries.push_back(&entry);
+        }
+    }
+    return entries;
+}
+
+/// Enters the view if that is necessary. False: the program must not be started.
+bool prepare(Store& store, const Reference& reference, Started started)
+{
+    auto manifest = read(store, reference.id);
     if (!manifest) {
         print(fmt::format("the run's snapshot can't be read: {}", manifest.error().text));
         return !reference.required;
+    }
+    if (started == Started::again) { // its output is not undone
+        std::erase_if(manifest->entries, [](const Entry& entry) {
+            return kind_of(entry.path, entry.executable) == Kind::other;
+        });
     }
     const Changes changes = changes_since(*manifest);
     const Missing missing = reference.required         ? Missing::required
@@ -378,7 +403,8 @@ Result<void> enter_view(Store& store, const Manifest& manifest, Missing missing)
 {
     TRY(try_namespace());
     const FilesBelow files(manifest.root);
-    for (const std::string& path : changes_since(manifest).missing) {
+    const Changes changes = changes_since(manifest);
+    for (const std::string& path : changes.missing) {
         const auto done = missing == Missing::left
                               ? Result<void>()
                               : put_file_back(store, files.root(), *find(manifest, path));
@@ -387,10 +413,11 @@ Result<void> enter_view(Store& store, const Manifest& manifest, Missing missing)
         }
     }
     TRY(enter_namespace());
-    TRY_ASSIGN(const Copies copies, Copies::make(store, manifest));
+    const auto entries = to_be_mounted(manifest, changes);
+    TRY_ASSIGN(const Copies copies, Copies::make(store, entries));
     FilesBelow seen(manifest.root);
-    for (std::size_t i = 0; i != manifest.entries.size(); ++i) {
-        const std::string& path = manifest.entries[i].path;
+    for (std::size_t i = 0; i != entries.size(); ++i) {
+        const std::string& path = entries[i]->path;
         const Descriptor file = seen.open(path, O_PATH);
         struct stat status {};
         if (file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) {
@@ -424,9 +451,11 @@ std::size_t remove_put_back(const Manifest& manifest)
     return count;
 }
 
-int execute(Store& store, const Reference& reference, const std::vector<std::string>& argv)
+int execute(Store& store, const Reference& reference, const std::vector<std::string>& argv,
+            Started started)
 {
-    return prepare(store, reference) ? execute_now(argv) : static_cast<int>(ExitStatus::internal);
+    return prepare(store, reference, started) ? execute_now(argv)
+                                              : static_cast<int>(ExitStatus::internal);
 }
 
 } // namespace gpuq::snapshots

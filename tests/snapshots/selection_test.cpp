@@ -52,6 +52,27 @@ TEST(Selection, TakesConfigurationThatTheProgramHasNotWritten)
     EXPECT_FALSE(is_code("results.json", 100, false, Origin::untracked, false));
 }
 
+TEST(Selection, TakesTheWordsOfTheCommandLineUnlessTheyMayBeOutput)
+{
+    for (const char* name : {"in.melt", "train", "deck.inp", "results.json", "args"}) {
+        EXPECT_TRUE(is_code(name, 100, false, Origin::named, true)) << name;
+        EXPECT_TRUE(is_code(name, 100, false, Origin::named, false)) << name;
+    }
+    for (const char* name : {"results.csv", "train.LOG", "state.pt", "a.jsonl"}) {
+        EXPECT_FALSE(is_code(name, 100, false, Origin::named, true)) << name;
+        EXPECT_FALSE(is_code(name, 100, false, Origin::named, false)) << name;
+    }
+    EXPECT_TRUE(is_code("a.out", 30 << 20, true, Origin::named, true));
+    EXPECT_FALSE(is_code("a.csv", 100, true, Origin::named, true)) << "all files are executable";
+    EXPECT_EQ(kind_of("a.out", true), Kind::source);
+    EXPECT_EQ(kind_of("solver.x", true), Kind::source);
+    EXPECT_EQ(kind_of("train.py", false), Kind::source);
+    EXPECT_EQ(kind_of("train", true), Kind::source);
+    EXPECT_EQ(kind_of("ops.so.1", false), Kind::source);
+    EXPECT_EQ(kind_of("conf/model.json", true), Kind::configuration);
+    EXPECT_EQ(kind_of("deck.inp", false), Kind::other);
+}
+
 TEST(Selection, WithoutGitWalksTheDirectory)
 {
     const WorkTree tree;

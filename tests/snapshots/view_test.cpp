@@ -14,6 +14,7 @@
 namespace gpuq::snapshots {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::WorkTree;
@@ -39,7 +40,7 @@ struct ViewTest : ::testing::Test {
             ::dup2(pipe.write.get(), STDOUT_FILENO);
             ::dup2(pipe.write.get(), STDERR_FILENO);
             (void)::chdir(tree.path().c_str());
-            ::_exit(execute(store, reference, {"sh", "-c", command}));
+            ::_exit(execute(store, reference, {"sh", "-c", command}, started));
         }
         pipe.write.reset();
         std::string output;
@@ -56,6 +57,7 @@ struct ViewTest : ::testing::Test {
     WorkTree tree;
     Reference reference{.required = true};
     Manifest manifest;
+    Started started = Started::first;
     int status = 0;
 };
 
@@ -95,6 +97,30 @@ TEST_F(ViewTest, TheFilesOfTheSnapshotCannotBeChanged)
     tree.write("train.py", "new\n");
     EXPECT_THAT(run("echo x >lib/model.py"), HasSubstr("Read-only file system"));
     EXPECT_EQ(tree.read("lib/model.py"), "old model\n");
+}
+
+TEST_F(ViewTest, FilesThatTheProgramMayWriteAreReadOnlyIfTheyHaveChanged)
+{
+    tree.write("deck.inp", "old deck\n");
+    tree.write("conf.yaml", "old conf\n");
+    reference.id = take(store, tree.path(), {"solve", "deck.inp"}, false)->id;
+    tree.write("train.py", "new\n");
+    EXPECT_THAT(run("cat train.py; echo x >deck.inp && echo y >conf.yaml && echo written"),
+                HasSubstr("\nold\nwritten\n"));
+    EXPECT_EQ(tree.read("deck.inp") + tree.read("conf.yaml"), "x\ny\n");
+    EXPECT_THAT(run("cat deck.inp conf.yaml; echo x >deck.inp"),
+                AllOf(HasSubstr("old deck\nold conf\n"), HasSubstr("Read-only file system")));
+}
+
+TEST_F(ViewTest, AFileOfTheCommandLineIsTheProgramsOwnOnceThatHasStarted)
+{
+    tree.write("state", "old\n");
+    reference.id = take(store, tree.path(), {"solve", "state"}, false)->id;
+    started = Started::again;
+    tree.write("state", "of link 1\n");
+    EXPECT_EQ(run("cat state; echo of link 2 >state"), "of link 1\n");
+    tree.write("train.py", "new\n");
+    EXPECT_THAT(run("cat train.py state"), HasSubstr("\nold\nof link 2\n"));
 }
 
 TEST_F(ViewTest, PutsMissingFilesBackUntilTheProgramEnds)
