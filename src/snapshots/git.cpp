@@ -53,7 +53,8 @@ std::string commit_in_files(const std::string& root)
 } // namespace
 
 std::optional<std::string> git(const std::string& directory,
-                               const std::vector<std::string>& arguments)
+                               const std::vector<std::string>& arguments,
+                               std::optional<std::chrono::milliseconds> limit)
 {
     Subprocess plan{
         .argv = {"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", directory}};
@@ -67,8 +68,8 @@ std::optional<std::string> git(const std::string& directory,
     // A partial clone lacks objects, and its configuration names the program that fetches them.
     plan.environment->emplace_back("GIT_NO_LAZY_FETCH=1");
     plan.environment->emplace_back("GIT_ALLOW_PROTOCOL=");
-    auto finished = run(std::move(plan), {.streams = Capture::Streams::apart});
-    if (!finished || finished->error != 0 || finished->status != 0) {
+    auto finished = run(std::move(plan), {.streams = Capture::Streams::apart, .limit = limit});
+    if (!finished || finished->error != 0 || finished->status != 0 || !finished->in_time) {
         return std::nullopt;
     }
     return std::move(finished->out);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <dirent.h>
 #include <fcntl.h>
@@ -102,16 +103,19 @@ Error not_listed(const std::string& directory)
 
 bool is_home(const std::string& directory)
 {
-    const char* home = std::getenv("HOME");
-    return home != nullptr && std::filesystem::path(home).lexically_normal() ==
-                                  std::filesystem::path(directory).lexically_normal();
+    const char* const home = std::getenv("HOME");
+    struct stat one {};
+    struct stat other {};
+    return home != nullptr && ::stat(home, &one) == 0 && ::stat(directory.c_str(), &other) == 0 &&
+           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
 /// The files of a work tree, and of its submodules.
 class GitFiles {
 public:
-    explicit GitFiles(Candidates& found)
+    GitFiles(Candidates& found, std::optional<std::chrono::milliseconds> limit)
         : m_found(found)
+        , m_limit(limit)
     {
     }
 
@@ -120,8 +124,10 @@ public:
     {
         const std::string directory = m_found.root + "/" + prefix;
         // -t: `H MODE OBJECT STAGE<tab>PATH` for a tracked file, `? PATH` for another one.
-        const auto listed = git(directory, {"ls-files", "-t", "-z", "--cached", "--stage",
-                                            "--others", "--exclude-standard"});
+        const auto listed =
+            git(directory,
+                {"ls-files", "-t", "-z", "--cached", "--stage", "--others", "--exclude-standard"},
+                m_limit);
         if (!listed) {
             return false;
         }
@@ -152,6 +158,7 @@ public:
 
 private:
     Candidates& m_found;
+    std::optional<std::chrono::milliseconds> m_limit;
 };
 
 struct CloseDirectory {
@@ -277,11 +284,25 @@ Kind kind_of(std::string_view path, bool executable)
     return is_program ? Kind::source : Kind::other;
 }
 
-Result<Candidates> list_files(const std::string& directory, const Strings& command, bool thorough)
+Result<Candidates> list_files(const std::string& directory, const Strings& command, bool thorough,
+                              std::chrono::milliseconds patience)
 {
+    using std::chrono::steady_clock;
     Candidates found;
     found.root = work_tree_of(directory);
-    found.with_git = !found.root.empty() && GitFiles(found).add();
+    if (!thorough && is_home(found.root)) { // for configuration; all else in it is untracked
+        found.root.clear();
+    }
+    const auto begin = steady_clock::now();
+    const auto limit = thorough ? std::nullopt : std::optional(patience);
+    found.with_git = !found.root.empty() && GitFiles(found, limit).add();
+    if (limit && !found.with_git && steady_clock::now() - begin >= *limit) {
+        return fail(Error::Kind::busy,
+                    fmt::format("git takes longer than {} s to list the files of {}; --snapshot "
+                                "waits for it, .gitignore leaves out directories of output",
+                                std::chrono::ceil<std::chrono::seconds>(*limit).count(),
+                                found.root));
+    }
     if (found.with_git) {
         found.commit = current_commit(found.root);
     } else {

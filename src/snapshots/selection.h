@@ -3,6 +3,7 @@
 
 #include "core/result.h"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -49,10 +50,12 @@ struct Candidates {
 /// Lists the files: with git, the tracked ones and those that are untracked and not ignored, also
 /// in submodules; otherwise all below `directory`, except hidden directories, virtual environments
 /// and caches. `command` is the command line. Executes git, if the directory has a work
-/// tree that git accepts. `busy` if there are more than 20,000: naming the directory. Without git
-/// and unless `thorough`, `missing` for the home directory and for one with more than 2,000
-/// entries: on a network file system, listing them would take seconds.
+/// tree that git accepts. `busy` if there are more than 20,000: naming the directory. Unless
+/// `thorough`, since on a network file system listing many entries takes long: the home directory
+/// does not count as a work tree; `busy` if git takes longer than `patience`; and without git,
+/// `missing` for the home directory and for one with more than 2,000 entries.
 Result<Candidates> list_files(const std::string& directory, const std::vector<std::string>& command,
-                              bool thorough);
+                              bool thorough,
+                              std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 } // namespace gpuq::snapshots

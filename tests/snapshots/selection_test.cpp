@@ -102,6 +102,39 @@ TEST(Selection, WithoutGitDoesNotListTheHomeDirectoryUnasked)
     EXPECT_TRUE(list_files(tree.path() + "/project", {}, true));
 }
 
+TEST(Selection, AHomeDirectoryThatIsAWorkTreeCountsAsNone)
+{
+    const WorkTree tree; // of configuration files
+    tree.git({"init", "-q"});
+    tree.write("data/other.py", "");
+    tree.write("project/train.py", "");
+    ::setenv("HOME", tree.path().c_str(), 1);
+    const auto found = list_files(tree.path() + "/project", {}, false);
+    ASSERT_TRUE(found);
+    EXPECT_THAT(paths_of(*found), ElementsAre("train.py"));
+    EXPECT_FALSE(found->with_git);
+    EXPECT_THAT(listed(tree.path() + "/project"), Contains("data/other.py")) << "with --snapshot";
+}
+
+TEST(Selection, DoesNotWaitLongForGitUnasked)
+{
+    using namespace std::chrono_literals;
+    const WorkTree tree, programs;
+    tree.git({"init", "-q"});
+    tree.write("train.py", "");
+    const std::string before = std::getenv("PATH");
+    programs.write("git", "#!/bin/sh\nsleep 0.3\nexec env PATH=" + before + " git \"$@\"\n", true);
+    ::setenv("PATH", (programs.path() + ":" + before).c_str(), 1);
+    const auto late = list_files(tree.path(), {}, false, 50ms);
+    const auto waited = list_files(tree.path(), {}, true, 50ms);
+    ::setenv("PATH", before.c_str(), 1);
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().kind, Error::Kind::busy);
+    EXPECT_THAT(late.error().text, ::testing::HasSubstr("git takes longer than 1 s to list"));
+    ASSERT_TRUE(waited);
+    EXPECT_TRUE(waited->with_git);
+}
+
 TEST(Selection, WithGitTakesTrackedAndNewFilesOfTheWholeWorkTree)
 {
     const WorkTree tree;
