@@ -54,7 +54,11 @@ std::optional<RegularFile> FilesBelow::read(const std::string& path)
 {
     const Descriptor file = open(path, O_RDONLY | O_NONBLOCK);
     RegularFile read{};
-    if (!file || ::fstat(file.get(), &read.status) != 0 || !S_ISREG(read.status.st_mode)) {
+    if (!file || ::fstat(file.get(), &read.status) != 0) {
+        return std::nullopt;
+    }
+    if (!S_ISREG(read.status.st_mode)) {
+        errno = EINVAL;
         return std::nullopt;
     }
     read.content.resize(static_cast<std::size_t>(read.status.st_size));

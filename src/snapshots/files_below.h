@@ -32,7 +32,7 @@ public:
     /// The status of a file, or of a symbolic link itself; nullopt, with errno, if there is none.
     std::optional<struct stat> status(const std::string& path);
 
-    /// Reads a file; nullopt if it is not a regular file or can't be read.
+    /// Reads a file; nullopt, with errno, if it is not a regular file or can't be read.
     std::optional<RegularFile> read(const std::string& path);
 
 private:

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
@@ -27,6 +28,7 @@ constexpr std::uint64_t k_most_bytes = 128 << 20;
 constexpr std::size_t k_largest_manifest = 64 << 20;
 constexpr std::int64_t k_second = 1'000'000'000;
 constexpr const char* k_unused = "snapshots/unused.json";
+constexpr const char* k_latest = "snapshots/latest";
 
 Result<std::string> read_whole(Store& store, const std::string& path)
 {
@@ -90,7 +92,10 @@ private:
     Result<void> add(const Candidates::File& file)
     {
         const auto status = m_files.status(file.path);
-        if (!status || !S_ISREG(status->st_mode)) {
+        if (!status) {
+            return unread(file.path);
+        }
+        if (!S_ISREG(status->st_mode)) {
             return {};
         }
         const auto size = static_cast<std::uint64_t>(status->st_size);
@@ -112,10 +117,27 @@ private:
             m_taken.manifest.entries.push_back(std::move(entry));
             return {};
         }
-        if (const auto read = m_files.read(file.path)) {
-            store(file.path, read->content, read->status);
+        const auto read = m_files.read(file.path);
+        if (!read) {
+            return unread(file.path);
         }
+        store(file.path, read->content, read->status);
         return {};
+    }
+
+    /// A file may vanish, or be unreadable for the program too; but not be absent because its file
+    /// server did not respond.
+    Result<void> unread(const std::string& path)
+    {
+        constexpr std::array k_of_the_system = {EIO,    ESTALE, ETIMEDOUT, EREMOTEIO,
+                                                EMFILE, ENFILE, ENOMEM};
+        const int error = errno;
+        m_taken.manifest.left_out += error == EACCES ? 1 : 0;
+        return std::find(k_of_the_system.begin(), k_of_the_system.end(), error) ==
+                       k_of_the_system.end()
+                   ? Result<void>()
+                   : fail(Error::Kind::io, fmt::format("{}/{}: {}", m_found.root, path,
+                                                       std::generic_category().message(error)));
     }
 
     void store(const std::string& path, const std::string& content, const struct stat& status)
@@ -255,7 +277,7 @@ Result<std::uint64_t> remove_unused(Store& store, const std::vector<std::string>
 {
     TRY_ASSIGN(const auto trees, listed(store, k_trees));
     TRY_ASSIGN(const auto packs, listed(store, k_packs));
-    TRY_ASSIGN(const auto roots, listed(store, "snapshots/latest"));
+    TRY_ASSIGN(const auto roots, listed(store, k_latest));
     std::set<std::string> used_trees(used.begin(), used.end());
     std::set<std::string> used_packs;
     const auto use = [&](const Manifest& manifest) {
@@ -264,10 +286,16 @@ Result<std::uint64_t> remove_unused(Store& store, const std::vector<std::string>
         }
     };
     // The packs that an unreadable one needs are unknown, so nothing is removed then.
+    std::set<std::string> used_roots;
     for (const std::string& root : roots) {
-        TRY_ASSIGN(const Manifest manifest, read_manifest(store, "snapshots/latest/" + root));
-        used_trees.insert(id_of(manifest));
-        use(manifest);
+        TRY_ASSIGN(const Manifest manifest,
+                   read_manifest(store, fmt::format("{}/{}", k_latest, root)));
+        use(manifest); // until it is removed itself
+        struct stat status {};
+        if (::stat(manifest.root.c_str(), &status) == 0 || errno != ENOENT) {
+            used_roots.insert(root);
+            used_trees.insert(id_of(manifest));
+        }
     }
     for (const std::string& id : trees) {
         TRY_ASSIGN(const Manifest manifest, read(store, id));
@@ -287,11 +315,14 @@ Result<std::uint64_t> remove_unused(Store& store, const std::vector<std::string>
     };
     TRY_ASSIGN(const auto trees_left,
                remove_those(store, k_trees, trees, used_trees, old("trees"), removed));
+    TRY_ASSIGN(const auto roots_left,
+               remove_those(store, k_latest, roots, used_roots, old("roots"), removed));
     TRY_ASSIGN(const auto packs_left,
                remove_those(store, k_packs, packs, used_packs, old("packs"), removed));
-    TRY(store.write(
-        k_unused,
-        document_of({{"since", to_iso8601(now)}, {"trees", trees_left}, {"packs", packs_left}})));
+    TRY(store.write(k_unused, document_of({{"since", to_iso8601(now)},
+                                           {"trees", trees_left},
+                                           {"roots", roots_left},
+                                           {"packs", packs_left}})));
     return removed;
 }
 

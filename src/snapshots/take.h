@@ -32,10 +32,10 @@ Result<Manifest> read(Store& store, const std::string& id);
 /// The content of a file of a snapshot. `io` if it is not the one that was stored.
 Result<std::string> content_of(Store& store, const Entry& entry);
 
-/// Removes the snapshots and packs that neither `used` nor the newest snapshot of a root needs, if
-/// they were already unused an hour before: in between, a run that is being submitted may have
-/// begun to use them. Returns the number of bytes removed. Removes nothing if any of them can't be
-/// read: what it needs is unknown.
+/// Removes the snapshots and packs that neither `used` nor the newest snapshot of an existing root
+/// needs, if they were already unused an hour before: in between, a run that is being submitted may
+/// have begun to use them. Returns the number of bytes removed. Removes nothing if any of them
+/// can't be read: what it needs is unknown.
 Result<std::uint64_t> remove_unused(Store& store, const std::vector<std::string>& used, Time now);
 
 } // namespace gpuq::snapshots

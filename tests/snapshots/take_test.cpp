@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <unistd.h>
 
 namespace gpuq::snapshots {
 namespace {
@@ -132,6 +133,79 @@ TEST_F(TakeTest, RemovesWhatHasBeenUnusedForAnHour)
     EXPECT_EQ(remove_unused(store, {second.id}, begin + 180min).value(), 5U) << "its pack";
     EXPECT_EQ(content(second, "a.py"), "second");
     EXPECT_EQ(content(third, "a.py"), "third") << "the newest one";
+}
+
+TEST_F(TakeTest, RemovesTheNewestSnapshotOfADirectoryThatNoLongerExists)
+{
+    using namespace std::chrono_literals;
+    const Time begin{1'000'000'000s};
+    tree.write("a.py", "here");
+    const Taken here = taken();
+    {
+        const WorkTree other;
+        other.write("a.py", "gone");
+        ASSERT_TRUE(take(store, other.path(), {}, false));
+    }
+    ASSERT_TRUE(remove_unused(store, {}, begin));
+    ASSERT_TRUE(remove_unused(store, {}, begin + 1h));
+    ASSERT_TRUE(remove_unused(store, {}, begin + 2h));
+    ASSERT_TRUE(remove_unused(store, {}, begin + 3h));
+    EXPECT_EQ(store.list("snapshots/latest")->size(), 1U);
+    EXPECT_EQ(store.list(k_trees)->size(), 1U);
+    EXPECT_EQ(store.list(k_packs)->size(), 1U);
+    EXPECT_EQ(content(here, "a.py"), "here");
+}
+
+TEST_F(TakeTest, AFileThatCannotBeReadIsCounted)
+{
+    if (::geteuid() == 0) {
+        GTEST_SKIP() << "root can read every file";
+    }
+    tree.write("a.py", "1");
+    std::filesystem::permissions(tree.path() + "/a.py", std::filesystem::perms::none);
+    EXPECT_EQ(taken().manifest.left_out, 1U);
+}
+
+/// A disk that is full from one write on.
+class FillingStore : public fakes::MemoryStore {
+public:
+    int writes_left = 1000;
+    Result<void> write(const std::string& path, std::string_view bytes) override
+    {
+        full = full || writes_left-- == 0;
+        return MemoryStore::write(path, bytes);
+    }
+};
+
+TEST_F(TakeTest, OnAFullDiskNothingRefersToAnIncompleteSnapshot)
+{
+    int failures = 0;
+    for (int writes = 0;; ++writes) {
+        FillingStore filling;
+        tree.write("a.py", "before");
+        const auto before = take(filling, tree.path(), {}, false);
+        ASSERT_TRUE(before);
+        tree.write("a.py", "after");
+        filling.writes_left = writes;
+        const auto failed = take(filling, tree.path(), {}, false);
+        if (failed) {
+            break;
+        }
+        ++failures;
+        EXPECT_EQ(failed.error().kind, Error::Kind::io);
+        EXPECT_THAT(failed.error().text, ::testing::HasSubstr("No space left on device"));
+        filling.full = false;
+        filling.writes_left = 1000;
+        const auto after = take(filling, tree.path(), {}, false);
+        ASSERT_TRUE(after);
+        for (const auto& [snapshot, text] :
+             {std::pair(&*before, "before"), std::pair(&*after, "after")}) {
+            const auto manifest = read(filling, snapshot->id);
+            ASSERT_TRUE(manifest);
+            EXPECT_EQ(content_of(filling, manifest->entries.front()).value(), text);
+        }
+    }
+    EXPECT_EQ(failures, 3) << "pack, tree, latest";
 }
 
 } // namespace
