@@ -8,10 +8,20 @@
 #include <utility>
 
 namespace gpuq::sweeps {
+namespace {
+
+/// By `gpuq clean`. A run is on disk before anything is submitted.
+bool is_removed(Store& store, const RunKey& run)
+{
+    const auto record = store.size(layout::run_json(run));
+    return !record && record.error().kind == Error::Kind::missing;
+}
+
+} // namespace
 
 bool is_link_over(Store& store, const Claimant& claimant)
 {
-    if (store.size(layout::ended_json(claimant.worker)) ||
+    if (is_removed(store, claimant.worker) || store.size(layout::ended_json(claimant.worker)) ||
         store.size(layout::claim(claimant.worker, LinkNumber{claimant.link.value + 1}))) {
         return true;
     }

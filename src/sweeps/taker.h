@@ -14,8 +14,8 @@
 namespace gpuq::sweeps {
 
 /// Whether a link has ended for certain, with all its processes, according to the disk: its
-/// supervisor or guardian has recorded the end, a client has learnt it from Slurm, or the next link
-/// has begun.
+/// supervisor or guardian has recorded the end, a client has learnt it from Slurm, the next link
+/// has begun, or the records of its run, which had ended, have been removed.
 bool is_link_over(Store& store, const Claimant& claimant);
 
 /// Takes one try after the other for a link of a worker.

@@ -227,6 +227,7 @@ private:
     void submit()
     {
         Claimant self{numbered_key(m_next_key++), LinkNumber{1}};
+        EXPECT_TRUE(m_disk.write(layout::run_json(self.worker), "{}"));
         const auto ended = std::find_if(m_over.begin(), m_over.end(), [&](const Claimant& who) {
             return !m_disk.size(layout::ended_json(who.worker)) && !is_used(next_of(who));
         });

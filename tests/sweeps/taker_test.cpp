@@ -124,6 +124,19 @@ TEST_F(TakerTest, TakesATryOfALostWorkerOnlyOnceItIsOver)
     EXPECT_EQ((*taken)->interruptions, 1);
 }
 
+TEST_F(TakerTest, AWorkerWhoseRecordsHaveBeenRemovedIsOver)
+{
+    const Claimant one{numbered_key(1), LinkNumber{1}};
+    const std::string record = layout::run_json(one.worker);
+    ASSERT_TRUE(m_store.write(record, "{}"));
+    EXPECT_FALSE(is_link_over(m_store, one));
+    m_store.unreadable.insert(record);
+    EXPECT_FALSE(is_link_over(m_store, one)) << "unknown";
+    m_store.unreadable.clear();
+    ASSERT_TRUE(m_store.remove_tree(layout::run_dir(one.worker)));
+    EXPECT_TRUE(is_link_over(m_store, one));
+}
+
 TEST_F(TakerTest, FindsAClaimThatNoJournalMentions)
 {
     begin(1);
@@ -440,6 +453,9 @@ TEST_F(TakerTest, CountsItsOwnGpuTimeWhileTheDiskCannotBeRead)
 
 TEST_F(TakerTest, IsOverIfTheLinkRecordedItsEndOrTheNextHasBegun)
 {
+    for (const unsigned int number : {1U, 2U, 3U}) {
+        ASSERT_TRUE(m_store.write(layout::run_json(numbered_key(number)), "{}"));
+    }
     const Claimant who{numbered_key(1), LinkNumber{1}};
     EXPECT_FALSE(is_link_over(m_store, who));
     m_store.append(layout::journal(who.worker, who.link),

@@ -36,6 +36,7 @@ protected:
             values.push_back({std::to_string(n)});
         }
         ASSERT_TRUE(sweeps::write_sweep(m_store, sweep, values));
+        ASSERT_TRUE(m_store.write(layout::run_json(k_worker), "{}"));
         m_worker.run = gpuq::Run{k_worker};
         m_worker.run->request.sweep = SweepWorker{k_sweep, 1};
         m_worker.state = RunState::running;
