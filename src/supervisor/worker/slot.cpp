@@ -66,7 +66,7 @@ const telemetry::Series* Slot::curve(const sweeps::Metric& metric) const
 
 sweeps::TryValues Slot::values(const sweeps::Metric& metric) const
 {
-    sweeps::TryValues values;
+    sweeps::TryValues values = m_earlier;
     const auto* const series = curve(metric);
     if (series == nullptr) {
         return values;

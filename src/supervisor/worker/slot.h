@@ -37,6 +37,8 @@ public:
     /// The checkpoint from which it has been continued, if any.
     void resume_from(std::optional<checkpoint::Found> saved) { m_resumed_from = std::move(saved); }
     const std::optional<checkpoint::Found>& resumed_from() const { return m_resumed_from; }
+    /// The values that it had reached before, in the attempts that it continues.
+    void continue_from(const sweeps::TryValues& values) { m_earlier = values; }
 
     /// Sends TERM, and KILL if that does not suffice in time: call it again until the end.
     void end(EventLoop::Moment now);
@@ -61,6 +63,7 @@ public:
 
     /// The curve of the metric; null: none.
     const telemetry::Series* curve(const sweeps::Metric& metric) const;
+    /// The best one is that of all attempts.
     sweeps::TryValues values(const sweeps::Metric& metric) const;
     /// Whether values that have changed are to be recorded now.
     bool is_news(const sweeps::TryValues& values, EventLoop::Moment now);
@@ -75,6 +78,7 @@ private:
     pid_t m_pid;
     std::optional<MeetingPort> m_port;
     std::optional<checkpoint::Found> m_resumed_from;
+    sweeps::TryValues m_earlier;
     telemetry::OutputReader m_reader;
     std::uint64_t m_offset = 0;
     std::optional<EventLoop::Moment> m_kill_at;

@@ -238,6 +238,9 @@ private:
         auto slot = std::make_unique<Slot>(std::move(taken), started->pid,
                                            m_pattern ? &*m_pattern : nullptr);
         slot->start_log_at(started->log_size);
+        if (saved) {
+            slot->continue_from(m_taker.board().tries()[slot->taken().number - 1].reached);
+        }
         slot->resume_from(std::move(saved));
         slot->hold_port(std::move(port));
         m_stopper.watch(*slot, /*continues=*/!resume.empty());

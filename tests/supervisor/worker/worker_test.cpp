@@ -3,8 +3,10 @@
 
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "fakes/memory_store.h"
 #include "posix/store.h"
 #include "supervisor/stage.h"
+#include "supervisor/worker/slot.h"
 #include "sweeps/changes.h"
 #include "sweeps/numbered_sweep.h"
 
@@ -91,6 +93,21 @@ TEST_F(WorkerTest, RunsEveryTry)
 {
     EXPECT_EQ(work_on(0s, 1h), 0);
     EXPECT_EQ(messages, "");
+}
+
+TEST(SlotTest, ItsBestValueIsThatOfAllAttemptsThatItContinues)
+{
+    fakes::MemoryStore store;
+    Slot slot({}, 0, nullptr);
+    slot.continue_from({0.3, 0.1, 5});
+    const sweeps::Metric metric{"loss", sweeps::Metric::Goal::min};
+    EXPECT_EQ(slot.values(metric), (sweeps::TryValues{0.3, 0.1, 5}));
+    store.append("log", "step 6 loss 0.2\nstep 7 loss 0.4\n");
+    slot.read_rest_of_log(store, "log");
+    EXPECT_EQ(slot.values(metric), (sweeps::TryValues{0.4, 0.1, 5}));
+    store.append("log", "step 8 loss 0.05\n");
+    slot.read_rest_of_log(store, "log");
+    EXPECT_EQ(slot.values(metric), (sweeps::TryValues{0.05, 0.05, 8}));
 }
 
 TEST_F(WorkerTest, WaitsForAFullDiskToHaveSpaceAgain)
