@@ -92,11 +92,14 @@ public:
             }
             if (m_slots.empty() && m_failing_since) {
                 const auto spent = m_loop_time() - *m_failing_since;
-                if (spent >= m_plan.patience || is_removed()) {
+                if (is_removed() || (spent >= m_plan.patience && !end_unstarted())) {
                     return give_up(std::chrono::floor<std::chrono::seconds>(spent));
                 }
             }
             m_loop.run_once();
+        }
+        if (m_unstarted) {
+            (void)m_taker.record(end_of(*m_unstarted, TryEnd::paused)); // else it is interrupted
         }
         if (m_leaving && !m_spent && !m_taker.board().is_stopped()) {
             return k_status_continue_me;
@@ -106,11 +109,36 @@ public:
     }
 
 private:
+    /// If only the files of one try can't be created, that one has failed. False: there is none, or
+    /// this can't be recorded either.
+    bool end_unstarted()
+    {
+        if (!m_unstarted || !m_taker.record(end_of(*m_unstarted, TryEnd::not_started))) {
+            return false;
+        }
+        print(*m_unstarted, fmt::format("not started: {}", sanitised(m_complaint)));
+        m_unstarted.reset();
+        m_failing_since.reset();
+        return true;
+    }
+
+    TryEvent end_of(const TryTaker::Taken& taken, TryEnd end) const
+    {
+        TryEvent event{TryEvent::Kind::ended, taken.number, taken.attempt, m_clock.now(),
+                       m_plan.self.link};
+        event.end = end;
+        event.status = static_cast<int>(ExitStatus::internal);
+        return event;
+    }
+
     /// Releases the GPUs, which would be idle until the time limit. Tries whose end was not
     /// recorded run again.
     int give_up(std::chrono::seconds spent)
     {
         std::vector<std::size_t> tries;
+        if (m_unstarted) {
+            tries.push_back(m_unstarted->number);
+        }
         for (const TryEvent& event : m_ends) {
             tries.push_back(event.number);
         }
@@ -175,7 +203,7 @@ private:
             if (check_budget()) {
                 break;
             }
-            auto taken = m_taker.next(m_clock.now());
+            auto taken = m_unstarted ? taken_before() : m_taker.next(m_clock.now());
             if (!taken) {
                 complain(taken.error());
                 return true;
@@ -195,13 +223,23 @@ private:
                 }
                 break;
             }
+            if (!start(**std::move(taken))) {
+                return true;
+            }
             m_failing_since.reset();
-            start(**std::move(taken));
             if (!m_ends.empty()) {
                 return true;
             }
         }
         return is_blocked || !m_slots.empty();
+    }
+
+    /// The try that could not be started, unless the sweep has been stopped since.
+    Result<std::optional<TryTaker::Taken>> taken_before()
+    {
+        TRY(m_taker.refresh());
+        return m_taker.board().is_stopped() ? std::optional<TryTaker::Taken>()
+                                            : std::exchange(m_unstarted, std::nullopt);
     }
 
     /// True once the sweep's GPU time is spent. The running tries then end, and are paused: they
@@ -216,22 +254,28 @@ private:
 
     static EventLoop::Moment m_loop_time() { return EventLoop::Clock::now(); }
 
-    void start(TryTaker::Taken taken)
+    /// False after an error of the disk or the system, which may be temporary: it is repeated.
+    bool start(TryTaker::Taken taken)
     {
         auto saved = taken.attempt > 1 ? m_programs.newest_checkpoint(taken) : std::nullopt;
         const std::string resume = saved ? saved->path : "";
         if (resume.empty() && taken.interruptions > k_most_interruptions) {
             end_without_program(taken, TryEnd::lost, static_cast<int>(ExitStatus::lost),
                                 "its workers were lost twice, and it has no checkpoint");
-            return;
+            return true;
         }
         // The supervisor has reserved one port, for the worker.
         auto port = per_gpu() > 1 ? MeetingPort::hold() : std::nullopt;
         const auto started = m_programs.start(taken, resume, port ? port->number() : 0);
+        if (!started && started.error().kind == Error::Kind::io) {
+            complain(started.error());
+            m_unstarted = std::move(taken);
+            return false;
+        }
         if (!started) {
             end_without_program(taken, TryEnd::not_started, static_cast<int>(ExitStatus::internal),
                                 started.error().text);
-            return;
+            return true;
         }
         print(taken, fmt::format("{}{}", taken.attempt > 1 ? "continues: " : "",
                                  sanitised(sweeps::values_text(m_sweep.parameters, taken.values))));
@@ -245,6 +289,7 @@ private:
         slot->hold_port(std::move(port));
         m_stopper.watch(*slot, /*continues=*/!resume.empty());
         m_slots.push_back(std::move(slot));
+        return true;
     }
 
     void reap()
@@ -309,9 +354,7 @@ private:
     void end_without_program(const TryTaker::Taken& taken, TryEnd end, int status,
                              const std::string& reason)
     {
-        TryEvent event{TryEvent::Kind::ended, taken.number, taken.attempt, m_clock.now(),
-                       m_plan.self.link};
-        event.end = end;
+        TryEvent event = end_of(taken, end);
         event.status = status;
         m_ends.push_back(event);
         print(taken, fmt::format("{}: {}", text_of(end), sanitised(reason)));
@@ -449,7 +492,8 @@ private:
     EventLoop::Timer m_round;
     std::optional<telemetry::Pattern> m_pattern;
     std::vector<std::unique_ptr<Slot>> m_slots;
-    std::vector<TryEvent> m_ends; ///< not written yet
+    std::vector<TryEvent> m_ends;               ///< not written yet
+    std::optional<TryTaker::Taken> m_unstarted; ///< its files can't be created at the moment
     EventLoop::Moment m_retry_at;
     std::optional<EventLoop::Moment> m_failing_since;
     std::string m_complaint; ///< the last one printed

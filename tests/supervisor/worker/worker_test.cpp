@@ -20,27 +20,40 @@ namespace gpuq::supervisor {
 namespace {
 
 using sweeps::k_numbered_sweep;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A disk on which no try's end can be recorded for some time.
+/// A disk on which no try's end can be recorded for some time, or no directory created.
 class FullStore : public PosixStore {
 public:
-    FullStore(std::string root, std::chrono::milliseconds full)
+    enum class For { ends, directories };
+    FullStore(std::string root, std::chrono::milliseconds full, For fails = For::ends)
         : PosixStore(std::move(root))
         , m_until(std::chrono::steady_clock::now() + full)
+        , m_fails(fails)
     {
     }
     Result<void> append_line(const std::string& path, std::string_view line) override
     {
-        return line.find("ended") != std::string_view::npos &&
-                       std::chrono::steady_clock::now() < m_until
-                   ? fail(Error::Kind::io, path + ": No space left on device")
-                   : PosixStore::append_line(path, line);
+        const bool is_end = line.find("ended") != std::string_view::npos;
+        return is_end && m_fails == For::ends && is_full() ? full(path)
+                                                           : PosixStore::append_line(path, line);
+    }
+    Result<void> make_dir(const std::string& path) override
+    {
+        return m_fails == For::directories && is_full() ? full(path) : PosixStore::make_dir(path);
     }
 
 private:
+    bool is_full() const { return std::chrono::steady_clock::now() < m_until; }
+    static Error full(const std::string& path)
+    {
+        return fail(Error::Kind::io, path + ": No space left on device");
+    }
+
     std::chrono::steady_clock::time_point m_until;
+    For m_fails;
 };
 
 class WorkerTest : public testing::Test {
@@ -58,14 +71,15 @@ protected:
     ~WorkerTest() override { std::filesystem::remove_all(m_root); }
 
     /// Exit status of a worker in a process of its own; its messages are in `messages`.
-    int work_on(std::chrono::milliseconds full, std::chrono::milliseconds patience)
+    int work_on(std::chrono::milliseconds full, std::chrono::milliseconds patience,
+                FullStore::For fails = FullStore::For::ends)
     {
         const std::string messages = m_root + "/messages";
         const pid_t child = ::fork();
         if (child == 0) {
             (void)!std::freopen(messages.c_str(), "w", stderr);
             std::setvbuf(stderr, nullptr, _IONBF, 0);
-            FullStore store(m_root, full);
+            FullStore store(m_root, full, fails);
             RealClock clock;
             WorkerPlan plan{k_numbered_sweep,
                             {sweeps::numbered_key(1), LinkNumber{1}},
@@ -83,6 +97,19 @@ protected:
         std::ifstream in(messages);
         this->messages = {std::istreambuf_iterator<char>(in), {}};
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+
+    std::vector<sweeps::TryEnd> ends()
+    {
+        FullStore store(m_root, 0s);
+        sweeps::Board board(store, k_numbered_sweep);
+        EXPECT_TRUE(board.refresh());
+        std::vector<sweeps::TryEnd> ends;
+        for (const sweeps::Try& entry : board.tries()) {
+            EXPECT_TRUE(entry.end && entry.attempt == 1);
+            ends.push_back(entry.end ? entry.end->end : sweeps::TryEnd::lost);
+        }
+        return ends;
     }
 
     std::string messages;
@@ -138,6 +165,19 @@ TEST_F(WorkerTest, GivesItsGpusBackIfTheDiskStaysFull)
         messages,
         HasSubstr(
             "): this worker releases its GPUs; no end is recorded of try 1, which runs again\n"));
+}
+
+TEST_F(WorkerTest, StartsATryLaterWhoseDirectoryCannotBeMadeNow)
+{
+    EXPECT_EQ(work_on(1s, 1h, FullStore::For::directories), 0);
+    EXPECT_THAT(messages, HasSubstr("checkpoints: No space left on device; trying again\n"));
+    EXPECT_THAT(ends(), ElementsAre(sweeps::TryEnd::finished, sweeps::TryEnd::finished));
+}
+
+TEST_F(WorkerTest, ATryWhoseDirectoryCannotBeMadeForLongHasNotStarted)
+{
+    EXPECT_EQ(work_on(1h, 100ms, FullStore::For::directories), 0);
+    EXPECT_THAT(ends(), ElementsAre(sweeps::TryEnd::not_started, sweeps::TryEnd::not_started));
 }
 
 } // namespace
