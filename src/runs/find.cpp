@@ -182,6 +182,13 @@ Result<RunMatches> find_runs(Store& store, std::string_view word)
     return number ? Result<RunMatches>(no_such_run(word, "")) : NameSearch(store, word).search(all);
 }
 
+Result<RunMatches> find_runs_beside(Store& store, std::string_view name, const RunKey& after)
+{
+    TRY_ASSIGN(std::vector<RunKey> newer, all_runs(store));
+    std::erase_if(newer, [&](const RunKey& key) { return key <= after; });
+    return NameSearch(store, name).search(newer);
+}
+
 Result<RunKey> find_run(Store& store, std::string_view word)
 {
     TRY_ASSIGN(const RunMatches matches, find_runs(store, word));

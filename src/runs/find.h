@@ -24,6 +24,10 @@ struct RunMatches {
 /// job id. `usage` if an id exists on several clusters; `missing` suggests similar names.
 Result<RunMatches> find_runs(Store& store, std::string_view word);
 
+/// The same for a name that something else made at the time of `after` has too: all unfinished runs
+/// of that name, else the newest finished one if it is newer than `after`.
+Result<RunMatches> find_runs_beside(Store& store, std::string_view name, const RunKey& after);
+
 /// The single run that an argument denotes: the newest unfinished one, else the newest.
 Result<RunKey> find_run(Store& store, std::string_view word);
 

@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "core/number.h"
 #include "runs/evidence.h"
+#include "runs/find.h"
 #include "sweeps/changes.h"
 #include "sweeps/taker.h"
 
@@ -41,7 +42,35 @@ Result<std::vector<RunKey>> active_workers(Store& store, const RunKey& sweep)
     return workers;
 }
 
+/// Whether a name denotes a run instead of the sweep that has it too.
+bool denotes_a_run(Store& store, const Sweep& sweep, std::string_view name)
+{
+    const RunKey& key = sweep.run.key;
+    const auto runs = sweep.name == name ? find_runs_beside(store, name, key)
+                                         : Result<RunMatches>(fail(Error::Kind::missing, ""));
+    if (!runs) {
+        return false;
+    }
+    const bool is_over = !store.size(layout::active_sweep(key)) ||
+                         store.size(layout::sweep_stop(key)) ||
+                         has_ended_on_disk(store, {sweep, std::nullopt});
+    return is_over || (!runs->unfinished.empty() && runs->unfinished.front() > key);
+}
+
 } // namespace
+
+bool has_ended_on_disk(Store& store, const SweepTarget& target)
+{
+    sweeps::Board board(store, target.sweep.run.key);
+    if (!board.refresh()) {
+        return false;
+    }
+    if (target.number) {
+        return board.tries().at(*target.number - 1).state == Try::State::ended;
+    }
+    const auto tally = sweeps::tally_of(board.tries());
+    return tally.waiting + tally.running == 0 && (!target.sweep.propose || board.is_closed());
+}
 
 Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_view text)
 {
@@ -66,6 +95,9 @@ Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_v
                                     board.tries().size()));
         }
         return std::optional(SweepTarget{*std::move(sweep), *number});
+    }
+    if (denotes_a_run(store, *sweep, text)) {
+        return std::optional<SweepTarget>();
     }
     return std::optional(SweepTarget{*std::move(sweep), std::nullopt});
 }

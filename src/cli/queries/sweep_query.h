@@ -18,9 +18,14 @@ struct SweepTarget {
     sweeps::Sweep sweep;
     std::optional<std::size_t> number; ///< of a try
 };
-/// The sweep, or the try, that an argument denotes. Nothing if it can only be a run: no sweep has
-/// that name. `missing`: the sweep has no such try, or there is no sweep before a `/N`.
+/// The sweep, or the try, that an argument denotes. Nothing if it is a run: no sweep has that name,
+/// or a run has it too, which is unfinished while the sweep has ended, or else is newer. `missing`:
+/// the sweep has no such try, or there is no sweep before a `/N`.
 Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_view word);
+
+/// Whether all tries of a sweep, or one of them, have ended according to the disk. False if its
+/// files can't be read.
+bool has_ended_on_disk(Store& store, const SweepTarget& target);
 
 /// Makes the tries wait that their workers have left without an end.
 void release_lost(Store& store, std::vector<sweeps::Try>& tries);

@@ -171,20 +171,6 @@ Result<void> print_tries(const Invocation& invocation, const SweepStatus& status
     return {};
 }
 
-/// False if its files can't be read.
-bool has_ended_on_disk(Store& store, const SweepTarget& target)
-{
-    sweeps::Board board(store, target.sweep.run.key);
-    if (!board.refresh()) {
-        return false;
-    }
-    if (target.number) {
-        return board.tries().at(*target.number - 1).state == Try::State::ended;
-    }
-    const auto tally = sweeps::tally_of(board.tries());
-    return tally.waiting + tally.running == 0 && (!target.sweep.propose || board.is_closed());
-}
-
 } // namespace
 
 Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target,

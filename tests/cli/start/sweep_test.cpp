@@ -194,6 +194,31 @@ TEST_F(SweepTest, RefusesOptionsThatASubcommandDoesNotHave)
     EXPECT_THAT(refused({"export", "cal", "other"}), HasSubstr("unexpected argument 'other'"));
 }
 
+TEST_F(SweepTest, ANameDenotesAnUnfinishedRunRatherThanAnEndedSweep)
+{
+    begin({"--workers", "1"});
+    const auto denotes_the_sweep = [&] {
+        return use(k_show_verb, {"cal"}).out.starts_with("sweep cal");
+    };
+    const auto run = [&](std::chrono::seconds age, unsigned char number) {
+        return fakes::RunOnDisk(m_services.memory,
+                                fakes::some_run(m_services.time.now() - age, "cal", number))
+            .submitted(JobId{number});
+    };
+    auto older = run(1h, 50);
+    EXPECT_TRUE(denotes_the_sweep()) << "both are active: the newer one";
+    for (int i = 0; i < 4; ++i) {
+        end_next(TryEnd::finished, 0, 1.0);
+    }
+    EXPECT_FALSE(denotes_the_sweep());
+    older.ended({0, Cause::finished, "", m_services.time.now()});
+    EXPECT_TRUE(denotes_the_sweep()) << "both have ended: the newer one";
+    run(-1s, 51).ended({0, Cause::finished, "", m_services.time.now()});
+    EXPECT_FALSE(denotes_the_sweep());
+    EXPECT_EQ(use(k_show_verb, {key().text()}).out.substr(0, 9), "sweep cal");
+    EXPECT_EQ(use(k_sweep_verb, {"export", "cal"}).status, 0);
+}
+
 TEST_F(SweepTest, ReportsOnlyTheEndsAfterAChange)
 {
     begin();
