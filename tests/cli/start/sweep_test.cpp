@@ -241,6 +241,21 @@ TEST_F(SweepTest, NotesAMetricThatNoTryHasPrinted)
     EXPECT_THAT(use(k_show_verb, {"cal"}).out, Not(HasSubstr("no try has printed")));
 }
 
+TEST_F(SweepTest, IsNotActiveWhileItIsStopped)
+{
+    begin({"--workers", "1"});
+    const auto is_active = [&] {
+        return m_services.memory.size(layout::active_sweep(key())).has_value();
+    };
+    EXPECT_TRUE(is_active());
+    ASSERT_EQ(use(k_stop_verb, {"cal"}).status, 0);
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out, HasSubstr("sweep cal (stopped)"));
+    EXPECT_FALSE(is_active()) << "a budget gets its hours back";
+    ASSERT_EQ(use(k_sweep_verb, {"retry", "cal", "--detach"}).status, 0);
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out, HasSubstr("sweep cal (waiting)"));
+    EXPECT_TRUE(is_active());
+}
+
 TEST_F(SweepTest, IsShownAsAPage)
 {
     begin();
