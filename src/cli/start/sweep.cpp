@@ -319,7 +319,7 @@ Result<void> check_again(Invocation& invocation, Store& store, const Sweep& swee
 
 /// Starts the workers that a changed sweep needs, with the options of its start.
 Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
-                       const std::vector<Try>& before, const Options& options)
+                       const sweeps::Board& before, const Options& options)
 {
     TRY_ASSIGN(const auto workers, given_workers(options));
     TRY(sweeps::continue_sweep(store, sweep.run.key));
@@ -331,8 +331,8 @@ Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
     for (const auto& [name, value] : sweep.run.request.setup.env) {
         run.recorded_env.push_back(name);
     }
-    TRY(start_workers(invocation, store, sweep, run, workers));
-    return follow_or_leave(invocation, store, sweep, options.has("detach"), before);
+    TRY(start_workers(invocation, store, sweep, run, workers, &before));
+    return follow_or_leave(invocation, store, sweep, options.has("detach"), before.tries());
 }
 
 /// The attempts that do not count any more: those of the tries named, else all that failed.
@@ -404,7 +404,7 @@ Result<int> retry(Invocation& invocation, Store& store, const Parsed& parsed)
     if (!retries.empty()) {
         TRY(sweeps::retry(store, sweep.run.key, retries));
     }
-    return work_again(invocation, store, sweep, board.tries(), parsed.options);
+    return work_again(invocation, store, sweep, board, parsed.options);
 }
 
 /// `gpuq sweep add SWEEP --over NAME=VALUES...`.
@@ -430,7 +430,7 @@ Result<int> add(Invocation& invocation, Store& store, const Parsed& parsed)
     TRY(board.refresh());
     TRY(check_again(invocation, store, sweep, board, parsed.options));
     TRY(sweeps::add_tries(store, sweep.run.key, *tries));
-    return work_again(invocation, store, sweep, board.tries(), parsed.options);
+    return work_again(invocation, store, sweep, board, parsed.options);
 }
 
 /// `gpuq sweep export SWEEP`.

@@ -103,6 +103,28 @@ std::size_t workers_by_default(Services& services, const SweepStatus& status)
     return std::max<std::size_t>(count, 1);
 }
 
+/// Whether a worker of a changed sweep ends without looking for tries again: it has been withdrawn,
+/// or may have found the sweep stopped or without a try for it.
+bool is_leaving(Store& store, const RunStatus& worker, const std::vector<sweeps::Try>& tries,
+                const sweeps::Board* before)
+{
+    if (store.size(layout::inbox(worker.key) + "/" + layout::k_stop_request)) {
+        return true;
+    }
+    if (before == nullptr) {
+        return false;
+    }
+    if (before->is_stopped()) {
+        return true;
+    }
+    const auto is_its_own = [&](const sweeps::Try& entry) {
+        return entry.state == sweeps::Try::State::running && entry.claimant &&
+               entry.claimant->worker == worker.key;
+    };
+    return worker.state == RunState::running && sweeps::tally_of(before->tries()).waiting == 0 &&
+           std::none_of(tries.begin(), tries.end(), is_its_own);
+}
+
 Result<std::optional<sweeps::Proposals>> given_proposals(const Options& options)
 {
     TRY_ASSIGN(const auto most, count_in(options, "tries", sweeps::k_most_tries));
@@ -175,9 +197,13 @@ Result<std::optional<std::size_t>> given_workers(const Options& options)
 }
 
 Result<void> start_workers(Invocation& invocation, Store& store, const sweeps::Sweep& sweep,
-                           const RunOptions& options, std::optional<std::size_t> wanted)
+                           const RunOptions& options, std::optional<std::size_t> wanted,
+                           const sweeps::Board* before)
 {
-    TRY_ASSIGN(const SweepStatus status, query_sweep(invocation.services, store, sweep));
+    TRY_ASSIGN(SweepStatus status, query_sweep(invocation.services, store, sweep));
+    std::erase_if(status.workers, [&](const RunStatus& worker) {
+        return is_leaving(store, worker, status.tries, before);
+    });
     const std::size_t count = wanted ? *wanted : workers_by_default(invocation.services, status);
     const auto earlier = store.list(layout::sweep_runs(sweep.run.key));
     int number = earlier ? static_cast<int>(earlier->size()) : 0;

@@ -4,6 +4,7 @@
 #include "cli/base/verb.h"
 #include "cli/start/run_options.h"
 #include "runs/status.h"
+#include "sweeps/board.h"
 #include "sweeps/parameters.h"
 #include "sweeps/records.h"
 
@@ -31,10 +32,12 @@ Result<GivenTries> given_tries(Services& services, const Globals& globals, const
 Result<std::optional<std::size_t>> given_workers(const Options& options);
 
 /// Submits workers until `wanted` are active; by default as many as there are tries left and GPUs
-/// in the cluster, at most 16. `options`: of a try. Prints a note. An error only if none could be
-/// submitted.
+/// in the cluster, at most 16. `options`: of a try. `before`: the board read before tries were
+/// added or repeated; workers that had no try left by then do not count, as they are about to end;
+/// null: a new sweep. Prints a note. An error only if none could be submitted.
 Result<void> start_workers(Invocation& invocation, Store& store, const sweeps::Sweep& sweep,
-                           const RunOptions& options, std::optional<std::size_t> wanted);
+                           const RunOptions& options, std::optional<std::size_t> wanted,
+                           const sweeps::Board* before = nullptr);
 
 /// Takes the workers that still wait for GPUs out of the queue.
 void withdraw_waiting(Services& services, Store& store, const std::vector<RunStatus>& workers);

@@ -230,6 +230,39 @@ TEST_F(SweepTest, ReportsOnlyTheEndsAfterAChange)
     EXPECT_THAT(waited.err, AllOf(HasSubstr("3 of 4 tries done"), Not(HasSubstr("try 2 (lr=1"))));
 }
 
+TEST_F(SweepTest, AWorkerThatHasFoundNoTryLeftIsReplacedForAnAddedOne)
+{
+    begin({"--workers", "1"});
+    const Time now = m_services.time.now();
+    fakes::RunOnDisk(m_services.memory, workers().front())
+        .submitted(JobId{1})
+        .started(JobId{1}, now);
+    const Arguments add{"add",    "cal",  "--detach", "--workers", "1",
+                        "--over", "lr=7", "--over",   "n=8"};
+    for (int i = 0; i < 3; ++i) {
+        end_next(TryEnd::finished, 0, 1.0);
+    }
+    EXPECT_EQ(use(k_sweep_verb, add).status, 0);
+    EXPECT_THAT(workers(), SizeIs(1)) << "it takes that one too";
+    for (int i = 0; i < 2; ++i) {
+        end_next(TryEnd::finished, 0, 1.0);
+    }
+    EXPECT_EQ(use(k_sweep_verb, add).status, 0);
+    EXPECT_THAT(workers(), SizeIs(2));
+}
+
+TEST_F(SweepTest, WorkersOfAStoppedSweepAreReplacedWhenItContinues)
+{
+    begin({"--workers", "1"});
+    const Time now = m_services.time.now();
+    fakes::RunOnDisk(m_services.memory, workers().front())
+        .submitted(JobId{1})
+        .started(JobId{1}, now);
+    ASSERT_EQ(use(k_stop_verb, {"cal"}).status, 0);
+    EXPECT_EQ(use(k_sweep_verb, {"retry", "cal", "--detach", "--workers", "1"}).status, 0);
+    EXPECT_THAT(workers(), SizeIs(2));
+}
+
 TEST_F(SweepTest, NotesAMetricThatNoTryHasPrinted)
 {
     begin({"--metric", "lss:min"});
