@@ -2,10 +2,12 @@
 #include "sweeps/changes.h"
 
 #include "core/layout.h"
+#include "sweeps/board.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 
 namespace gpuq::sweeps {
@@ -32,6 +34,40 @@ bool is_spelled(const RunKey& key, std::string_view word)
            (word.size() >= k_shortest_key && text.substr(text.find('-') + 1).starts_with(word));
 }
 
+bool is_missing(Store& store, const std::string& path)
+{
+    const auto size = store.size(path);
+    return !size && size.error().kind == Error::Kind::missing;
+}
+
+/// Whether it has ended, or no worker takes a try of it unless the user has it continued. One that
+/// could not be written as a whole counts after a day.
+bool is_at_rest(Store& store, const RunKey& key, Time now)
+{
+    if (is_missing(store, layout::sweep_json(key))) {
+        return now - key.made_at() > std::chrono::hours(24);
+    }
+    if (is_missing(store, layout::active_sweep(key)) || store.size(layout::sweep_stop(key))) {
+        return true;
+    }
+    const auto sweep = read_sweep(store, key);
+    Board board(store, key);
+    return sweep && board.refresh() && is_spent(board.tries(), *sweep, now);
+}
+
+/// Whether a worker's run is on disk; true if that is unknown.
+bool may_have_runs(Store& store, const RunKey& key)
+{
+    const auto workers = store.list(layout::sweep_runs(key));
+    if (!workers) {
+        return workers.error().kind != Error::Kind::missing;
+    }
+    return std::any_of(workers->begin(), workers->end(), [&](const std::string& name) {
+        const auto worker = RunKey::parse(name);
+        return worker && !is_missing(store, layout::run_json(*worker));
+    });
+}
+
 } // namespace
 
 Result<void> write_sweep(Store& store, const Sweep& sweep, const std::vector<Values>& tries)
@@ -48,20 +84,11 @@ void forget_sweep(Store& store, const RunKey& key)
     (void)store.remove(layout::active_sweep(key));
 }
 
-void forget_outdated(Store& store)
+void forget_outdated(Store& store, Time now)
 {
     const auto keys = all_sweeps(store);
     for (const RunKey& key : keys ? *keys : std::vector<RunKey>()) {
-        const auto workers = store.list(layout::sweep_runs(key));
-        if (!workers || store.size(layout::active_sweep(key))) {
-            continue;
-        }
-        const bool has_runs =
-            std::any_of(workers->begin(), workers->end(), [&](const std::string& name) {
-                const auto worker = RunKey::parse(name);
-                return worker && store.size(layout::run_json(*worker));
-            });
-        if (!has_runs) {
+        if (is_at_rest(store, key, now) && !may_have_runs(store, key)) {
             forget_sweep(store, key);
         }
     }

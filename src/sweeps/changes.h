@@ -18,8 +18,9 @@ Result<void> write_sweep(Store& store, const Sweep& sweep, const std::vector<Val
 /// Removes a sweep without workers: nothing is left of it.
 void forget_sweep(Store& store, const RunKey& key);
 
-/// Removes the sweeps that have ended and whose workers' runs have all been removed.
-void forget_outdated(Store& store);
+/// Removes the sweeps whose workers' runs have all been removed, if they have ended, are stopped or
+/// have used their GPU time, or if they were never complete.
+void forget_outdated(Store& store, Time now);
 
 /// Adds tries to a sweep, behind all others.
 Result<void> add_tries(Store& store, const RunKey& key, const std::vector<Values>& tries);

@@ -108,6 +108,7 @@ public:
         const auto doomed = choose(statuses, retention);
         TRY(show(doomed));
         if (doomed.empty() && !m_dry) {
+            sweeps::forget_outdated(m_store, m_now);
             remove_snapshots();
         }
         if (m_dry || doomed.empty()) {
@@ -146,6 +147,7 @@ private:
         for (const RunStatus& status : statuses.runs) {
             shelf.push_back(on_shelf(m_store, status));
         }
+        add_sweeps(m_store, statuses.runs, shelf);
         std::vector<Doomed> doomed;
         for (RunOnShelf& run : outdated(std::move(shelf), retention, m_now)) {
             const auto status =
@@ -204,7 +206,7 @@ private:
                 status = static_cast<int>(exit_status_of(done.error().kind));
             }
         }
-        sweeps::forget_outdated(m_store);
+        sweeps::forget_outdated(m_store, m_now);
         remove_snapshots();
         if (m_invocation.globals.json) {
             TRY(print_json(removed));

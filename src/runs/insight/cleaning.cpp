@@ -6,7 +6,9 @@
 #include "runs/records/record.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
+#include <utility>
 
 namespace gpuq {
 namespace {
@@ -59,6 +61,25 @@ RunOnShelf on_shelf(Store& store, const RunStatus& status)
         run.ended_at = status.ending->at;
     }
     return run;
+}
+
+void add_sweeps(Store& store, const std::vector<RunStatus>& statuses,
+                std::vector<RunOnShelf>& shelf)
+{
+    const auto end_of = [](const RunOnShelf& run) {
+        return std::pair(run.ended_at.value_or(Time::max()), run.key);
+    };
+    std::map<RunKey, RunOnShelf*> last;
+    for (std::size_t i = 0; i < statuses.size(); ++i) {
+        if (statuses[i].run && statuses[i].run->request.sweep) {
+            RunOnShelf*& known = last[statuses[i].run->request.sweep->sweep];
+            known = known == nullptr || end_of(*known) < end_of(shelf[i]) ? &shelf[i] : known;
+        }
+    }
+    for (const auto& [sweep, worker] : last) {
+        const auto size = store.tree_size(layout::sweep_dir(sweep));
+        worker->bytes += size ? *size : 0;
+    }
 }
 
 Result<void> remove_run(Store& store, const RunKey& key)

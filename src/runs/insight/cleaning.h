@@ -31,6 +31,11 @@ std::vector<RunOnShelf> outdated(std::vector<RunOnShelf> runs, const Retention& 
 /// bytes and is kept.
 RunOnShelf on_shelf(Store& store, const RunStatus& status);
 
+/// Adds the size of each sweep to that of the worker that has ended last, or has not ended: the
+/// sweep is removed with it. `shelf` has the runs of `statuses`, in that order.
+void add_sweeps(Store& store, const std::vector<RunStatus>& statuses,
+                std::vector<RunOnShelf>& shelf);
+
 /// Removes a run: first its entries in the job index, then its directory. If that is interrupted,
 /// the run can still be found by key and name, and the next attempt removes it.
 Result<void> remove_run(Store& store, const RunKey& key);

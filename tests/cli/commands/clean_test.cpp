@@ -3,11 +3,19 @@
 
 #include "cli/fake_services.h"
 #include "cli/json_page.h"
+#include "core/layout.h"
 #include "runs/evidence.h"
 #include "runs/run_on_disk.h"
+#include "snapshots/take.h"
+#include "sweeps/changes.h"
+#include "sweeps/numbered_sweep.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 namespace gpuq::cli {
 namespace {
@@ -98,6 +106,106 @@ TEST_F(Clean, TheSettingsSayWhatIsKept)
     EXPECT_THAT(clean({"-n", "--keep", "8d"}).err, HasSubstr("would remove 0 runs"));
     EXPECT_EQ(clean({"--keep", "8"}).status, 2);
     EXPECT_EQ(clean({"now"}).status, 2);
+}
+
+TEST_F(Clean, SnapshotsGoAnHourAfterTheLastRunThatNeedsThem)
+{
+    std::string directory = testing::TempDir() + "gpuq-clean-XXXXXX";
+    ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+    const auto taken = [&](const char* code) {
+        std::ofstream(directory + "/a.py") << code;
+        return snapshots::take(m_services.memory, directory, {}, true);
+    };
+    const auto first = taken("1");
+    ASSERT_TRUE(first && taken("2"));
+    const auto use = [&](const RunOnDisk& run) {
+        ASSERT_TRUE(m_services.memory.write(layout::snapshot(run.key()),
+                                            to_json(snapshots::Reference{first->id, false})));
+    };
+    use(ended("old", 24h * 31));
+    use(ended("newer", 24h * 29));
+    const auto is_there = [&] { return snapshots::read(m_services.memory, first->id).has_value(); };
+    for (const auto& keep : {"30d", "30d", "1d", "1d"}) {
+        EXPECT_TRUE(is_there());
+        EXPECT_EQ(clean({"--yes", "--keep", keep}).status, 0);
+        m_services.time.advance(61min);
+    }
+    EXPECT_FALSE(is_there());
+    EXPECT_THAT(left(), testing::IsEmpty());
+    std::filesystem::remove_all(directory);
+}
+
+class CleanSweeps : public Clean {
+protected:
+    /// A sweep of one try, and a worker of it that has ended; the try has not.
+    RunOnDisk worker(std::chrono::seconds age)
+    {
+        gpuq::Run run = fakes::some_run(now() - age - 1h, "cal-w1", ++m_number);
+        run.request.sweep = SweepWorker{m_sweep.run.key, 1};
+        EXPECT_TRUE(m_services.memory.write(layout::sweep_run(m_sweep.run.key, run.key), ""));
+        RunOnDisk record(m_services.memory, run);
+        record.submitted(JobId{m_number}).ended({0, Cause::finished, "", now() - age});
+        return record;
+    }
+
+    std::size_t sweeps_left() { return sweeps::all_sweeps(m_services.memory)->size(); }
+
+    void SetUp() override
+    {
+        m_sweep.gpu_time = 60min;
+        ASSERT_TRUE(write_sweep(m_services.memory, m_sweep, sweeps::numbered_tries(1)));
+        worker(24h * 31);
+        worker(24h * 32);
+    }
+
+    sweeps::Sweep m_sweep = sweeps::numbered_sweep("cal");
+};
+
+TEST_F(CleanSweeps, AStoppedSweepGoesWithItsWorkers)
+{
+    ASSERT_TRUE(sweeps::stop_sweep(m_services.memory, m_sweep.run.key));
+    EXPECT_EQ(clean({"--yes"}).status, 0);
+    EXPECT_EQ(sweeps_left(), 0U);
+}
+
+TEST_F(CleanSweeps, ASweepThatCouldContinueStaysUntilItIsStopped)
+{
+    EXPECT_EQ(clean({"--yes"}).status, 0);
+    EXPECT_EQ(sweeps_left(), 1U);
+    ASSERT_TRUE(sweeps::stop_sweep(m_services.memory, m_sweep.run.key));
+    EXPECT_THAT(clean({}).err, HasSubstr("nothing to remove"));
+    EXPECT_EQ(sweeps_left(), 0U);
+}
+
+TEST_F(CleanSweeps, ASweepIsKeptWhileTheStateOfItsWorkersCannotBeRead)
+{
+    ASSERT_TRUE(sweeps::stop_sweep(m_services.memory, m_sweep.run.key));
+    for (const RunKey& key : left()) {
+        m_services.memory.unreadable.insert(layout::run_json(key));
+    }
+    (void)clean({"--yes"});
+    EXPECT_EQ(sweeps_left(), 1U);
+}
+
+TEST_F(CleanSweeps, ASweepThatItsClientCouldNotWriteIsRemovedAfterADay)
+{
+    const RunKey begun = RunKey::make(now() - 25h, {1});
+    const RunKey just_now = RunKey::make(now() - 1h, {2});
+    for (const RunKey& key : {begun, just_now}) {
+        ASSERT_TRUE(m_services.memory.write(layout::sweep_snapshot(key), "{}"));
+    }
+    EXPECT_EQ(clean({"--yes"}).status, 0);
+    EXPECT_TRUE(m_services.memory.size(layout::sweep_snapshot(just_now)));
+    EXPECT_FALSE(m_services.memory.size(layout::sweep_snapshot(begun)));
+}
+
+TEST_F(CleanSweeps, TheFilesOfASweepCountAsThoseOfItsLastWorker)
+{
+    ASSERT_TRUE(m_services.memory.write(layout::try_dir(m_sweep.run.key, 1) + "/checkpoints/a",
+                                        std::string(3 << 20, '.')));
+    const Use result = clean({"--dry-run", "--keep", "2M"});
+    EXPECT_THAT(result.err, HasSubstr("would remove 2 runs, 3"));
+    EXPECT_THAT(clean({"--dry-run", "--keep", "4M"}).err, HasSubstr("would remove 0 runs"));
 }
 
 TEST_F(Clean, AFolderThatStaysIsAnError)

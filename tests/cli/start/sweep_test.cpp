@@ -562,17 +562,17 @@ TEST_F(SweepTest, IsRemovedWithTheLastOfItsWorkers)
     for (int i = 0; i < 4; ++i) {
         end_next(TryEnd::finished, 0, 1.0);
     }
-    sweeps::forget_outdated(m_services.memory);
+    sweeps::forget_outdated(m_services.memory, m_services.time.now());
     ASSERT_TRUE(sweeps::find_sweep(m_services.memory, "cal"));
     EXPECT_THAT(use(k_show_verb, {"cal"}).out, HasSubstr("sweep cal (ended): 4 of 4 tries done"));
     const RunKey sweep = key();
     for (const gpuq::Run& run : workers()) {
         ASSERT_TRUE(m_services.memory.remove_tree(layout::run_dir(run.key)));
     }
-    sweeps::forget_outdated(m_services.memory);
+    sweeps::forget_outdated(m_services.memory, m_services.time.now());
     EXPECT_TRUE(m_services.memory.size(layout::sweep_json(sweep))) << "not known to have ended";
     ASSERT_TRUE(m_services.memory.remove(layout::active_sweep(sweep)));
-    sweeps::forget_outdated(m_services.memory);
+    sweeps::forget_outdated(m_services.memory, m_services.time.now());
     EXPECT_FALSE(m_services.memory.size(layout::sweep_json(sweep)));
 }
 
