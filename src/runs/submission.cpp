@@ -44,7 +44,7 @@ std::optional<Job> job_with_key(const std::vector<Job>& jobs, const RunKey& key)
 }
 
 /// Creates runs/KEY: run.json and the entry in index/active are on disk when this returns.
-Result<void> record_run(Store& store, const Submission& submission)
+Result<void> record_run(Store& store, const Submission& submission, const std::string& snapshot)
 {
     const Run& run = submission.run;
     std::vector<Store::NewFile> files = {{layout::run_json(run.key), to_json(run)},
@@ -54,6 +54,9 @@ Result<void> record_run(Store& store, const Submission& submission)
     }
     if (!submission.credentials.empty()) {
         files.push_back({credential_plan_json(run.key), submission.credentials});
+    }
+    if (!snapshot.empty()) {
+        files.push_back({layout::snapshot(run.key), snapshot});
     }
     TRY(store.write_together(files));
     if (submission.store_ticket) {
@@ -112,6 +115,7 @@ public:
                 return answer;
             }
             m_patience.notice(answer.error().text);
+            snapshot_before_waiting();
             TRY_ASSIGN(auto found, find_submitted(answer.error()));
             if (found) {
                 return *std::move(found);
@@ -162,16 +166,34 @@ private:
     /// Records the request before it is sent to Slurm.
     Result<void> record(bool queued)
     {
-        if (!m_recorded) {
-            TRY(record_run(m_store, m_submission));
-            m_recorded = true;
-        }
+        std::string snapshot;
         if (m_submission.take_snapshot && !m_has_snapshot &&
             (queued || m_submission.snapshot_at_once)) {
-            TRY(m_submission.take_snapshot());
+            TRY_ASSIGN(snapshot, m_submission.take_snapshot());
             m_has_snapshot = true;
         }
-        return {};
+        if (!m_recorded) {
+            TRY(record_run(m_store, m_submission, snapshot));
+            m_recorded = true;
+            return {};
+        }
+        return keep(snapshot);
+    }
+
+    /// Otherwise it would contain edits made while Slurm does not respond. After a failure it is
+    /// taken later: a job may exist now, so the submission must not end.
+    void snapshot_before_waiting()
+    {
+        if (m_submission.take_snapshot && m_recorded && !m_has_snapshot) {
+            const auto snapshot = m_submission.take_snapshot();
+            m_has_snapshot = snapshot && keep(*snapshot);
+        }
+    }
+
+    Result<void> keep(const std::string& snapshot)
+    {
+        return snapshot.empty() ? Result<void>()
+                                : m_store.write(layout::snapshot(m_submission.run.key), snapshot);
     }
 
     Store& m_store;

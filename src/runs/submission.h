@@ -32,10 +32,11 @@ struct Submission {
     std::string credentials = {};  ///< content of credentials.json (runs/credentials.h); likewise
     /// Called when the run is on disk, before any request to Slurm: stores the run's ticket.
     std::function<void()> store_ticket = {};
-    /// Records the snapshot of the run's code. Called when the run is on disk: before any request
-    /// to Slurm if `snapshot_at_once`, else before the run is put into the queue. An error ends the
-    /// submission.
-    std::function<Result<void>()> take_snapshot = {};
+    /// Takes the snapshot of the run's code. Returns the content of layout::snapshot, which is then
+    /// written with the run's other files; empty: none. Called before any request to Slurm if
+    /// `snapshot_at_once`, else before the run is put into the queue, or before waiting for a Slurm
+    /// that does not respond. An error ends the submission, unless a job may exist.
+    std::function<Result<std::string>()> take_snapshot = {};
     bool snapshot_at_once = false;
 };
 

@@ -70,12 +70,17 @@ bool may_have_runs(Store& store, const RunKey& key)
 
 } // namespace
 
-Result<void> write_sweep(Store& store, const Sweep& sweep, const std::vector<Values>& tries)
+Result<void> write_sweep(Store& store, const Sweep& sweep, const std::vector<Values>& tries,
+                         const std::string& snapshot)
 {
     const RunKey& key = sweep.run.key;
-    return store.write_together({{layout::sweep_tries(key, 1), to_lines(tries)},
-                                 {layout::sweep_json(key), to_json(sweep)},
-                                 {layout::active_sweep(key), ""}});
+    std::vector<Store::NewFile> files = {{layout::sweep_tries(key, 1), to_lines(tries)},
+                                         {layout::sweep_json(key), to_json(sweep)},
+                                         {layout::active_sweep(key), ""}};
+    if (!snapshot.empty()) {
+        files.insert(files.begin(), {layout::sweep_snapshot(key), snapshot});
+    }
+    return store.write_together(files);
 }
 
 void forget_sweep(Store& store, const RunKey& key)

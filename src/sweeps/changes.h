@@ -12,8 +12,10 @@
 /// The changes that clients make to a sweep; its workers read them before each try.
 namespace gpuq::sweeps {
 
-/// Writes a new sweep and its first tries to disk, before any worker is submitted.
-Result<void> write_sweep(Store& store, const Sweep& sweep, const std::vector<Values>& tries);
+/// Writes a new sweep and its first tries to disk, before any worker is submitted. `snapshot`: the
+/// reference to that of its code; empty: none.
+Result<void> write_sweep(Store& store, const Sweep& sweep, const std::vector<Values>& tries,
+                         const std::string& snapshot = "");
 
 /// Removes a sweep without workers: nothing is left of it.
 void forget_sweep(Store& store, const RunKey& key);

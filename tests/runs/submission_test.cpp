@@ -28,16 +28,17 @@ struct Login {
     bool try_now = true;
     bool snapshot_at_once = false;
     bool snapshot_fails = false;
+    std::size_t failing_snapshots = 0;        ///< the first ones
     std::vector<std::size_t> snapshots_taken; ///< the number of requests to Slurm before each
 
     Result<Submitted> submit()
     {
         Submission submission{run, {}, {"supervisor"}, "#!/bin/sh\n", try_now};
-        submission.take_snapshot = [this]() -> Result<void> {
-            EXPECT_TRUE(store.size(layout::run_json(run.key))) << "the run is on disk";
+        submission.take_snapshot = [this]() -> Result<std::string> {
             snapshots_taken.push_back(cluster.requests.size());
-            return snapshot_fails ? Result<void>(fail(Error::Kind::io, "disk full"))
-                                  : Result<void>();
+            return snapshot_fails || snapshots_taken.size() <= failing_snapshots
+                       ? Result<std::string>(fail(Error::Kind::io, "disk full"))
+                       : std::string("snapshot");
         };
         submission.snapshot_at_once = snapshot_at_once;
         submission.spec.comment = job_comment(run.key);
@@ -108,15 +109,22 @@ TEST(Submission, TakesASnapshotOnceOfARunThatWaits)
     waiting.cluster.no_gpu_free = true;
     ASSERT_TRUE(waiting.submit());
     EXPECT_EQ(waiting.snapshots_taken, Counts{1}) << "after start_now, before submit";
+    EXPECT_EQ(waiting.store.read(layout::snapshot(waiting.run.key)).value(), "snapshot");
     Login lost; // started anew as a batch job
     lost.cluster.lost_answers = 1;
     ASSERT_TRUE(lost.submit());
-    EXPECT_EQ(lost.snapshots_taken.size(), 1U);
+    EXPECT_EQ(lost.snapshots_taken, Counts{1}) << "before waiting for Slurm";
+    Login full; // for a moment
+    full.cluster.lost_answers = 1;
+    full.failing_snapshots = 1;
+    ASSERT_TRUE(full.submit());
+    EXPECT_EQ(full.snapshots_taken.size(), 2U);
     Login required;
     required.snapshot_at_once = true;
     required.cluster.no_gpu_free = true;
     ASSERT_TRUE(required.submit());
     EXPECT_EQ(required.snapshots_taken, Counts{0});
+    EXPECT_EQ(required.store.read(layout::snapshot(required.run.key)).value(), "snapshot");
 }
 
 TEST(Submission, ASnapshotThatFailsLeavesNoJob)

@@ -9,26 +9,21 @@
 
 namespace gpuq::cli {
 
-Result<std::string> record_snapshot(Store& store, const SnapshotPlan& plan)
+Result<CodeSnapshot> take_snapshot(Store& store, const SnapshotPlan& plan)
 {
-    const auto take = [&]() -> Result<void> {
-        TRY_ASSIGN(const auto taken,
-                   snapshots::take(store, plan.directory, plan.program, plan.required));
-        return store.write(plan.reference, to_json(snapshots::Reference{taken.id, plan.required}));
-    };
-    const auto outcome = take();
-    if (outcome) {
-        return std::string();
+    const auto taken = snapshots::take(store, plan.directory, plan.program, plan.required);
+    if (taken) {
+        return CodeSnapshot{to_json(snapshots::Reference{taken->id, plan.required}), {}};
     }
-    const Error& error = outcome.error();
+    const Error& error = taken.error();
     if (error.kind == Error::Kind::missing) { // not a directory of code, and not requested
-        return std::string();
+        return CodeSnapshot{};
     }
     if (plan.required) {
         return fail(error.kind == Error::Kind::busy ? Error::Kind::usage : error.kind,
                     "--snapshot: " + error.text);
     }
-    return "no snapshot of its code: " + error.text;
+    return CodeSnapshot{{}, "no snapshot of its code: " + error.text};
 }
 
 Result<std::optional<snapshots::Manifest>> find_snapshot(Store& store, const std::string& reference)

@@ -194,7 +194,7 @@ private:
         }
         m_submitted = true;
         if (run.request.chain && m_snapshot == SnapshotPolicy::automatic && !submitted->batch) {
-            TRY(take_snapshot(run)); // for the links to come, so the first one need not wait for it
+            keep_snapshot(run); // for the links to come, so the first one need not wait for it
         }
         // A queued run's ticket is renewed while it waits, and a token is fetched on this host, not
         // on the node.
@@ -347,7 +347,7 @@ private:
         give_ticket(submission);
         TRY_ASSIGN(m_snapshot, snapshot_policy());
         if (m_snapshot != SnapshotPolicy::never) {
-            submission.take_snapshot = [this, &run] { return take_snapshot(run); };
+            submission.take_snapshot = [this, &run] { return snapshot_of(run); };
             submission.snapshot_at_once = m_snapshot == SnapshotPolicy::always;
         }
         submission.try_now = (!m_options.detach || m_options.awaited) && !run.request.after &&
@@ -371,19 +371,29 @@ private:
         return settings.snapshot.value_or(SnapshotPolicy::automatic);
     }
 
-    Result<void> take_snapshot(const Run& run)
+    /// Returns the reference to the snapshot; empty: none.
+    Result<std::string> snapshot_of(const Run& run)
     {
-        const std::string path = layout::snapshot(run.key);
         if (m_options.earlier_snapshot) {
-            return m_store->write(path,
-                                  to_json(snapshots::Reference{*m_options.earlier_snapshot, true}));
+            return to_json(snapshots::Reference{*m_options.earlier_snapshot, true});
         }
         const bool required = m_options.snapshot == SnapshotPolicy::always;
-        TRY_ASSIGN(
-            const std::string problem,
-            record_snapshot(*m_store, {path, run.request.work_dir, run.request.program, required}));
-        print_note_if(problem);
-        return {};
+        TRY_ASSIGN(CodeSnapshot code,
+                   take_snapshot(*m_store, {run.request.work_dir, run.request.program, required}));
+        print_note_if(code.problem);
+        return std::move(code.reference);
+    }
+
+    void keep_snapshot(const Run& run)
+    {
+        const auto reference = snapshot_of(run);
+        const auto kept = reference && !reference->empty()
+                              ? m_store->write(layout::snapshot(run.key), *reference)
+                              : Result<void>();
+        if (!reference || !kept) {
+            print_note_if("no snapshot of its code: " +
+                          (reference ? kept.error().text : reference.error().text));
+        }
     }
 
     /// Copies the login's ticket for the run: the login's own cache is removed at its end. A bearer

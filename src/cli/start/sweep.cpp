@@ -137,10 +137,9 @@ public:
         TRY(describe(sweep, plan));
         note_placeholders(plan.request.program, given.names);
         TRY(charge(*store, sweep));
-        auto written = record_code(*store, sweep, options);
-        if (written) {
-            written = sweeps::write_sweep(*store, sweep, given.tries);
-        }
+        const auto code = snapshot_of(*store, sweep, options);
+        const auto written = code ? sweeps::write_sweep(*store, sweep, given.tries, *code)
+                                  : Result<void>(code.error());
         if (!written) {
             forget(*store, sweep);
             return written.error();
@@ -239,24 +238,22 @@ private:
         return {};
     }
 
-    /// All tries run the code of this moment, also those that are added later.
-    Result<void> record_code(Store& store, const Sweep& sweep, const RunOptions& options)
+    /// All tries run the code of this moment, also those that are added later. Returns the
+    /// reference to it; empty: none.
+    Result<std::string> snapshot_of(Store& store, const Sweep& sweep, const RunOptions& options)
     {
         TRY_ASSIGN(const Settings configured, m_services.settings());
         const auto policy =
             options.snapshot.value_or(configured.snapshot.value_or(SnapshotPolicy::automatic));
         if (policy == SnapshotPolicy::never) {
-            return {};
+            return std::string();
         }
         const Request& request = sweep.run.request;
-        TRY_ASSIGN(
-            const std::string problem,
-            record_snapshot(store, {layout::sweep_snapshot(sweep.run.key), request.work_dir,
-                                    request.program, options.snapshot == SnapshotPolicy::always}));
-        if (!problem.empty() && !m_invocation.globals.quiet) {
-            print_message(problem);
-        }
-        return {};
+        TRY_ASSIGN(CodeSnapshot code,
+                   take_snapshot(store, {request.work_dir, request.program,
+                                         options.snapshot == SnapshotPolicy::always}));
+        print_note(m_invocation.globals.quiet || code.problem.empty(), code.problem);
+        return std::move(code.reference);
     }
 
     void note_placeholders(const Arguments& command, const Arguments& names) const
