@@ -20,6 +20,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace gpuq {
@@ -272,8 +273,11 @@ Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
     for (const auto& file : unnamed) {
         TRY(file->sync());
     }
-    for (const auto& file : unnamed) {
-        TRY(file->sync_directories());
+    std::set<std::string_view> synced;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        if (synced.insert(split_last(files[i].path).first).second) { // the first one made it
+            TRY(unnamed[i]->sync_directories());
+        }
     }
     return {};
 }
