@@ -136,9 +136,9 @@ Result<void> print_changes(const std::vector<FileChange>& changes)
 {
     for (const FileChange& change : changes) {
         if (change.diff.empty()) {
-            TRY(print_line(change.path + (change.kind == FileChange::Kind::removed
-                                              ? ": removed"
-                                              : ": only its permissions differ")));
+            TRY(print_line(change.kind == FileChange::Kind::changed
+                               ? change.path + ": only its permissions differ"
+                               : fmt::format("{}: {}", change.path, word(change.kind))));
         }
         for (const std::string_view line : fields(change.diff, "\n")) {
             TRY(print_line(line));
