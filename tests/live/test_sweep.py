@@ -129,10 +129,14 @@ def test_tries_are_added_and_stopped(person, train):
     assert person.gpuq("stop", "cal").returncode == 0
     state = ended(person, "cal")
     assert state["state"] == "stopped" and state["tries"][2]["attempts"] == 0
-    wait_for(lambda: shown(person, "cal")["workers"] == 0, 30, "no worker")
-    assert sweep(person, "retry", "--detach", "cal", "3").returncode == 0
+    assert sweep(person, "retry", "--detach", "cal", "3").returncode == 0  # its last worker may still be ending
+    waited = person.gpuq("wait", "cal/3")
+    assert (waited.returncode, waited.stderr[:10]) == (0, "gpuq: try "), waited.stderr
     assert person.gpuq("wait", "cal").returncode == 1
     assert done_tries(person) == [3]
+    again = person.gpuq("again", "cal/3")
+    assert again.returncode == 0 and again.stdout.splitlines()[-1].startswith("step 10/10"), again.stderr
+    assert done_tries(person) == [3, 3]
     assert shown(person, "cal")["tries"][1]["end"] == "stopped"
 
 

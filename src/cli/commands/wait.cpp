@@ -294,7 +294,10 @@ Result<int> wait(Invocation& invocation)
     TRY_ASSIGN(Store* const store, invocation.services.store());
     if (invocation.arguments.size() == 1) {
         TRY_ASSIGN(auto target, find_sweep_target(*store, invocation.arguments.front()));
-        if (target && !target->number) {
+        if (target && target->number) {
+            return wait_for_try(invocation, *store, target->sweep, *target->number);
+        }
+        if (target) {
             return follow_sweep(invocation, *store, std::move(target->sweep),
                                 SweepFollowing::observer);
         }

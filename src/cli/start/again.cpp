@@ -5,15 +5,19 @@
 #include "cli/queries/code_snapshot.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
+#include "cli/queries/sweep_query.h"
 #include "cli/render/run_table.h"
 #include "cli/start/run.h"
 #include "cli/start/run_options.h"
 #include "core/layout.h"
+#include "core/quote.h"
 #include "runs/credentials.h"
 #include "runs/notebook.h"
 #include "runs/program_words.h"
 #include "runs/query_status.h"
 #include "runs/repeat.h"
+#include "sweeps/arguments.h"
+#include "sweeps/board.h"
 
 #include <fmt/format.h>
 
@@ -60,11 +64,13 @@ Result<Given> operands(const Invocation& invocation)
 /// One use of `gpuq again`.
 class AgainVerb {
 public:
-    AgainVerb(Invocation& invocation, Store& store, RunStatus status)
+    /// `snapshot`: the path of the reference to that of its code.
+    AgainVerb(Invocation& invocation, Store& store, RunStatus status, std::string snapshot)
         : m_invocation(invocation)
         , m_services(invocation.services)
         , m_store(store)
         , m_status(std::move(status))
+        , m_snapshot(std::move(snapshot))
     {
     }
 
@@ -76,6 +82,10 @@ public:
         const Request& request = m_status.run->request;
         if (read_notebook(m_store, m_status.key)) {
             return fail(Error::Kind::usage, not_again("it is a notebook: use gpuq notebook"));
+        }
+        if (request.sweep) {
+            return fail(Error::Kind::usage,
+                        not_again("it is a worker of a sweep: gpuq sweep retry starts workers"));
         }
         if (const auto entered = enter_directory(request.work_dir); !entered) {
             return fail(entered.error().kind,
@@ -140,15 +150,14 @@ private:
 
     Result<void> repeat_snapshot(RunOptions& options)
     {
-        const std::string reference = layout::snapshot(m_status.key);
-        const auto code = find_snapshot(m_store, reference);
+        const auto code = find_snapshot(m_store, m_snapshot);
         if (!code) {
             return fail(code.error().kind,
                         not_again(fmt::format("{}; --current-files runs the files as they are now",
                                               code.error().text)));
         }
         if (*code) {
-            options.earlier_snapshot = snapshot_id(m_store, reference);
+            options.earlier_snapshot = snapshot_id(m_store, m_snapshot);
         }
         return {};
     }
@@ -174,18 +183,63 @@ private:
     Services& m_services;
     Store& m_store;
     RunStatus m_status;
+    std::string m_snapshot;
 };
+
+/// A try as a run of its own.
+Result<RunStatus> status_of_try(Store& store, const sweeps::Sweep& sweep, std::size_t number)
+{
+    sweeps::Board board(store, sweep.run.key);
+    TRY(board.refresh());
+    const sweeps::Values& values = board.tries().at(number - 1).values;
+    const auto filled_in = [&](const Arguments& arguments) {
+        return sweeps::arguments_of_try(arguments, sweep.parameters, values);
+    };
+    RunStatus status{sweep.run.key};
+    status.run = sweep.run;
+    Request& request = status.run->request;
+    request.name = fmt::format("{}-{}", sweep.name, number);
+    request.program = filled_in(request.program);
+    if (request.chain) {
+        request.chain->checkpoint = filled_in({request.chain->checkpoint}).front();
+    }
+    for (auto& variable : sweeps::variables_of_try(number, sweep.parameters, values)) {
+        request.setup.env.push_back(std::move(variable));
+    }
+    return status;
+}
+
+Result<int> try_again(Invocation& invocation, Store& store, const Given& given,
+                      const SweepTarget& target)
+{
+    const std::string& name = target.sweep.name;
+    if (!target.number) {
+        return fail(Error::Kind::usage,
+                    fmt::format("{0} is a sweep: gpuq again {1}/1 starts a try again, gpuq sweep "
+                                "retry {1} all that failed",
+                                name, shell_quoted(name)));
+    }
+    TRY_ASSIGN(RunStatus status, status_of_try(store, target.sweep, *target.number));
+    return AgainVerb(invocation, store, std::move(status),
+                     layout::sweep_snapshot(target.sweep.run.key))
+        .run(given.replacement);
+}
 
 Result<int> again(Invocation& invocation)
 {
     TRY_ASSIGN(const Given given, operands(invocation));
     TRY_ASSIGN(Store* const store, invocation.services.store());
+    TRY_ASSIGN(const auto sweep, find_sweep_target(*store, given.run));
+    if (sweep) {
+        return try_again(invocation, *store, given, *sweep);
+    }
     TRY_ASSIGN(const RunKey key,
                find_supervised(invocation.services, *store, given.run, "again",
                                "sbatch submits its script again; gpuq run starts a program"));
     RunStatus status =
         query_run(status_sources(invocation.services, *store), key, SlurmQuery::never);
-    return AgainVerb(invocation, *store, std::move(status)).run(given.replacement);
+    return AgainVerb(invocation, *store, std::move(status), layout::snapshot(key))
+        .run(given.replacement);
 }
 
 } // namespace

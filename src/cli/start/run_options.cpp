@@ -554,7 +554,7 @@ std::span<const Option> sweep_option_table()
             {{0, "over", "NAME=VALUES", "a parameter: lr=1e-4,1e-3, lr=log:1e-5..1e-2, n=2..8"},
              {0, "random", "N", "N random tries instead of all combinations"},
              {0, "seed", "S", "the same random tries again"},
-             {0, "from", "FILE", "the tries of a table: CSV or JSON lines"},
+             {0, "from", "FILE", "the tries of a table: CSV or JSON lines; -: standard input"},
              {0, "propose", "COMMAND", "a program that proposes tries from the results so far"},
              {0, "tries", "N", "with --propose: the most tries"},
              {0, "workers", "N", "number of jobs; default: as many as tries and GPUs, at most 16"},

@@ -37,6 +37,33 @@ constexpr std::size_t k_shown_at_end = 10;
 constexpr int k_some_failed = 1;
 constexpr double k_minute_in_hours = 1.0 / 60;
 
+/// A line about a try that has ended.
+std::string end_text(const Sweep& sweep, std::size_t number, const Try& entry)
+{
+    const std::string end = entry.end->end != TryEnd::finished ? sweeps::text_of(entry.end->end)
+                            : entry.end->status == 0
+                                ? "done"
+                                : fmt::format("exit status {}", entry.end->status);
+    const std::string value =
+        entry.reached.best
+            ? fmt::format(", best {} {:.5g}", name_of(sweep.metric), *entry.reached.best)
+            : "";
+    return fmt::format("try {} ({}): {}{}", number,
+                       sweeps::values_text(sweep.parameters, entry.values), end, value);
+}
+
+/// The exit status for a try that no worker will take; nothing: it runs, waits or has ended.
+std::optional<int> outcome_without_worker(const SweepStatus& status, std::size_t number)
+{
+    using State = SweepStatus::State;
+    if (status.tries.at(number - 1).state == Try::State::ended || status.state == State::waiting ||
+        status.state == State::running) {
+        return std::nullopt;
+    }
+    return static_cast<int>(status.state == State::stalled ? ExitStatus::lost
+                                                           : ExitStatus::stopped);
+}
+
 /// Follows a sweep until it has ended.
 class SweepFollower {
 public:
@@ -171,20 +198,7 @@ private:
                 continue;
             }
             m_reported[i] = entry.attempt;
-            const bool is_plain = entry.end->end == TryEnd::finished;
-            const std::string end =
-                is_plain
-                    ? (entry.end->status == 0 ? "done"
-                                              : fmt::format("exit status {}", entry.end->status))
-                    : sweeps::text_of(entry.end->end);
-            const std::string value =
-                entry.reached.best
-                    ? fmt::format(", best {} {:.5g}", name_of(m_sweep.metric), *entry.reached.best)
-                    : "";
-            print_note(m_invocation.globals.quiet,
-                       fmt::format("try {} ({}): {}{}", i + 1,
-                                   sweeps::values_text(m_sweep.parameters, entry.values), end,
-                                   value));
+            print_note(m_invocation.globals.quiet, end_text(m_sweep, i + 1, entry));
         }
     }
 
@@ -246,6 +260,45 @@ Result<int> follow_sweep(Invocation& invocation, Store& store, Sweep sweep,
                          SweepFollowing following, const std::vector<Try>& before)
 {
     return SweepFollower(invocation, store, std::move(sweep), following, before).run();
+}
+
+Result<int> wait_for_try(Invocation& invocation, Store& store, const Sweep& sweep,
+                         std::size_t number)
+{
+    sweeps::Board board(store, sweep.run.key);
+    Signals signals;
+    Clock& clock = invocation.services.clock();
+    std::chrono::steady_clock::time_point query_at;
+    while (true) {
+        TRY(board.refresh());
+        const bool has_ended = board.tries().at(number - 1).state == Try::State::ended;
+        if (has_ended || board.is_stopped() || clock.steady() >= query_at) {
+            TRY_ASSIGN(const SweepStatus status, query_sweep(invocation.services, store, sweep));
+            query_at = clock.steady() + k_query_period;
+            const Try& entry = status.tries.at(number - 1);
+            const auto left = entry.state == Try::State::ended
+                                  ? std::optional(entry.end->status)
+                                  : outcome_without_worker(status, number);
+            if (left && invocation.globals.json) {
+                TRY(print_text(report::json_document(
+                    sweep_document(status, number, std::nullopt, clock.now()))));
+            } else if (left) {
+                print_note(invocation.globals.quiet,
+                           entry.state == Try::State::ended
+                               ? end_text(sweep, number, entry)
+                               : fmt::format("try {} has not run: sweep {} is {}", number,
+                                             sweep.name, word(status.state)));
+            }
+            if (left) {
+                return *left;
+            }
+        }
+        pollfd wait{signals.descriptor(), POLLIN, 0};
+        ::poll(&wait, 1, static_cast<int>(std::chrono::milliseconds(k_round).count()));
+        if (const auto signal = signals.next()) {
+            return 128 + *signal;
+        }
+    }
 }
 
 } // namespace gpuq::cli

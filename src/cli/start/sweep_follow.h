@@ -5,6 +5,7 @@
 #include "sweeps/board.h"
 #include "sweeps/records.h"
 
+#include <cstddef>
 #include <vector>
 
 namespace gpuq::cli {
@@ -20,5 +21,10 @@ enum class SweepFollowing {
 /// following, as Ctrl-C does.
 Result<int> follow_sweep(Invocation& invocation, Store& store, sweeps::Sweep sweep,
                          SweepFollowing following, const std::vector<sweeps::Try>& before = {});
+
+/// Waits until a try has ended and returns its exit status; 119, or 123 if the sweep is stopped or
+/// has used its GPU time, once no worker will take it. Changes nothing.
+Result<int> wait_for_try(Invocation& invocation, Store& store, const sweeps::Sweep& sweep,
+                         std::size_t number);
 
 } // namespace gpuq::cli

@@ -18,6 +18,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
+#include <system_error>
+#include <unistd.h>
 
 namespace gpuq::cli {
 namespace {
@@ -41,13 +44,43 @@ Result<std::optional<std::size_t>> count_in(const Options& options, std::string_
     return std::optional<std::size_t>(*number);
 }
 
+Result<std::string> standard_input()
+{
+    std::string text;
+    while (text.size() <= k_largest_table) {
+        const std::size_t size = text.size();
+        constexpr std::size_t k_piece = 64 << 10;
+        text.resize(size + k_piece);
+        const ssize_t count = ::read(STDIN_FILENO, text.data() + size, k_piece);
+        text.resize(size + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+        if (count == 0) {
+            return text;
+        }
+        if (count < 0 && errno != EINTR) {
+            return fail(Error::Kind::io, fmt::format("--from -: standard input can't be read: {}",
+                                                     std::generic_category().message(errno)));
+        }
+    }
+    return fail(Error::Kind::usage, fmt::format("--from -: standard input is larger than {} MiB",
+                                                k_largest_table >> 20));
+}
+
+Result<std::string> table_text(Services& services, const std::string& path)
+{
+    if (path == "-") {
+        return standard_input();
+    }
+    TRY_ASSIGN(TextFile file, services.text_file(path, k_largest_table));
+    return std::move(file.text);
+}
+
 Result<GivenTries> tries_of_table(Services& services, const std::string& path)
 {
-    TRY_ASSIGN(const TextFile file, services.text_file(path, k_largest_table));
-    if (const auto at = first_not_utf8(file.text)) {
+    TRY_ASSIGN(const std::string text, table_text(services, path));
+    if (const auto at = first_not_utf8(text)) {
         return fail(Error::Kind::usage, fmt::format("{}: byte {} is not UTF-8", path, *at));
     }
-    TRY_ASSIGN(sweeps::TriesTable table, sweeps::parse_tries(file.text, path));
+    TRY_ASSIGN(sweeps::TriesTable table, sweeps::parse_tries(text, path));
     return GivenTries{std::move(table.names), std::move(table.tries), std::nullopt};
 }
 

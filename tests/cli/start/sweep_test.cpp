@@ -3,6 +3,8 @@
 
 #include "cli/fake_services.h"
 #include "core/layout.h"
+#include "io/descriptor.h"
+#include "io/subprocess.h"
 #include "runs/evidence.h"
 #include "runs/run_on_disk.h"
 #include "sweeps/changes.h"
@@ -14,6 +16,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 namespace gpuq::cli {
 namespace {
@@ -352,6 +355,76 @@ TEST_F(SweepTest, TakesTheTriesOfATable)
     ASSERT_TRUE(board.refresh());
     ASSERT_THAT(board.tries(), SizeIs(2));
     EXPECT_THAT(board.tries()[1].values, ElementsAre("3", "4"));
+}
+
+TEST_F(SweepTest, TakesTheTriesOfStandardInput)
+{
+    Pipe pipe = *make_pipe();
+    ASSERT_TRUE(write_all(pipe.write.get(), "{\"lr\": 1}\n{\"lr\": 2}\n"));
+    pipe.write.reset();
+    const Descriptor before(::dup(STDIN_FILENO));
+    ::dup2(pipe.read.get(), STDIN_FILENO);
+    const Use done =
+        use(k_sweep_verb, {"--detach", "-J", "cal", "--from", "-", "train.py", "{lr}"});
+    const Use empty = use(k_sweep_verb, {"--detach", "--from", "-", "train.py", "{lr}"});
+    ::dup2(before.get(), STDIN_FILENO);
+    ASSERT_EQ(done.status, 0) << done.err;
+    sweeps::Board board(m_services.memory, key());
+    ASSERT_TRUE(board.refresh());
+    EXPECT_THAT(board.tries(), SizeIs(2));
+    EXPECT_EQ(empty.status, 2);
+    EXPECT_THAT(empty.err, HasSubstr("-:1: no tries"));
+}
+
+TEST_F(SweepTest, WaitsForOneTry)
+{
+    begin();
+    end_next(TryEnd::finished, 3, 0.5);
+    const Use failed = use(k_wait_verb, {"cal/1"});
+    EXPECT_EQ(failed.status, 3);
+    EXPECT_EQ(failed.err, "gpuq: try 1 (lr=1 n=3): exit status 3, best loss 0.5\n");
+    Globals json;
+    json.json = true;
+    EXPECT_THAT(use(k_wait_verb, {"cal/1"}, json).out, HasSubstr("\"try\": 1"));
+    ASSERT_EQ(use(k_stop_verb, {"cal"}).status, 0);
+    const Use stopped = use(k_wait_verb, {"cal/2"});
+    EXPECT_EQ(stopped.status, 123);
+    EXPECT_EQ(stopped.err, "gpuq: try 2 has not run: sweep cal is stopped\n");
+    EXPECT_EQ(use(k_wait_verb, {"cal/9"}).status, 2);
+}
+
+TEST_F(SweepTest, StartsATryAgainAsARun)
+{
+    begin({"--snapshot", "-t", "2h"});
+    const auto code = m_services.memory.read(layout::sweep_snapshot(key()));
+    ASSERT_TRUE(code);
+    const Use done = use(k_again_verb, {"--detach", "-t", "1h", "cal/4"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    const auto runs = workers();
+    const auto run = std::find_if(runs.begin(), runs.end(),
+                                  [](const auto& one) { return one.request.name == "cal-4"; });
+    ASSERT_NE(run, runs.end());
+    EXPECT_THAT(run->request.program,
+                ElementsAre(HasSubstr("python3"), "train.py", "--lr", "2", "4"));
+    EXPECT_THAT(run->request.setup.env,
+                ElementsAre(testing::Pair("GPUQ_TRY", "4"), testing::Pair("GPUQ_PARAM_lr", "2"),
+                            testing::Pair("GPUQ_PARAM_n", "4")));
+    EXPECT_EQ(run->request.walltime, 1h);
+    EXPECT_FALSE(run->request.sweep);
+    EXPECT_EQ(m_services.memory.read(layout::snapshot(run->key)).value(), *code);
+    const Use other = use(k_again_verb, {"--detach", "cal/4", "--", "--lr", "9"});
+    EXPECT_EQ(other.status, 0) << other.err;
+}
+
+TEST_F(SweepTest, StartsNeitherAWholeSweepNorAWorkerAgain)
+{
+    begin();
+    EXPECT_THAT(
+        use(k_again_verb, {"--detach", "cal"}).err,
+        HasSubstr("cal is a sweep: gpuq again cal/1 starts a try again, gpuq sweep retry cal"));
+    const Use worker = use(k_again_verb, {"--detach", "cal-w1"});
+    EXPECT_EQ(worker.status, 2);
+    EXPECT_THAT(worker.err, HasSubstr("it is a worker of a sweep: gpuq sweep retry"));
 }
 
 TEST_F(SweepTest, IsShownWithTheBestTriesFirst)
