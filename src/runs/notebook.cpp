@@ -23,6 +23,13 @@ constexpr std::string_view k_config =
 #include "runs/notebook_config.py.inc"
     ;
 
+/// A script with the arguments PROGRAM CONFIGURATION.
+constexpr const char* k_checked = R"sh([ -r "$1" ] || {
+    echo "gpuq: notebook: the container does not see $1: bind the state directory in it (container, man gpuq)" >&2
+    exit 1
+}
+exec "$0" "--config=$1")sh";
+
 constexpr std::string_view k_digits = "0123456789abcdef";
 constexpr std::size_t k_most_runs = 500; ///< that are searched for a notebook that has ended
 constexpr std::size_t k_most_kernels = 100;
@@ -148,10 +155,22 @@ bool is_notebook_token(std::string_view text)
 }
 
 std::vector<std::string> notebook_program(const std::string& state_dir, const RunKey& key,
-                                          NotebookPage page)
+                                          NotebookPage page, NotebookPlace place)
 {
-    return {std::string(row_of(page).program),
-            fmt::format("--config={}/{}", state_dir, layout::connect_file(key, k_notebook_config))};
+    const std::string program(row_of(page).program);
+    std::string config =
+        fmt::format("{}/{}", state_dir, layout::connect_file(key, k_notebook_config));
+    return place == NotebookPlace::node
+               ? std::vector{program, "--config=" + config}
+               : std::vector<std::string>{"sh", "-c", k_checked, program, std::move(config)};
+}
+
+std::string jupyter_in(const std::vector<std::string>& program)
+{
+    const auto found = std::find_if(program.begin(), program.end(), [](const std::string& word) {
+        return word.starts_with("jupyter-");
+    });
+    return found == program.end() ? "jupyter" : *found;
 }
 
 Result<void> write_notebook(Store& store, const RunKey& key, const Notebook& notebook,

@@ -76,9 +76,13 @@ std::optional<std::string> notebook_gate_in(std::string_view place, LinkNumber l
 constexpr std::size_t k_notebook_token_digits = 48;
 bool is_notebook_token(std::string_view text);
 
-/// The program of the run, which executes Jupyter with the configuration.
+/// The program of the run, which executes Jupyter with the configuration. In a container it first
+/// checks that this file is visible: Jupyter would start without it.
+enum class NotebookPlace { node, container };
 std::vector<std::string> notebook_program(const std::string& state_dir, const RunKey& key,
-                                          NotebookPage page);
+                                          NotebookPage page, NotebookPlace place);
+/// `jupyter-lab`, in such a program.
+std::string jupyter_in(const std::vector<std::string>& program);
 
 /// Writes the files of a new notebook. They must exist before it is submitted.
 Result<void> write_notebook(Store& store, const RunKey& key, const Notebook& notebook,

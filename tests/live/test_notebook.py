@@ -10,7 +10,9 @@ import pathlib
 import signal
 import socket
 import subprocess
+import sys
 import time
+import types
 
 import pytest
 
@@ -117,9 +119,13 @@ def texts_of(process):
 
 
 def test_only_its_user_gets_in(user):
+    # A file with an error does not keep Jupyter from listening on the socket instead of a port.
+    (user.home / ".jupyter").mkdir()
+    (user.home / ".jupyter" / "jupyter_notebook_config.py").write_text("import package_of_another_environment\n")
     with notebook(user.start, "work") as page:
         page.new_kernel()
         run = the_run(user)
+        assert "jupyter_notebook_config.py is not used: No module named 'package_of_another" in (run.dir / "link-1" / "err.log").read_text()
         assert page.request("/api/kernels", token=False)[0] == 403
         assert page.request("/tree")[0] == 200
         # No port is open on the node: neither of Jupyter nor of a kernel.
@@ -202,13 +208,14 @@ def test_two_at_once_open_the_same_notebook(user):
 def test_a_killed_client_loses_nothing(user):
     with notebook(user.start, "work") as page:
         client = Client(page, page.new_kernel())
-        client.execute("import time\nprint('begun', flush=True)\ntime.sleep(2)\n" + counting(100, 0.001))
+        client.execute("import time\nprint('begun', flush=True)\ntime.sleep(1)\n" + counting(4000, 0.001))
         assert client.output() == "begun\n"
         page.process.kill()
         page.process.wait()
+    time.sleep(6)  # until most is printed: more at once than Jupyter's own limits let through
     with notebook(user.start, "work") as again:
         client.page = again
-        assert client.output_until("99\n").split() == [str(number) for number in range(100)]
+        assert client.output_until("3999\n").split() == [str(number) for number in range(4000)]
 
 
 def test_an_unused_one_ends(user):
@@ -243,12 +250,12 @@ def test_what_can_not_be(user):
     assert "jupyter" not in user.gpuq("ls", "--no-header").stdout
 
 
-def use_of_a_notebook():
-    """The class that decides whether a notebook is used, from the text that Jupyter gets."""
+def configuration(run=pathlib.Path("/run-of-a-test")):
+    """The names in the file that Jupyter reads, without its effects. `run`: the directory of the run."""
     text = (pathlib.Path(__file__).parents[2] / "src" / "runs" / "notebook_config.py.inc").read_text()
-    names = {}
-    exec("CPU_SHARE = 0.05\n" + text[text.index("class Use:"):text.index("def time_text")], names)  # noqa: S102
-    return names["Use"]
+    names = {"__file__": str(run / "connect" / "notebook_config.py"), "__name__": "notebook_config"}
+    exec(text[text.index("\n"):text.index("\ntry:\n    if ")], names)  # noqa: S102
+    return types.SimpleNamespace(**names)
 
 
 IDLE = [{"connections": 0, "execution_state": "idle"}]
@@ -267,13 +274,32 @@ IDLE = [{"connections": 0, "execution_state": "idle"}]
 ])
 def test_what_counts_as_a_use(kernels, activity, cpu, program):
     """Anything that works, or is not known, begins the idle time anew."""
-    use = use_of_a_notebook()(100, 0)
+    use = configuration().Use(100, 0)
     use.look(0, IDLE, "t", 0, False)
     assert [use.look(now, IDLE, "t", 0, False) for now in (50, 79, 80, 81)] == [None, None, "warn", None]
     assert use.look(99, kernels, activity, cpu, program) is None
     after = [use.look(now, IDLE, activity or "t", cpu, False) for now in (100, 150, 170, 250, 270, 300)]
     assert after[:3] == [None, None, None] and after[-1] == "end"
-    assert use_of_a_notebook()(100, 0).look(100, IDLE, None, 0, False) is None
+    assert configuration().Use(100, 0).look(100, IDLE, None, 0, False) is None
+
+
+@pytest.mark.parametrize("version, place", [("1.23.3", "ServerApp"), ("2.20.0", "ZMQChannelsWebsocketConnection")])
+def test_settings_of_the_user_are_kept_except_for_the_token(monkeypatch, version, place):
+    config = pytest.importorskip("traitlets.config", reason="package python3-traitlets").Config
+    monkeypatch.setitem(sys.modules, "jupyter_server", types.SimpleNamespace(__version__=version))
+    notebook_config = configuration()
+    c = config()
+    c.IdentityProvider.token = ""
+    c.PasswordIdentityProvider.hashed_password = "argon2:x"
+    c.PasswordIdentityProvider.password_required = True
+    notebook_config.set_token(c, "t")
+    assert c.IdentityProvider == {"token": "t"} and c.PasswordIdentityProvider == {"allow_password_change": False}
+    notebook_config.raise_output_limits(c)
+    assert c[place] == c.NotebookApp == notebook_config.OUTPUT_LIMITS
+    c = config()
+    c.NotebookApp.iopub_data_rate_limit = 5
+    notebook_config.raise_output_limits(c)
+    assert c.NotebookApp == {"iopub_data_rate_limit": 5} and not c[place]
 
 
 def notebook_with(source):

@@ -3,12 +3,18 @@
 
 #include "core/layout.h"
 #include "fakes/memory_store.h"
+#include "io/subprocess.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <tuple>
+#include <unistd.h>
 
 namespace gpuq {
 namespace {
@@ -52,10 +58,32 @@ TEST(Notebook, HasItsTokenInOneFileOnly)
 TEST(Notebook, IsExecutedWithItsConfiguration)
 {
     const std::string option = "--config=/state/" + layout::connect_file(key(1), k_notebook_config);
-    EXPECT_THAT(notebook_program("/state", key(1), NotebookPage::classic),
+    EXPECT_THAT(notebook_program("/state", key(1), NotebookPage::classic, NotebookPlace::node),
                 testing::ElementsAre("jupyter-notebook", option));
-    EXPECT_THAT(notebook_program("/state", key(1), NotebookPage::lab),
-                testing::ElementsAre("jupyter-lab", option));
+    const auto lab = notebook_program("/state", key(1), NotebookPage::lab, NotebookPlace::node);
+    EXPECT_THAT(lab, testing::ElementsAre("jupyter-lab", option));
+    EXPECT_EQ(jupyter_in(lab), "jupyter-lab");
+}
+
+TEST(Notebook, IsNotExecutedWithoutItsConfigurationInAContainer)
+{
+    const std::string state = testing::TempDir() + "gpuq-notebook-" + std::to_string(::getpid());
+    const auto run = [&] {
+        auto program = notebook_program(state, key(1), NotebookPage::lab, NotebookPlace::container);
+        EXPECT_EQ(jupyter_in(program), "jupyter-lab");
+        std::replace(program.begin(), program.end(), std::string("jupyter-lab"),
+                     std::string("echo"));
+        const auto done = gpuq::run({.argv = program}, {.streams = Capture::Streams::apart});
+        return std::tuple(done->status, done->out, done->err);
+    };
+    const std::string config = state + "/" + layout::connect_file(key(1), k_notebook_config);
+    EXPECT_EQ(run(), std::tuple(1, std::string(),
+                                "gpuq: notebook: the container does not see " + config +
+                                    ": bind the state directory in it (container, man gpuq)\n"));
+    std::filesystem::create_directories(std::filesystem::path(config).parent_path());
+    std::ofstream(config) << "c";
+    EXPECT_EQ(run(), std::tuple(0, "--config=" + config + "\n", std::string()));
+    std::filesystem::remove_all(state);
 }
 
 TEST(Notebook, OfADirectoryIsFoundWhileItRunsAndAfterwards)

@@ -224,7 +224,9 @@ private:
         options.snapshot = SnapshotPolicy::never; // its files are edited
         options.awaited = true;
         options.prepare = [&](Run& run) -> Result<void> {
-            run.request.program = notebook_program(m_store.root(), run.key, page);
+            run.request.program = notebook_program(
+                m_store.root(), run.key, page,
+                run.request.setup.container ? NotebookPlace::container : NotebookPlace::node);
             m_token = random_digits(m_services, k_notebook_token_digits);
             return write_notebook(m_store, run.key, notebook, m_token);
         };
@@ -376,7 +378,7 @@ private:
         const int status =
             ending && ending->status != 0 ? ending->status : static_cast<int>(ExitStatus::internal);
         if (status == static_cast<int>(ExitStatus::not_found)) {
-            print_message(no_jupyter(m_run->request.program.front()));
+            print_message(no_jupyter(jupyter_in(m_run->request.program)));
             return status;
         }
         print_message(
