@@ -283,6 +283,63 @@ def test_what_counts_as_a_use(kernels, activity, cpu, program):
     assert configuration().Use(100, 0).look(100, IDLE, None, 0, False) is None
 
 
+def test_programs_without_a_parent_and_of_threads_count():
+    """`nohup train.py &` in a terminal that was closed, for example: it goes to the supervisor."""
+    script = f"""
+import ctypes, os, subprocess, sys, threading, time
+sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+libc = ctypes.CDLL(None)
+libc.prctl(36, 1, 0, 0, 0)  # adopts orphans
+libc.prctl(15, b"gpuq-supervisor", 0, 0, 0)
+subprocess.Popen(["sleep", "60"])
+jupyter = os.fork()
+if jupyter == 0:
+    libc.prctl(15, b"jupyter", 0, 0, 0)
+    import test_notebook
+    os.system("sleep 61 & true")
+    threading.Thread(target=lambda: (subprocess.Popen(["sleep", "62"]), threading.Event().wait()), daemon=True).start()
+    time.sleep(0.5)
+    found = [open(f"/proc/{{pid}}/cmdline").read().split(chr(0))[1] for pid in test_notebook.configuration().programs()]
+    print(*sorted(found), flush=True)
+    os._exit(0)
+os.waitpid(jupyter, 0)
+os.system("kill " + " ".join(open(f"/proc/{{os.getpid()}}/task/{{os.getpid()}}/children").read().split()))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=30)
+    assert done.stdout.split() == ["60", "61", "62"], done
+
+
+def test_kernels_stay_listed_while_jupyter_ends_them(tmp_path):
+    """It answers meanwhile, and the kernels end one after the other."""
+    def session(path, kernel):
+        return {"path": path, "kernel": kernel}
+
+    def listed():
+        return [each["path"] for each in json.loads((tmp_path / "kernels.json").read_text())["kernels"]]
+    record = configuration(tmp_path).Record()
+    record.update(0, [])
+    assert not (tmp_path / "kernels.json").exists()
+    record.update(2, [session("a", {"name": "python3"}), session("b", {"name": "python3"}), session("c", None)])
+    assert listed() == ["a", "b"] and record.running == 2
+    record.update(4, [session("b", {"name": "python3"})])
+    assert listed() == ["a", "b"] and record.running == 1
+    record.update(14, [session("b", {"name": "python3"})])
+    assert listed() == ["b"]  # its user has ended the other one
+
+
+def test_a_gate_that_can_not_be_found_is_ended(tmp_path, monkeypatch):
+    """A full disk: otherwise there would be one more every two seconds."""
+    gate = tmp_path / "gate"
+    gate.write_text("#!/bin/sh\nexec sleep 60\n")
+    gate.chmod(0o700)
+    started = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *words, **named: started.append(popen(*words, **named)) or started[-1])
+    with pytest.raises(OSError):
+        configuration(tmp_path / "nowhere").start_gate(str(gate), "socket")
+    assert [each.returncode for each in started] == [-signal.SIGKILL]
+
+
 @pytest.mark.parametrize("version, place", [("1.23.3", "ServerApp"), ("2.20.0", "ZMQChannelsWebsocketConnection")])
 def test_settings_of_the_user_are_kept_except_for_the_token(monkeypatch, version, place):
     config = pytest.importorskip("traitlets.config", reason="package python3-traitlets").Config
