@@ -31,10 +31,6 @@ using namespace std::chrono_literals;
 
 constexpr int k_backlog = 16;
 constexpr auto k_pause = 20ms;
-/// How long connections to the server wait for a client that was cut off.
-constexpr auto k_patience = 3h;
-/// The same if another client comes: a client that is alive comes back sooner.
-constexpr auto k_short_patience = 10s;
 constexpr std::size_t k_most_sessions = 32;
 
 /// A connection to a local socket of this user, at once. Sets errno on failure.
@@ -63,8 +59,10 @@ Descriptor connect_to_path(const std::string& path)
 /// The streams of one client, over all its connections.
 class Session {
 public:
-    Session(EventLoop& loop, std::string server, const frames::Open& open)
+    Session(EventLoop& loop, std::string server, const GatePatience& patience,
+            const frames::Open& open)
         : m_server(std::move(server))
+        , m_patience(patience)
         , m_link(std::make_shared<LastingLink>(open))
         , m_channel(m_link)
         , m_streams(loop, [this] { return &m_channel; })
@@ -91,15 +89,17 @@ public:
         m_is_over =
             m_is_over || m_link->is_lost() || (m_link->is_connected() && !m_channel.write_some());
         if (!m_link->is_connected() && !m_leaving.is_started()) {
-            m_leaving.start_in(k_patience);
+            m_cut_at = EventLoop::Clock::now();
+            m_leaving.start_at(m_cut_at + m_patience.alone);
         }
     }
     bool is_over() const { return m_is_over; }
+    /// If this client is cut off, it has less time from now on.
     void on_other_client()
     {
-        const auto due = m_leaving.due();
-        const auto since = due ? std::optional(*due - k_patience) : std::nullopt;
-        m_is_over = m_is_over || (since && EventLoop::Clock::now() - *since > k_short_patience);
+        if (m_leaving.is_started()) {
+            m_leaving.start_at(m_cut_at + m_patience.beside_another);
+        }
     }
 
 private:
@@ -153,12 +153,14 @@ private:
     }
 
     std::string m_server;
+    GatePatience m_patience;
     std::shared_ptr<LastingLink> m_link; ///< shared with m_channel
     Channel m_channel;
     frames::Decoder m_decoder;
     Streams m_streams;
     EventLoop::Watch m_input, m_output;
     EventLoop::Timer m_leaving;
+    EventLoop::Moment m_cut_at;
     bool m_is_over = false;
 };
 
@@ -177,9 +179,10 @@ struct Newcomer {
 
 class Gate {
 public:
-    Gate(Descriptor listener, std::string server)
+    Gate(Descriptor listener, std::string server, const GatePatience& patience)
         : m_listener(std::move(listener))
         , m_server(std::move(server))
+        , m_patience(patience)
         , m_probe(m_loop, [this] { probe(); })
     {
         m_loop.add([this] { return EventLoop::to_read(m_listener.get()); }, [this] { accept(); });
@@ -255,7 +258,9 @@ private:
             for (auto& [name, other] : m_sessions) {
                 other.on_other_client();
             }
-            session = m_sessions.try_emplace(one.open->session, m_loop, m_server, *one.open).first;
+            session =
+                m_sessions.try_emplace(one.open->session, m_loop, m_server, m_patience, *one.open)
+                    .first;
         }
         if (session == m_sessions.end()) {
             one.connection.send(frames::Hello{}); // not known
@@ -268,6 +273,7 @@ private:
     EventLoop m_loop;
     Descriptor m_listener;
     std::string m_server;
+    GatePatience m_patience;
     std::list<Newcomer> m_newcomers;
     std::map<std::string, Session> m_sessions;
     EventLoop::Timer m_probe;
@@ -285,12 +291,13 @@ bool copy_some(int from, int to)
 
 } // namespace
 
-Result<int> run_gate(const std::string& name, const std::string& server)
+Result<int> run_gate(const std::string& name, const std::string& server,
+                     const GatePatience& patience)
 {
     std::signal(SIGPIPE, SIG_IGN);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     TRY_ASSIGN(Descriptor listener, listen_at(name, k_backlog));
-    Gate(std::move(listener), server).run();
+    Gate(std::move(listener), server, patience).run();
 }
 
 Result<void> copy_to_gate(const std::string& name, int in, int out)

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
+#include <poll.h>
 #include <string>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -31,11 +32,11 @@ struct Place {
     Descriptor listener;
     pid_t pid = -1;
 
-    Place()
+    explicit Place(const GatePatience& patience = {})
     {
         pid = ::fork();
         if (pid == 0) {
-            ::_exit(run_gate(name, path) ? 0 : 1);
+            ::_exit(run_gate(name, path, patience) ? 0 : 1);
         }
     }
     ~Place()
@@ -61,7 +62,8 @@ struct Place {
 /// The client: connects again whenever it is asked to.
 struct Client {
     std::string name;
-    std::shared_ptr<LastingLink> link = std::make_shared<LastingLink>(std::string(32, 'b'));
+    char letter = 'b'; ///< of the session
+    std::shared_ptr<LastingLink> link = std::make_shared<LastingLink>(std::string(32, letter));
     Channel channel{link};
     frames::Decoder decoder;
     std::string received;
@@ -129,6 +131,29 @@ TEST(Gate, KeepsTheConnectionsOfAClientThatIsCutOff)
     client.channel.send(frames::Bye{});
     client.wait([&] { return client.link->is_settled() || !client.link->is_connected(); });
     EXPECT_LE(::read(server.get(), buffer.data(), buffer.size()), 0);
+}
+
+TEST(Gate, DropsAClientThatWasKilledSoonAfterAnotherHasCome)
+{
+    Place place({3h, 300ms});
+    place.listen();
+    Client killed{place.name, 'b'};
+    killed.connect();
+    EXPECT_TRUE(killed.wait([&] { return killed.link->has_answered(); }));
+    killed.channel.send(frames::Dial{0, 0});
+    killed.wait([] { return true; });
+    Descriptor server(::accept(place.listener.get(), nullptr, nullptr)); // the gate's own probe
+    server.reset(::accept(place.listener.get(), nullptr, nullptr));
+    killed.link->disconnect();
+    std::this_thread::sleep_for(50ms);
+    Client other{place.name, 'c'};
+    other.connect();
+    EXPECT_TRUE(other.wait([&] { return other.link->has_answered(); }));
+    // The server must not take it for connected until its three hours are over.
+    pollfd end{server.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&end, 1, 100), 0);
+    EXPECT_EQ(::poll(&end, 1, 5000), 1);
+    EXPECT_TRUE(other.wait([&] { return other.link->is_connected(); }));
 }
 
 TEST(Gate, ClosesAStreamIfTheServerIsGone)
