@@ -89,8 +89,11 @@ def test_shows_the_event_files_of_running_and_ended_runs(person, environment):
     person.gpuq("wait", "old")
     new = train(person, "new", "600")
     (new / "logs" / "events.out.tfevents.1500000000.n0.1.0").write_text("of an earlier program")
-    with board(person.start, "old", "new", env=environment) as (port, _):
+    assert person.gpuq("run", "--detach", "-J", "quiet", "-t", "10", "--", "sleep", "600").returncode == 0
+    with board(person.start, "quiet", "old", "new", env=environment) as (port, _):
         assert sizes(page(port)) == {"old/logs": 5, "old/logs/validation": 6, "new/logs": 5}
+        person.gpuq("stop", "quiet")  # it has written none
+        person.gpuq("wait", "quiet")
         may_write_more(new)
         wait_for(lambda: sizes(page(port)).get("new/logs/validation") == 6, 20, lambda: str(page(port)))
         # What another user of this machine can do: neither the page nor the socket is open to them.

@@ -66,27 +66,36 @@ public:
     }
 
 private:
-    /// New files of runs that continue appear in the page. Returns the runs without any.
+    /// New files of runs that continue appear in the page. Returns the runs without any. A failure
+    /// with one run does not affect the others.
     Result<std::vector<std::string>> show_files()
     {
         m_shown_at = m_services.clock().steady();
         std::vector<std::string> without;
+        std::optional<Error> failure;
         for (const RunKey& key : m_runs) {
-            const RunStatus status =
-                query_run(status_sources(m_services, m_store), key, SlurmQuery::never);
-            const auto files = find_event_files(m_services, m_store, status, Apart::yes);
-            if (files.empty() && status.state == RunState::ended) {
-                return fail(Error::Kind::missing,
-                            fmt::format("run {} has written no event files of TensorBoard",
-                                        run_title(status)));
+            if (auto shown = show_files_of(key, without); !shown && !failure) {
+                failure = std::move(shown).error();
             }
-            if (files.empty()) {
-                without.push_back(run_title(status));
-            }
-            const std::string base = status.run ? status.run->request.work_dir : "";
-            TRY(m_server.show(run_title(status), base, files));
         }
-        return without;
+        return failure ? Result<std::vector<std::string>>(*std::move(failure)) : std::move(without);
+    }
+
+    Result<void> show_files_of(const RunKey& key, std::vector<std::string>& without)
+    {
+        const RunStatus status =
+            query_run(status_sources(m_services, m_store), key, SlurmQuery::never);
+        const auto files = find_event_files(m_services, m_store, status, Apart::yes);
+        if (files.empty() && status.state == RunState::ended) {
+            return fail(
+                Error::Kind::missing,
+                fmt::format("run {} has written no event files of TensorBoard", run_title(status)));
+        }
+        if (files.empty()) {
+            without.push_back(run_title(status));
+        }
+        const std::string base = status.run ? status.run->request.work_dir : "";
+        return m_server.show(run_title(status), base, files);
     }
 
     Result<int> carry()
