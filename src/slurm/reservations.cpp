@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <ctime>
 #include <memory>
+#include <pwd.h>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -97,6 +99,15 @@ Error refused(int code, const std::string& name, const std::string& message)
     return busy ? fail(Error::Kind::busy, error.text) : std::move(error);
 }
 
+/// The first of the users that this host does not know; empty if there is none.
+std::string unknown_user(const std::vector<std::string>& users)
+{
+    const auto found = std::find_if(users.begin(), users.end(), [](const std::string& user) {
+        return ::getpwnam(user.c_str()) == nullptr;
+    });
+    return found == users.end() ? std::string() : *found;
+}
+
 /// A list of sizes that ends with 0 before 24.11, a number since.
 template <typename Message>
 void set_node_count(Message& message, std::array<std::uint32_t, 2>& nodes)
@@ -159,7 +170,13 @@ Result<void> SlurmCluster::reserve(const ReservationSpec& spec)
     const slurm::MessageCapture capture{"a new reservation"};
     char* const name = slurm_create_reservation(&asked.message);
     if (name == nullptr) {
-        return slurm::refused(errno, spec.name, capture.text());
+        const int code = errno;
+        // slurmctld's error for an unknown user is the same as for a caller who is no operator.
+        const std::string unknown = slurm::unknown_user(spec.users);
+        return code == ESLURM_USER_ID_MISSING && !unknown.empty()
+                   ? fail(Error::Kind::missing,
+                          fmt::format("--users: this host knows no user '{}'", unknown))
+                   : slurm::refused(code, spec.name, capture.text());
     }
     slurm::free_reservation_name(name);
     return {};
