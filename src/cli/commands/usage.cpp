@@ -64,26 +64,34 @@ Result<UseQuestion> question_of(const Options& options, Time now)
     return question;
 }
 
-/// Returns the number of jobs with shares of unknown size: only slurmctld knows the nodes.
-Result<int> find_share_sizes(Services& services, std::vector<UseRecord>& records)
+/// The number of jobs with shares of unknown size.
+int unknown_sizes(const std::vector<UseRecord>& records)
 {
-    std::set<JobId> shared;
+    std::set<JobId> jobs;
     for (const UseRecord& record : records) {
-        if (record.use.share) {
-            shared.insert(record.use.id);
+        if (record.use.share && !record.use.share->per_gpu) {
+            jobs.insert(record.use.id);
         }
     }
-    if (shared.empty()) {
-        return 0;
+    return static_cast<int>(jobs.size());
+}
+
+/// Only slurmctld knows the nodes.
+Result<void> find_share_sizes(Services& services, std::vector<UseRecord>& records, GpuUse& use)
+{
+    use.jobs_of_unknown_size = unknown_sizes(records);
+    if (use.jobs_of_unknown_size == 0) {
+        return {};
     }
     TRY_ASSIGN(Cluster* const cluster, services.cluster());
     const auto nodes = cluster->nodes();
-    if (!nodes && nodes.error().kind == Error::Kind::unreachable) {
-        return static_cast<int>(shared.size());
+    use.knows_nodes = nodes || nodes.error().kind != Error::Kind::unreachable;
+    if (use.knows_nodes) {
+        TRY(nodes);
+        set_shares_per_gpu(records, *nodes);
+        use.jobs_of_unknown_size = unknown_sizes(records);
     }
-    TRY(nodes);
-    set_shares_per_gpu(records, *nodes);
-    return 0;
+    return {};
 }
 
 Result<GpuUse> find_use(Invocation& invocation)
@@ -98,7 +106,7 @@ Result<GpuUse> find_use(Invocation& invocation)
     TRY_ASSIGN(std::vector<UseRecord> records,
                accounting->use_records(question, is_own ? Steps::with : Steps::leave_out));
     GpuUse use{question.from, question.to, std::move(by), {}, {}, {}};
-    TRY_ASSIGN(use.jobs_of_unknown_size, find_share_sizes(invocation.services, records));
+    TRY(find_share_sizes(invocation.services, records, use));
     use.rows = gpu_hours(records, use.by);
     for (const UseRow& sum : gpu_hours(records, {})) {
         use.total = sum;

@@ -202,11 +202,12 @@ std::string unknown_sizes_text(const GpuUse& use)
     }
     const bool is_one = use.jobs_of_unknown_size == 1;
     return fmt::format(
-        "slurmctld does not respond, so the size of shares is unknown: {} with {} of a GPU "
-        "count{} as if {} had all of it, and the GPU-hours are at most these; jobs that have "
-        "started or ended since are not in accounting yet",
+        "{}, so the size of shares is unknown: {} with {} of a GPU count{} as if {} had all of it, "
+        "and the GPU-hours are at most these{}",
+        use.knows_nodes ? "no node has shares of that kind now" : "slurmctld does not respond",
         counted(static_cast<std::uint64_t>(use.jobs_of_unknown_size), "job"),
-        is_one ? "a share" : "shares", is_one ? "s" : "", is_one ? "it" : "they");
+        is_one ? "a share" : "shares", is_one ? "s" : "", is_one ? "it" : "they",
+        use.knows_nodes ? "" : "; jobs that have started or ended since are not in accounting yet");
 }
 
 report::Table usage_table(const GpuUse& use)
@@ -288,7 +289,9 @@ Json::Members usage_document(const GpuUse& use)
     }
     Json::Elements warnings;
     if (const std::string text = unknown_sizes_text(use); !text.empty()) {
-        warnings.push_back(Json::object({{"code", "slurm_unreachable"}, {"text", text}}));
+        warnings.push_back(
+            Json::object({{"code", use.knows_nodes ? "share_size_unknown" : "slurm_unreachable"},
+                          {"text", text}}));
     }
     Json::Elements advice;
     for (const UseAdvice& one : use.advice) {

@@ -23,9 +23,9 @@ struct GpuUse {
     std::vector<UseRow> rows;
     UseRow total;
     std::vector<UseAdvice> advice; ///< for the user's own jobs
-    /// Jobs whose share of a GPU has an unknown size, and count as if they had all of it: slurmctld
-    /// does not respond.
+    /// Jobs whose share of a GPU has an unknown size, and count as if they had all of it.
     int jobs_of_unknown_size = 0;
+    bool knows_nodes = true; ///< false: slurmctld does not respond
 };
 
 /// What `jobs_of_unknown_size` means for the sums; empty if there are none.

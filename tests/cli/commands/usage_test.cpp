@@ -87,6 +87,12 @@ TEST_F(Usage, CountsSharesAsFractionsAndAsGpusWhileSlurmIsSilent)
     Globals globals;
     globals.json = true;
     EXPECT_THAT(usage({"--all"}, globals).out, HasSubstr(R"("code": "slurm_unreachable")"));
+    m_services.slurm.silent = false;
+    m_services.slurm.machines.front().shares.clear(); // since then
+    EXPECT_THAT(usage({"--all"}).err, HasSubstr("no node has shares of that kind now, so the size "
+                                                "of shares is unknown: 1 job"));
+    EXPECT_THAT(usage({"--all"}, globals).out, HasSubstr(R"("code": "share_size_unknown")"));
+    m_services.slurm.silent = true;
     m_services.past.uses = {{JobId{2}, "bob", "b", "long", 30min, 1, {}}};
     EXPECT_EQ(usage({"--all"}).err, "");
 }
