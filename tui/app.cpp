@@ -97,11 +97,11 @@ struct Shared {
         const std::uint64_t one = 1;
         (void)!::write(wake.get(), &one, sizeof one);
     }
-    /// The runs whose details are to be read: none while they are not visible.
     bool wants_comparison(std::chrono::steady_clock::time_point due) const
     {
         return compare && !lent && (compare_unread || std::chrono::steady_clock::now() >= due);
     }
+    /// The runs whose details are to be read: none while they are not visible.
     const std::vector<std::string>& wanted_details() const
     {
         static const std::vector<std::string> k_none;

@@ -55,6 +55,12 @@ std::vector<const RunRow*> chosen(const Model& model, const May& may)
     return runs;
 }
 
+/// How a command names it.
+const std::string& argument_for(const RunRow& run)
+{
+    return run.plain ? run.id : run.key;
+}
+
 /// Asks before a command that names all of the runs.
 void ask(Change change, std::string_view verb, std::vector<std::string> arguments,
          const std::vector<const RunRow*>& runs)
@@ -63,7 +69,7 @@ void ask(Change change, std::string_view verb, std::vector<std::string> argument
                                                       title_of(*runs.front()))
                                         : fmt::format("{} {} runs:", verb, runs.size());
     for (const RunRow* const run : runs) {
-        arguments.push_back(run->key);
+        arguments.push_back(argument_for(*run));
         if (runs.size() > 1) {
             text += " " + (run->sweep ? run->name : run->id);
         }
@@ -186,10 +192,10 @@ bool on_action_key(Change change, const Key& key)
     }
     switch (key.character) {
     case U'v':
-        change.add(Command{{"show", run.key}, true, true});
+        change.add(Command{{"show", argument_for(run)}, true, true});
         return true;
     case U'p':
-        change.add(Command{{"logs", "--printable", run.key}, true, true});
+        change.add(Command{{"logs", "--printable", argument_for(run)}, true, true});
         return true;
     case U'y': {
         const std::string command =

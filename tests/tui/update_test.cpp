@@ -1462,7 +1462,8 @@ TEST(Update, APlainJobIsStoppedByItsIdAndRefusesWhatNeedsASupervisor)
 {
     Picture shown = picture(1);
     shown.runs[0].plain = true;
-    shown.runs[0].key = shown.runs[0].id = "20_3";
+    shown.runs[0].key = "23";
+    shown.runs[0].id = "20_3";
     Model plain = model(0);
     EXPECT_TRUE(update(plain, PictureRead{shown}).empty());
     for (const char* key : {"a", "s", "S", "e", "i"}) {

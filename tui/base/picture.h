@@ -91,7 +91,7 @@ struct Sweep {
 /// A run or a sweep, with the data that keys need.
 struct RunRow {
     std::string key; ///< keeps it selected while rows change
-    std::string id;  ///< as users type it
+    std::string id;  ///< as users type it; that of an array changes while its tasks start
     std::string name;
     std::string state; ///< `running, link 2 of about 4`
     RunMark mark = RunMark::waiting;

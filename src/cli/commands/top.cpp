@@ -127,7 +127,7 @@ public:
         const std::lock_guard lock(m_mutex);
         m_plain.clear();
         for (const RunStatus& job : plain) {
-            m_plain.emplace(run_id(job), job);
+            m_plain.emplace(lasting_key(job), job);
         }
         m_last_sweeps = found.sweeps;
         m_run_ids.clear();
@@ -444,7 +444,7 @@ private:
     Time m_changed{};
     std::vector<RunKey> m_lost;
     std::vector<TopSweep> m_last_sweeps;
-    std::map<std::string, RunStatus> m_plain;     ///< plain jobs, by the id shown
+    std::map<std::string, RunStatus> m_plain;     ///< plain jobs, by lasting_key()
     std::vector<std::string> m_run_ids, m_queues; ///< runs and queues, for completion
 };
 

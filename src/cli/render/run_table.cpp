@@ -327,6 +327,11 @@ std::string run_id(const RunStatus& status)
     return status.job ? std::to_string(status.job->job.value) : short_key(status.key);
 }
 
+std::string lasting_key(const RunStatus& status)
+{
+    return status.plain ? std::to_string(status.plain->id.value) : status.key.text();
+}
+
 std::string_view noun(const RunStatus& status)
 {
     return status.plain ? "job" : "run";

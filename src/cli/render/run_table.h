@@ -40,6 +40,10 @@ std::string run_title(const RunStatus& status);
 /// id as in Slurm's commands (`20_3`).
 std::string run_id(const RunStatus& status);
 
+/// A text that denotes it as long as it exists, also an array whose tasks start one by one, which
+/// changes its id.
+std::string lasting_key(const RunStatus& status);
+
 /// `run`, or `job` for a plain job.
 std::string_view noun(const RunStatus& status);
 

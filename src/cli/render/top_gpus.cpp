@@ -136,7 +136,7 @@ private:
         if (const auto run = m_runs.find(holding.job.value); mine && run != m_runs.end()) {
             const RunStatus& status = *run->second;
             holder.id = run_id(status);
-            holder.key = status.plain ? holder.id : status.key.text();
+            holder.key = lasting_key(status);
             holder.who = status.run ? status.run->request.name : "";
         } else {
             const auto user = m_found.users.find(holding.uid);

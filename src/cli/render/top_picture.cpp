@@ -167,7 +167,7 @@ tui::RunRow row_of(const RunStatus& status, const report::Table& table,
     row.ends = status.ending ? std::optional(status.ending->at) : status.ends_at;
     row.starts = start_of(status);
     row.plain = status.plain.has_value();
-    row.key = row.plain ? row.id : status.key.text();
+    row.key = lasting_key(status);
     row.active = status.state != RunState::ended;
     row.running = status.state == RunState::running;
     row.facts.push_back(state_text(status, found.overview, now));

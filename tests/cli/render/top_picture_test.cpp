@@ -2,6 +2,7 @@
 #include "cli/render/top_picture.h"
 
 #include "cli/render/top_text.h"
+#include "runs/insight/plain_jobs.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -53,6 +54,23 @@ TEST(TopPicture, DoesNotKnowWhoWaitsBeforeTheFirstWholeLook)
     found.overview.pools[0].next = now + 1h;
     EXPECT_THAT(top_picture(found, now).short_answers.back(),
                 testing::ContainsRegex("^no, next by [0-9:]+; 1 job waits$"));
+}
+
+/// Its line stays selected and marked.
+TEST(TopPicture, AnArrayKeepsItsKeyWhileItsTasksStart)
+{
+    const Time now{1'795'000'000s};
+    const auto row = [&](const std::string& called) {
+        OwnJob array;
+        array.job.id = JobId{20};
+        array.job.called = called;
+        array.job.state = JobState::pending;
+        TopFound found;
+        found.runs = {plain_status(array, "centre", now)};
+        return top_picture(found, now).runs.at(0);
+    };
+    EXPECT_EQ(row("20_[4-9]").id, "20_[4-9]");
+    EXPECT_EQ(row("20_[5-9]").key, row("20_[4-9]").key);
 }
 
 TEST(TopPicture, ReportsBothTheDiskAndSlurm)
