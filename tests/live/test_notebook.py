@@ -174,6 +174,8 @@ def test_it_is_found_again(user):
     with notebook(user.start, "work") as page:
         assert len(user.run_dirs()) == 2
         assert "kernels that ended with the last notebook, with their variables: sub/b.ipynb (python3)" in "".join(page.lines)
+        for name in ("c.ipynb", "d.ipynb", "e.ipynb"):
+            page.new_kernel(name)
         # The button Quit.
         page.api("shutdown", "POST")
         assert ends_within(5, page)
