@@ -12,6 +12,7 @@
 #include "core/strings.h"
 #include "ports/cluster.h"
 #include "runs/find.h"
+#include "runs/insight/lacking.h"
 #include "runs/insight/overview.h"
 #include "runs/queues/free_gpus.h"
 
@@ -86,6 +87,9 @@ Result<void> query_slurm(Services& services, Why& why)
         if (const auto found = estimates.find(id); found != estimates.end()) {
             why.run.estimate = std::move(found->second);
         }
+    }
+    if (mine != all.jobs.end() && why.run.reason == "Resources") {
+        why.lacking = lacking_beside_gpus(*mine, all, inventory, now);
     }
     if (mine != all.jobs.end() && could_start(*mine)) {
         why.forecast = forecast_of(services, *cluster, id, all, inventory, now);

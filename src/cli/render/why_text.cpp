@@ -23,10 +23,23 @@ bool is_ours(const std::string& text, const std::string& word)
     return word.empty() || text.find(word) != std::string::npos;
 }
 
-/// `others are before you (Priority)`: includes Slurm's keyword, which users may search for.
-std::string reason_text(const std::string& word, const GpuRequest& asked)
+std::string reason_text(const Why& why)
 {
-    const std::string text = pending_reason_text(word, asked);
+    const GpuRequest asked = gpus_asked(why.run);
+    if (why.lacking.empty()) {
+        return pending_reason_text(why.run.reason, asked);
+    }
+    const std::string_view free = asked.share        ? "a share of a GPU is free"
+                                  : asked.count == 1 ? "a GPU is free"
+                                                     : "enough GPUs are free";
+    return fmt::format("{}, but not enough {}", free, why.lacking);
+}
+
+/// `others are before you (Priority)`: includes Slurm's keyword, which users may search for.
+std::string reason_with_keyword(const Why& why)
+{
+    const std::string text = reason_text(why);
+    const std::string& word = why.run.reason;
     return is_ours(text, word) ? text : fmt::format("{} ({})", text, word);
 }
 
@@ -106,9 +119,9 @@ void add_advice(Lines& lines, const std::vector<Advice>& advice)
 
 Lines waiting_lines(const Why& why, Time now)
 {
-    Lines lines = {fmt::format("{} {} waits: {}", noun(why.run), run_title(why.run),
-                               reason_text(why.run.reason, gpus_asked(why.run))),
-                   position_line(why), start_line(why.run, now)};
+    Lines lines = {
+        fmt::format("{} {} waits: {}", noun(why.run), run_title(why.run), reason_with_keyword(why)),
+        position_line(why), start_line(why.run, now)};
     add_forecast(lines, why, now);
     for (const ReservedGpus& one : why.reserved) {
         lines.push_back("reservation: " + reservation_line(one, now));
@@ -196,8 +209,7 @@ Json::Members why_document(const Why& why, Time now)
     }
     return {{"run", run_json(why.run, now, why.forecast)},
             {"waits", why.run.state == RunState::unknown ? Json() : Json(waits)},
-            {"reason_text",
-             waits ? Json(pending_reason_text(why.run.reason, gpus_asked(why.run))) : Json()},
+            {"reason_text", waits ? Json(reason_text(why)) : Json()},
             {"ahead", why.ahead},
             {"position", why.ahead ? Json(*why.ahead + 1) : Json()},
             {"expected_start_basis", waits ? Json(basis_of_start(why.run)) : Json()},

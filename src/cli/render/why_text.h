@@ -23,6 +23,7 @@ struct Why {
     std::vector<std::string> warnings; ///< data that could not be obtained, and why
     std::optional<StartForecast> forecast = {}; ///< for a waiting run, if all jobs are known
     std::vector<ReservedGpus> reserved = {}; ///< nodes of its queues, while it waits or would run
+    std::string lacking = {}; ///< resources that it lacks although GPUs are free: `cores`
 };
 
 /// Lines for users, not sanitised. For a run that is not waiting: its state, and the command that

@@ -66,6 +66,27 @@ protected:
     }
 };
 
+TEST_F(WhyVerb, NamesCoresThatAreLackingBesideFreeGpus)
+{
+    m_services.slurm.machines.front().partitions = {"gpu"};
+    run("train").submitted(JobId{8});
+    Job& mine = pending(8, 100, "Resources");
+    mine.size.gpus = {{"", 1}};
+    mine.size.cpus = 2;
+    Job other;
+    other.id = JobId{5};
+    other.state = JobState::running;
+    other.partition = "gpu";
+    other.nodes = "n0";
+    other.ends_at = now() + 1h;
+    other.size.cpus = m_services.slurm.machines.front().cpus - 1;
+    m_services.slurm.jobs.push_back(other);
+    EXPECT_THAT(why({"train"}).out,
+                HasSubstr("waits: a GPU is free, but not enough cores (Resources)\n"));
+    m_services.slurm.jobs.back().held.whole = {HeldGpus{"n0", "k80", 4}};
+    EXPECT_THAT(why({"train"}).out, HasSubstr("waits: no GPU is free (Resources)\n"));
+}
+
 TEST_F(WhyVerb, TellsReasonPositionStartAndWhatHelps)
 {
     run("train").submitted(JobId{8});
