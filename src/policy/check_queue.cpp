@@ -16,6 +16,8 @@ namespace {
 constexpr seconds k_shortest_idle{30};
 constexpr minutes k_hasty_idle{10};
 constexpr seconds k_least_warning{10};
+/// A page that was cut off connects again within seconds.
+constexpr seconds k_shortest_notebook_idle{60};
 
 using Names = std::vector<std::string>;
 
@@ -198,6 +200,11 @@ void check_queue(const Policy& policy, const Queue& queue, FindingList& findings
     }
     if (queue.idle) {
         check_idle(*queue.idle, findings);
+    }
+    if (queue.notebook_idle && queue.notebook_idle->value < k_shortest_notebook_idle) {
+        findings.error(*queue.notebook_idle, "below",
+                       fmt::format("a notebook may be unused for at least {} s",
+                                   k_shortest_notebook_idle.count()));
     }
     check_calendar(queue, findings);
     if (queue.extend && !policy.helper) {

@@ -221,6 +221,7 @@ struct Queue {
     WaitTarget wait;
     std::optional<ChainRule> chain;
     std::optional<IdleRule> idle;     ///< unset: idle GPUs are not taken back
+    Maybe<seconds> notebook_idle;     ///< default and maximum of `gpuq notebook --idle`
     std::optional<ExtendRule> extend; ///< unset: only operators extend running jobs
     Maybe<std::string> through; ///< `gpuq`: only runs of gpuq; `sweep`: only workers of its sweeps
     std::vector<CalendarEntry> calendar; ///< of overlapping entries, the last one holds

@@ -213,6 +213,8 @@ Queue queue_in(Reader& reader, const std::string& name, const Node& place, const
                    {"wait", [&](const Node& value) { queue.wait = wait_in(reader, value); }},
                    {"chain", [&](const Node& value) { queue.chain = chain_in(reader, value); }},
                    {"idle", [&](const Node& value) { queue.idle = idle_in(reader, value); }},
+                   {"notebook_idle",
+                    [&](const Node& value) { queue.notebook_idle = reader.duration(value); }},
                    {"extend", [&](const Node& value) { queue.extend = extend_in(reader, value); }},
                    {"through",
                     [&](const Node& value) {

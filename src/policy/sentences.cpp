@@ -78,6 +78,12 @@ void add_share_sentences(const Policy& policy, const Queue& queue, Sentences& se
 
 } // namespace
 
+std::string duration_text(seconds time)
+{
+    const auto whole = std::chrono::duration_cast<minutes>(time);
+    return whole == time ? to_text(whole) : fmt::format("{} s", time.count());
+}
+
 std::string place_of(const Policy& policy, int line)
 {
     const std::string name = policy.file.substr(policy.file.rfind('/') + 1);

@@ -54,4 +54,7 @@ std::string no_foreign_gpus();
 /// ` (policy.yaml:12)`: the position of a rule; without the directory, which is of no use to users.
 std::string place_of(const Policy& policy, int line);
 
+/// `20 min`, or `90 s`.
+std::string duration_text(seconds time);
+
 } // namespace gpuq::policy

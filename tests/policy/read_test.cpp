@@ -604,6 +604,20 @@ TEST(ReadPolicy, TakesBackIdleGpus)
     EXPECT_EQ(idle_of("{time: 2h, pools: all, idle: {after: 40s}}").warn.value, seconds(20));
 }
 
+TEST(ReadPolicy, LimitsHowLongANotebookMayBeUnused)
+{
+    const auto policy = [](const std::string& rule) {
+        return read_policy(with_queue("{time: 3h, pools: all" + rule + "}"), "p.yaml")->policy;
+    };
+    const Policy ruled = policy(", notebook_idle: 20m");
+    EXPECT_EQ(ruled.queue("other")->notebook_idle->value, std::chrono::minutes(20));
+    EXPECT_FALSE(policy("").queue("other")->notebook_idle);
+    EXPECT_EQ(slurm_conf_of(ruled), slurm_conf_of(policy("")));
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, notebook_idle: 59s}")),
+                HasSubstr("error: a notebook may be unused for at least 60 s"));
+    EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, notebook_idle: 60s}")), IsEmpty());
+}
+
 TEST(ReadPolicy, IdleGpusAreNoBusinessOfSlurms)
 {
     const auto with = [](const std::string& idle) {

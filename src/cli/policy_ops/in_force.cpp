@@ -10,6 +10,7 @@
 #include "govern/apply.h"
 #include "policy/calendar.h"
 #include "policy/queue_partitions.h"
+#include "policy/sentences.h"
 #include "ports/clock.h"
 #include "ports/nodes.h"
 
@@ -166,10 +167,23 @@ IdleRules idle_of(const policy::Policy& policy)
     return rules;
 }
 
-IdleRules take_policy(SiteContext& here, Services& queue_partitions,
-                      const std::vector<Partition>& partitions,
-                      const std::optional<std::string>& account,
-                      const std::optional<GpuRequest>& gpus)
+std::vector<NotebookIdle> notebook_idle_of(const policy::Policy& policy)
+{
+    std::vector<NotebookIdle> rules;
+    for (const policy::Queue& queue : policy.queues) {
+        if (const auto& rule = queue.notebook_idle) {
+            rules.push_back(
+                {queue.name, rule->value,
+                 policy::duration_text(rule->value) + policy::place_of(policy, rule->line)});
+        }
+    }
+    return rules;
+}
+
+UnusedRules take_policy(SiteContext& here, Services& queue_partitions,
+                        const std::vector<Partition>& partitions,
+                        const std::optional<std::string>& account,
+                        const std::optional<GpuRequest>& gpus)
 {
     const auto ruled = [](const Partition& queue) { return queue.ruled; };
     const auto policy = std::any_of(partitions.begin(), partitions.end(), ruled)
@@ -181,7 +195,7 @@ IdleRules take_policy(SiteContext& here, Services& queue_partitions,
     here.chains = chains_of(*policy);
     here.gpus = gpus_of(*policy);
     here.entry = entry_of(*policy, user_name(), account, gpus);
-    return idle_of(*policy);
+    return {idle_of(*policy), notebook_idle_of(*policy)};
 }
 
 namespace {

@@ -6,9 +6,11 @@
 #include "runs/idle.h"
 #include "runs/plan.h"
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace gpuq::cli {
 
@@ -36,13 +38,25 @@ std::map<std::string, SiteContext::Entry> entry_of(const policy::Policy& policy,
 /// The GPUs of each queue. Queues with a pool whose models are not specified are left out.
 QueueGpus gpus_of(const policy::Policy& policy);
 
+/// How long a notebook in a queue may be unused.
+struct NotebookIdle {
+    std::string queue;
+    std::chrono::seconds most{0};
+    std::string text; ///< `20 min (policy.yaml:12)`
+};
+
+/// The policy's rules for runs that do not use their GPUs.
+struct UnusedRules {
+    IdleRules idle;
+    std::vector<NotebookIdle> notebooks;
+};
+
 /// Adds the policy in force to the input of a plan, for a run charged to `account`, with `gpus` if
-/// the queue is still to be chosen. Does nothing if it manages none of `partitions`. Returns the
-/// policy's rules for idle GPUs.
-IdleRules take_policy(SiteContext& here, Services& queue_partitions,
-                      const std::vector<Partition>& partitions,
-                      const std::optional<std::string>& account,
-                      const std::optional<GpuRequest>& gpus = {});
+/// the queue is still to be chosen. Does nothing if it manages none of `partitions`.
+UnusedRules take_policy(SiteContext& here, Services& queue_partitions,
+                        const std::vector<Partition>& partitions,
+                        const std::optional<std::string>& account,
+                        const std::optional<GpuRequest>& gpus = {});
 
 /// When, within a week, the calendar of the policy in force lets a queue that is open to this user
 /// take runs of `walltime`: `from Mon 20:00 on, queue gpu takes 12 h`. Empty: now, never, or not
@@ -61,6 +75,8 @@ std::optional<PolicyAnswer> policy_answer(Services& queue_partitions, const Requ
 
 /// The rules for idle GPUs, by partition, of the queues that have any.
 IdleRules idle_of(const policy::Policy& policy);
+/// Those for notebooks, of the queues that have one.
+std::vector<NotebookIdle> notebook_idle_of(const policy::Policy& policy);
 
 /// A run's request as the input of a policy decision.
 policy::Submission submission_of(const Request& request, const std::string& user);

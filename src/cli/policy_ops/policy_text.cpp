@@ -112,13 +112,16 @@ std::vector<LimitText> limits_of(const policy::Queue& queue)
                           queue.through->line});
     }
     if (queue.idle) {
-        const seconds after = queue.idle->after.value;
-        const auto in_minutes = std::chrono::duration_cast<std::chrono::minutes>(after);
         limits.push_back({"idle GPUs",
-                          fmt::format("a run of gpuq gives them back after {}",
-                                      in_minutes == after ? to_text(in_minutes)
-                                                          : fmt::format("{} s", after.count())),
+                          "a run of gpuq gives them back after " +
+                              policy::duration_text(queue.idle->after.value),
                           queue.idle->after.line});
+    }
+    if (queue.notebook_idle) {
+        limits.push_back({"a notebook",
+                          fmt::format("ends when it is unused for {}, or sooner (--idle)",
+                                      policy::duration_text(queue.notebook_idle->value)),
+                          queue.notebook_idle->line});
     }
     return limits;
 }

@@ -16,6 +16,7 @@
 #include "runs/evidence.h"
 #include "runs/notebook.h"
 #include "runs/query_status.h"
+#include "runs/queues/queues.h"
 #include "runs/records/journal.h"
 #include "term/sanitise.h"
 #include "wire/remote_frame.h"
@@ -213,9 +214,7 @@ private:
     Result<std::optional<int>> start(const std::string& directory)
     {
         const NotebookPage page = page_of(m_invocation.options);
-        TRY_ASSIGN(const std::chrono::seconds idle, notebook_idle(m_invocation.options));
         TRY_ASSIGN(const std::string supervisor, m_services.supervisor());
-        const Notebook notebook{directory, page, idle, supervisor};
         const std::string program = page == NotebookPage::lab ? "jupyter-lab" : "jupyter-notebook";
         TRY_ASSIGN(RunOptions options, run_options(m_invocation.options, {program}));
         if (!options.parameters.name) {
@@ -223,7 +222,9 @@ private:
         }
         options.snapshot = SnapshotPolicy::never; // its files are edited
         options.awaited = true;
-        options.prepare = [&](Run& run) -> Result<void> {
+        options.prepare = [&](Run& run, const UnusedRules& rules) -> Result<void> {
+            TRY_ASSIGN(const std::chrono::seconds idle, idle_in(run.request.queue, rules));
+            const Notebook notebook{directory, page, idle, supervisor};
             run.request.program = notebook_program(
                 m_store.root(), run.key, page,
                 run.request.setup.container ? NotebookPlace::container : NotebookPlace::node);
@@ -242,6 +243,13 @@ private:
         m_run = std::move(started->run);
         m_job = started->job;
         return std::optional<int>{};
+    }
+
+    Result<std::chrono::seconds> idle_in(const std::string& queues, UnusedRules rules) const
+    {
+        std::erase_if(rules.notebooks,
+                      [&](const NotebookIdle& rule) { return !names_queue(queues, rule.queue); });
+        return notebook_idle(m_invocation.options, rules.notebooks);
     }
 
     static std::string no_jupyter(const std::string& program)
@@ -406,16 +414,26 @@ private:
 
 } // namespace
 
-Result<std::chrono::seconds> notebook_idle(const Options& options)
+Result<std::chrono::seconds> notebook_idle(const Options& options,
+                                           const std::vector<NotebookIdle>& rules)
 {
+    const auto rule = std::min_element(
+        rules.begin(), rules.end(),
+        [](const NotebookIdle& one, const NotebookIdle& other) { return one.most < other.most; });
     const std::string text = options.value("idle").value_or("");
-    if (text.empty() || text == "never") {
-        return text.empty() ? k_idle : std::chrono::seconds{0};
+    if (text.empty()) {
+        return rule == rules.end() ? k_idle : rule->most;
     }
-    const auto idle = parse_duration(text);
-    if (!idle || *idle < k_shortest_idle) {
+    const bool is_never = text == "never";
+    const auto idle = is_never ? std::chrono::seconds{0} : parse_duration(text);
+    if (!idle || (!is_never && *idle < k_shortest_idle)) {
         return fail(Error::Kind::usage,
                     fmt::format("--idle: {}", idle ? "too short" : idle.error().text));
+    }
+    if (rule != rules.end() && (is_never || *idle > rule->most)) {
+        return fail(Error::Kind::denied,
+                    fmt::format("--idle {}: queue {} ends notebooks that are unused for {}", text,
+                                rule->queue, rule->text));
     }
     return *idle;
 }

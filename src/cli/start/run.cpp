@@ -228,9 +228,9 @@ private:
             TRY_ASSIGN(here.nodes, m_cluster->nodes());
         }
         const RunParameters& asked = m_options.parameters;
-        m_idle_rules = take_policy(here, m_services, queues.partitions, asked.account,
-                                   asked.queue ? std::nullopt
-                                               : std::optional(asked.gpus.value_or(GpuRequest{})));
+        m_rules = take_policy(here, m_services, queues.partitions, asked.account,
+                              asked.queue ? std::nullopt
+                                          : std::optional(asked.gpus.value_or(GpuRequest{})));
         auto made = plan(asked, queues.partitions, here);
         if (!made && made.error().kind == Error::Kind::denied && asked.walltime) {
             const std::string later = allowed_later(
@@ -309,7 +309,7 @@ private:
             work_on(*m_options.worker, supervisor, run.request);
         }
         if (m_options.prepare) {
-            TRY(m_options.prepare(run));
+            TRY(m_options.prepare(run, m_rules));
         }
         return run;
     }
@@ -341,8 +341,8 @@ private:
         submission.step = {supervisor, "run", m_store->root(), run.key.text(), "1", "--first"};
         submission.script = batch_script({supervisor, m_store->root(), run.key, LinkNumber{1}},
                                          run.request, plan.spec);
-        if (!m_idle_rules.empty() && run.request.gpus.count > 0) {
-            submission.idle_rules = to_json(m_idle_rules);
+        if (!m_rules.idle.empty() && run.request.gpus.count > 0) {
+            submission.idle_rules = to_json(m_rules.idle);
         }
         give_ticket(submission);
         TRY_ASSIGN(m_snapshot, snapshot_policy());
@@ -554,7 +554,7 @@ private:
     bool m_for_gpuq = false;
     StartedRun m_started;
     SiteContext m_here;
-    IdleRules m_idle_rules;
+    UnusedRules m_rules;
     LoginTicket m_ticket;
     DetachKey m_detach_key;
 };

@@ -16,6 +16,8 @@
 
 namespace gpuq::cli {
 
+struct UnusedRules; // cli/policy_ops/in_force.h
+
 /// The options of `gpuq run`, from which help, completion and man gpuq-run are made.
 std::span<const Option> run_option_table();
 /// The options of `gpuq shell`: those of `gpuq run` that apply to an interactive shell.
@@ -50,8 +52,8 @@ struct RunOptions {
     /// Set: the run works on a sweep instead of running the program itself.
     std::optional<SweepWorker> worker;
     /// Called with the run before it is submitted, when it has its key: may change the program, and
-    /// writes files that it needs.
-    std::function<Result<void>(Run&)> prepare = {};
+    /// writes files that it needs. `rules`: those of the policy.
+    std::function<Result<void>(Run&, const UnusedRules& rules)> prepare = {};
 };
 
 /// Converts the options and operands of `gpuq run` to their types. `usage` names the option, the

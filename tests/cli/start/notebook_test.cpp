@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/verbs.h"
 #include "cli/host/local_ports.h"
+#include "cli/start/notebook_carry.h"
 #include "cli/start/run_options.h"
 
 #include "cli/fake_services.h"
@@ -9,8 +10,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <netinet/in.h>
+#include <string>
 #include <sys/socket.h>
+#include <vector>
 
 namespace gpuq::cli {
 namespace {
@@ -35,6 +39,32 @@ TEST(NotebookVerb, RejectsWhatItCanNotDoBeforeItStarts)
         EXPECT_THAT(result.err, HasSubstr(text));
         EXPECT_EQ(services.slurm_opened, 0);
         EXPECT_TRUE(services.memory.files.empty());
+    }
+}
+
+TEST(NotebookIdle, IsThatOfTheQueueAtMost)
+{
+    using namespace std::chrono_literals;
+    const auto idle = [](const std::vector<std::string>& arguments,
+                         const std::vector<NotebookIdle>& rules) {
+        return notebook_idle(
+            parse_options(notebook_option_table(), Order::mixed, arguments)->options, rules);
+    };
+    const std::vector<NotebookIdle> rules = {{"gpu", 2h, "2 h (policy.yaml:9)"},
+                                             {"lessons", 20min, "20 min (policy.yaml:12)"}};
+    EXPECT_EQ(*idle({}, {}), 30min);
+    EXPECT_EQ(*idle({}, rules), 20min);
+    EXPECT_EQ(*idle({}, {rules[0]}), 2h);
+    EXPECT_EQ(*idle({"--idle=5m"}, rules), 5min);
+    EXPECT_EQ(*idle({"--idle=never"}, {}), 0s);
+    for (const char* const more : {"21m", "never"}) {
+        const auto refused = idle({fmt::format("--idle={}", more)}, rules);
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error(),
+                  fail(Error::Kind::denied,
+                       fmt::format("--idle {}: queue lessons ends notebooks that are unused for "
+                                   "20 min (policy.yaml:12)",
+                                   more)));
     }
 }
 
