@@ -36,7 +36,7 @@ Result<void> audit(const std::string& path, std::string_view text)
     const Time now = std::chrono::time_point_cast<Time::duration>(std::chrono::system_clock::now());
     const std::string line =
         fmt::format("{} {}: {}", to_iso8601(now), user(), Redactor().text(text));
-    return FileSink(path, k_most).write(sanitised(line) + "\n")
+    return FileSink(path, k_most, FileSink::Full::is_kept).write(sanitised(line) + "\n")
                ? Result<void>()
                : fail(Error::Kind::io, fmt::format("{}: {}", path, std::strerror(errno)));
 }

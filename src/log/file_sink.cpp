@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "log/file_sink.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -10,9 +11,30 @@
 
 namespace gpuq::log {
 
-FileSink::FileSink(std::string path, std::size_t most)
+namespace {
+
+/// Gives the file the first free name PATH.1, PATH.2 ..; never replaces another one. False if that
+/// failed.
+bool keep(const std::string& path)
+{
+    constexpr int k_most_files = 1'000'000;
+    for (int number = 1; number <= k_most_files; ++number) {
+        if (::link(path.c_str(), (path + "." + std::to_string(number)).c_str()) == 0) {
+            return ::unlink(path.c_str()) == 0;
+        }
+        if (errno != EEXIST) {
+            return false;
+        }
+    }
+    return false;
+}
+
+} // namespace
+
+FileSink::FileSink(std::string path, std::size_t most, Full full)
     : m_path(std::move(path))
     , m_most(most)
+    , m_full(full)
 {
 }
 
@@ -43,7 +65,11 @@ bool FileSink::is_replaced() const
 void FileSink::rotate()
 {
     if (::flock(m_file.get(), LOCK_EX | LOCK_NB) == 0 && !is_replaced()) {
-        std::rename(m_path.c_str(), (m_path + ".1").c_str());
+        if (m_full == Full::is_kept) {
+            keep(m_path); // if it fails, the file grows
+        } else {
+            std::rename(m_path.c_str(), (m_path + ".1").c_str());
+        }
     }
     open();
 }

@@ -13,7 +13,9 @@ namespace gpuq::log {
 /// rotating sink assumes that it is the only one, opens by name and follows links.
 class FileSink {
 public:
-    FileSink(std::string path, std::size_t most);
+    /// A full file becomes PATH.1 in place of the last one, or PATH.N with the next N.
+    enum class Full { replaces_last, is_kept };
+    FileSink(std::string path, std::size_t most, Full full = Full::replaces_last);
 
     /// Appends in one write(). False and errno if it can't be written completely. Blocks as long as
     /// the disk does.
@@ -26,6 +28,7 @@ private:
 
     std::string m_path;
     std::size_t m_most;
+    Full m_full;
     Descriptor m_file;
 };
 

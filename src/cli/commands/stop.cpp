@@ -372,6 +372,11 @@ Result<int> stop_for(Invocation& invocation, const policy::Policy& policy, const
     TRY_ASSIGN(Cluster* const cluster, invocation.services.cluster());
     TRY_ASSIGN(const Job job, cluster->job(JobId{static_cast<std::uint32_t>(*number)}));
     TRY(check_desk(policy, caller, job, policy::DeskRight::stop));
+    if (is_over(job.state)) {
+        print_note(invocation.globals.quiet,
+                   fmt::format("job {} ({}) has ended already", job.id.value, job.name));
+        return 0;
+    }
     TRY(record_desk(invocation.services, caller, job, "stop"));
     TRY(cluster->cancel(job.id));
     print_note(invocation.globals.quiet,

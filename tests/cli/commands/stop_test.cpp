@@ -3,6 +3,7 @@
 
 #include "cli/fake_services.h"
 #include "cli/json_page.h"
+#include "cli/queries/site_context.h"
 #include "ports/job.h"
 #include "runs/evidence.h"
 #include "runs/run_on_disk.h"
@@ -270,6 +271,36 @@ TEST_F(Stop, CancelsEvenWhenTheFolderTakesNoRequest)
     EXPECT_EQ(used.status, 0);
     EXPECT_THAT(used.err, HasSubstr("No space left on device"));
     EXPECT_THAT(m_services.slurm.requests, Contains("cancel 7"));
+}
+
+/// Cyd of the help desk calls gpuq by sudo, as the policy's helper.
+class StopAsHelpDesk : public Stop {
+protected:
+    StopAsHelpDesk()
+    {
+        m_services.ruler.files["applied.yaml"] = "version: 1\n"
+                                                 "helper: " +
+                                                 user_name() +
+                                                 "\n"
+                                                 "help_desk: {users: cyd, may: stop}\n"
+                                                 "pools: {all: {nodes: n1, gpus: 'k80:4'}}\n"
+                                                 "queues: {gpu: {time: 2h, pools: all}}\n";
+        m_services.variables = {{"SUDO_UID", "4002"}, {"SUDO_USER", "cyd"}};
+        Job job;
+        job.id = JobId{7};
+        job.name = "train";
+        job.uid = 4000;
+        job.state = JobState::running;
+        m_services.slurm.jobs = {job};
+    }
+};
+
+TEST_F(StopAsHelpDesk, AJobThatHasEndedIsNotStopped)
+{
+    m_services.slurm.jobs.front().state = JobState::completed;
+    const Use done = use(k_stop_verb, m_services, {"7"});
+    EXPECT_EQ(done.status, 0);
+    EXPECT_EQ(done.err, "gpuq: job 7 (train) has ended already\n");
 }
 
 } // namespace
