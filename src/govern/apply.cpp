@@ -54,15 +54,33 @@ Result<void> keep_calendar(Admin& admin, const Candidate& candidate)
                                   : admin.erase(k_calendar);
 }
 
-/// Gives an end to the jobs that run where none may run at these hours. Repeated if it fails, since
-/// the hours are noted only afterwards.
-Result<void> give_notice(Admin& admin, const Candidate& candidate, const StepReport& report_step)
+/// The closed partitions that may still have jobs. While the same hours are open, those are the
+/// ones that the policy in force so far did not close.
+Result<std::map<std::string, std::chrono::seconds>> newly_closed(Admin& admin, const Scene& scene,
+                                                                 const Candidate& candidate)
 {
     TRY_ASSIGN(const bool same, is_up_to_date(admin, candidate));
-    if (same || candidate.closed.empty()) {
+    auto closed = candidate.closed;
+    // Interrupted: the new policy may be the stored one already, without the notice.
+    if (same && !scene.interrupted && scene.applied) {
+        if (const auto before = candidate_of_kept(*scene.applied, candidate.now)) {
+            std::erase_if(closed,
+                          [&](const auto& one) { return before->closed.contains(one.first); });
+        }
+    }
+    return closed;
+}
+
+/// Gives an end to the jobs that run where none may run at these hours. Repeated if it fails, since
+/// the hours are noted and the journal is removed only afterwards.
+Result<void> give_notice(Admin& admin, const Scene& scene, const Candidate& candidate,
+                         const StepReport& report_step)
+{
+    TRY_ASSIGN(const auto closed, newly_closed(admin, scene, candidate));
+    if (closed.empty()) {
         return {};
     }
-    TRY_ASSIGN(const auto jobs, admin.limit_jobs(candidate.closed));
+    TRY_ASSIGN(const auto jobs, admin.limit_jobs(closed));
     if (!jobs.empty()) {
         const std::string text =
             fmt::format("the hours of their pool end: jobs {} have notice", fmt::join(jobs, ", "));
@@ -95,7 +113,7 @@ Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate
     if (another || scene.touched.contains(k_applied)) {
         TRY(admin.write(k_applied, kept(candidate)));
     }
-    TRY(give_notice(admin, candidate, report_step));
+    TRY(give_notice(admin, scene, candidate, report_step));
     TRY(keep_calendar(admin, candidate));
     const bool needs_copy = candidate.has_queues && !candidate.site_script.empty();
     if (!scene.texts.site_script.empty() && !needs_copy) {

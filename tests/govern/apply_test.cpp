@@ -1339,6 +1339,43 @@ TEST(Advance, GivesNoticeEvenIfItIsKilledBefore)
     EXPECT_GT(kills, 8);
 }
 
+/// The laboratory's nodes are lent only at night, too.
+const std::string k_both_lent_at_night = replaced(
+    k_lent_at_night, "grace: 10m", "when: {from: \"20:00\", to: \"08:00\"}\n      grace: 10m");
+
+TEST(Apply, GivesNoticeWhereItClosesAPoolWhileTheSameHoursAreOpen)
+{
+    using namespace std::chrono_literals;
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_lent_at_night)); // at 16:00
+    admin.running = {{"1", {"calibration-lab", 2h}}, {"2", {"calibration-visu", 2h}}};
+    ASSERT_TRUE(apply_to(admin, k_both_lent_at_night));
+    EXPECT_EQ(admin.running["1"].left, 10min);
+    EXPECT_EQ(admin.running["2"].left, 2h) << "closed before: an operator has extended it";
+}
+
+TEST(Apply, GivesThatNoticeEvenIfItIsKilledBefore)
+{
+    using namespace std::chrono_literals;
+    int kills = 0;
+    for (int kill = 0;; ++kill) {
+        auto admin = a_centre();
+        ASSERT_TRUE(apply_to(admin, k_lent_at_night));
+        admin.running = {{"1", {"calibration-lab", 2h}}};
+        admin.killed_at = admin.changes + kill;
+        try {
+            ASSERT_TRUE(apply_to(admin, k_both_lent_at_night));
+            break;
+        } catch (const fakes::Killed&) {
+            ++kills;
+        }
+        admin.killed_at = -1;
+        ASSERT_TRUE(apply_to(admin, k_both_lent_at_night)) << kill;
+        EXPECT_EQ(admin.running["1"].left, 10min) << kill;
+    }
+    EXPECT_GT(kills, 8);
+}
+
 TEST(Rollback, RevertsAnApplyThatCouldGiveNoNotice)
 {
     using namespace std::chrono_literals;
