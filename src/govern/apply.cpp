@@ -4,17 +4,24 @@
 #include "govern/passage.h"
 #include "govern/scene.h"
 #include "log/log.h"
+#include "policy/course_times.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <map>
+#include <sstream>
 
 namespace gpuq::govern {
 namespace {
 
 using Kind = SlurmObject::Kind;
+
+constexpr std::size_t k_minute_length = std::string_view("2026-11-22T20:00").size();
+constexpr int k_most_failures = 5; ///< after more of them, the pause is no longer
 
 /// Keeps the policy that `rollback` will put in force, unless another user could have written it.
 Result<void> keep_previous(Admin& admin, const Scene& scene, bool another,
@@ -90,6 +97,53 @@ Result<void> give_notice(Admin& admin, const Scene& scene, const Candidate& cand
     return {};
 }
 
+/// The attempts of `advance` that have failed since the last success.
+struct Failures {
+    int count = 0;
+    std::string at; ///< the last one, local time
+    std::string reason;
+};
+
+Result<std::optional<Failures>> read_failures(Admin& admin)
+{
+    TRY_ASSIGN(const auto text, admin.read(k_failures));
+    std::istringstream stream(text.value_or(""));
+    Failures found;
+    stream >> found.count >> found.at;
+    std::getline(stream >> std::ws, found.reason);
+    const bool is_valid = found.count > 0 && found.at.size() == k_minute_length;
+    return is_valid ? std::optional(found) : std::nullopt;
+}
+
+Result<void> forget_failures(Admin& admin)
+{
+    TRY_ASSIGN(const auto text, admin.read(k_failures));
+    return text ? admin.erase(k_failures) : Result<void>();
+}
+
+void note_failure(Admin& admin, const std::optional<Failures>& before, const std::string& now,
+                  const Error& error)
+{
+    const int count = before ? std::min(before->count + 1, k_most_failures) : 1;
+    log::discard(log::Part::cluster, "failures of advance",
+                 admin.write(k_failures, fmt::format("{} {} {}\n", count, now, error.text)));
+}
+
+/// After failures, an attempt that is due only 1, 2, 4 .. 16 minutes later is `busy`.
+Result<void> check_pause(const Failures& failures, const std::string& now)
+{
+    const policy::LocalMinutes last = policy::local_time_of(failures.at);
+    const policy::LocalMinutes next =
+        last + std::chrono::minutes(1 << (std::min(failures.count, k_most_failures) - 1));
+    const policy::LocalMinutes present = policy::local_time_of(now);
+    return present >= next || present < last // the clock was set back
+               ? Result<void>()
+               : fail(Error::Kind::busy,
+                      fmt::format("the last attempt failed at {} ({}): the next one is at {}, or "
+                                  "at once without --pause",
+                                  failures.at, failures.reason, policy::as_written(next)));
+}
+
 bool is_another(const Scene& scene, const Candidate& candidate)
 {
     return scene.applied != kept(candidate);
@@ -115,6 +169,7 @@ Result<void> commit(Admin& admin, const Scene& scene, const Candidate& candidate
     }
     TRY(give_notice(admin, scene, candidate, report_step));
     TRY(keep_calendar(admin, candidate));
+    TRY(forget_failures(admin));
     const bool needs_copy = candidate.has_queues && !candidate.site_script.empty();
     if (!scene.texts.site_script.empty() && !needs_copy) {
         TRY(admin.erase(k_site_script)); // job_submit.lua is the site's again
@@ -292,6 +347,15 @@ Result<void> require_same_policy(Admin& admin, const Candidate& candidate)
                                   journal->step));
 }
 
+Result<Applied> put_moment_in_force(Admin& admin, const Candidate& candidate,
+                                    const std::string& now, const StepReport& report_step)
+{
+    TRY(revive(admin, report_step));
+    TRY_ASSIGN(const Scene scene, read_scene(admin, now));
+    TRY(require_belief(admin, scene, k_applied));
+    return put_in_force(admin, scene, candidate, now, report_step);
+}
+
 } // namespace
 
 Result<Plan> plan(Admin& admin, const Candidate& candidate, const std::string& now)
@@ -325,7 +389,8 @@ Result<Applied> apply(Admin& admin, const Candidate& candidate, const std::strin
     return put_in_force(admin, scene, candidate, now, report_step);
 }
 
-Result<Applied> advance(Admin& admin, const std::string& now, const StepReport& report_step)
+Result<Applied> advance(Admin& admin, const std::string& now, const StepReport& report_step,
+                        Pause pause)
 {
     TRY_ASSIGN(const Candidate due, applied_candidate(admin, now));
     TRY_ASSIGN(const bool up_to_date, is_up_to_date(admin, due));
@@ -336,10 +401,15 @@ Result<Applied> advance(Admin& admin, const std::string& now, const StepReport& 
     TRY_ASSIGN(const auto hold, admin.hold());
     TRY_ASSIGN(const Candidate candidate, applied_candidate(admin, now)); // perhaps another by now
     TRY(require_same_policy(admin, candidate));
-    TRY(revive(admin, report_step));
-    TRY_ASSIGN(const Scene scene, read_scene(admin, now));
-    TRY(require_belief(admin, scene, k_applied));
-    return put_in_force(admin, scene, candidate, now, report_step);
+    TRY_ASSIGN(const auto failures, read_failures(admin));
+    if (failures && pause == Pause::after_failures) {
+        TRY(check_pause(*failures, now));
+    }
+    auto done = put_moment_in_force(admin, candidate, now, report_step);
+    if (!done) {
+        note_failure(admin, failures, now, done.error());
+    }
+    return done;
 }
 
 Result<Applied> rollback(Admin& admin, const std::string& now, const StepReport& report_step)

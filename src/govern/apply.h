@@ -22,7 +22,8 @@ constexpr const char* k_previous = "previous.yaml"; ///< the policy before it
 /// The hours that were open when the policy was put in force (policy/calendar.h); none without
 /// hours.
 constexpr const char* k_calendar = "calendar";
-constexpr const char* k_journal = "journal"; ///< exists while a policy is being applied
+constexpr const char* k_failures = "advance.failed"; ///< of `advance`, since its last success
+constexpr const char* k_journal = "journal";         ///< exists while a policy is being applied
 constexpr const char* k_include_before = "policy.conf.before";
 constexpr const char* k_script_before = "job_submit.lua.before";
 
@@ -76,8 +77,12 @@ Result<Applied> apply(Admin& admin, const Candidate& candidate, const std::strin
 /// Puts the policy in force as its calendar has it at `now`, like `apply`; resumes an interrupted
 /// application of it. Does nothing, without a request to Slurm, if no entry of the calendar has
 /// opened or closed since the last one. `missing` if no policy is in force; `denied` if another
-/// user could have written it, or if the application of another policy was interrupted.
-Result<Applied> advance(Admin& admin, const std::string& now, const StepReport& report_step);
+/// user could have written it, or if the application of another policy was interrupted. With a
+/// pause, `busy` for 1, 2, 4 .. 16 minutes after each failure: an attempt reconfigures slurmctld,
+/// some of them twice, and fills the audit log.
+enum class Pause { none, after_failures };
+Result<Applied> advance(Admin& admin, const std::string& now, const StepReport& report_step,
+                        Pause pause = Pause::none);
 
 /// Puts the previous policy in force; after an interrupted `apply`, the one in force before it.
 /// `missing` if there is none; `denied` if another user could have written it.

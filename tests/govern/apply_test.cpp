@@ -1285,6 +1285,39 @@ TEST(Advance, ReturnsToTheOldStateIfSlurmRefuses)
     }
 }
 
+TEST(Advance, PausesLongerAfterEachFailure)
+{
+    auto admin = a_centre();
+    ASSERT_TRUE(apply_to(admin, k_nights));
+    const auto at = [&](int minute) {
+        return advance(
+            admin, fmt::format("2026-11-22T20:{:02}", minute), [](const std::string&) {},
+            Pause::after_failures);
+    };
+    admin.rehearsal_fails = true;
+    std::vector<int> attempts;
+    for (int minute = 0; minute < 20; ++minute) {
+        admin.audit.clear();
+        ASSERT_FALSE(at(minute));
+        if (!admin.audit.empty()) {
+            attempts.push_back(minute);
+        }
+    }
+    EXPECT_THAT(attempts, ElementsAre(0, 1, 3, 7, 15));
+    const auto early = at(20);
+    EXPECT_EQ(early.error().kind, Error::Kind::busy);
+    EXPECT_THAT(early.error().text,
+                HasSubstr("the last attempt failed at 2026-11-22T20:15 (nothing was changed: "
+                          "slurmctld does not start): the next one is at 2026-11-22T20:31"));
+    EXPECT_THAT(advance_to(admin, "2026-11-22T20:21").error().text,
+                testing::StartsWith("nothing was changed"))
+        << "without the pause";
+    admin.rehearsal_fails = false;
+    ASSERT_TRUE(at(19)) << "the clock was set back";
+    EXPECT_EQ(long_queue(admin).first, "4320");
+    EXPECT_FALSE(admin.files.contains(k_failures));
+}
+
 /// k_old, whose laboratory lends its nodes at night.
 const std::string k_lent_at_night =
     replaced(k_old, "grace: 5m", "when: {from: \"20:00\", to: \"08:00\"}\n      grace: 5m");

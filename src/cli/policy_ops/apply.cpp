@@ -287,7 +287,9 @@ Result<int> policy_advance(Invocation& invocation)
     TRY_ASSIGN(Admin* const admin, invocation.services.admin());
     const Time now = invocation.services.clock().now();
     TRY_ASSIGN(const govern::Applied applied,
-               govern::advance(*admin, local_time(now), teller(invocation)));
+               govern::advance(*admin, local_time(now), teller(invocation),
+                               invocation.options.has("pause") ? govern::Pause::after_failures
+                                                               : govern::Pause::none));
     TRY_ASSIGN(const int status, print(invocation, applied));
     TRY_ASSIGN(const auto policy, applied_policy(*admin));
     const auto next = policy ? policy::next_change(*policy, now) : std::nullopt;
