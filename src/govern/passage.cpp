@@ -218,7 +218,7 @@ Result<void> Passage::loosen()
     TRY_ASSIGN(const SlurmState now, m_admin.state());
     TRY_ASSIGN(const auto include, m_admin.read(k_include));
     const auto named = qos_named_in(include.value_or(""));
-    for (const Change& change : changes(m_candidate.objects, now, m_scene.owned)) {
+    for (const Change& change : changes_for(m_scene, m_candidate, now)) {
         const SlurmObject* const desired = find(m_candidate.objects, change.kind, change.name);
         if (change.action != Change::Action::remove) {
             // A share that is no longer wanted is reset to 1, a limit is cleared.

@@ -289,12 +289,22 @@ Candidate fitted(const Scene& scene, const Candidate& asked)
     return candidate;
 }
 
+std::vector<Change> changes_for(const Scene& scene, const Candidate& candidate,
+                                const SlurmState& actual)
+{
+    std::vector<Change> list = changes(candidate.objects, actual, scene.owned);
+    if (candidate.site && candidate.site->kinds.contains(Kind::limit)) {
+        std::erase_if(list, [](const Change& change) { return change.kind == Kind::limit; });
+    }
+    return list;
+}
+
 Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& asked)
 {
     const Candidate candidate = fitted(scene, asked);
     Plan plan;
     plan.site = site_differences(scene, candidate);
-    plan.changes = changes(candidate.objects, scene.actual, scene.owned);
+    plan.changes = changes_for(scene, candidate, scene.actual);
     const auto& ruled = candidate.has_queues ? candidate.objects : std::vector<SlurmObject>{};
     plan.obstacles = obstacles(ruled, scene.actual, scene.texts);
     require_site_script(scene, candidate, plan.obstacles);

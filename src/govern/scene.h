@@ -39,6 +39,11 @@ Result<Scene> read_scene(Admin& admin, const std::string& now);
 /// that calls the site's own, or that is the site's own if the policy has no queues.
 Candidate fitted(const Scene& scene, const Candidate& candidate);
 
+/// changes() from `actual` to the candidate. The limits of accounts and users are left alone if the
+/// file lists them as the site's.
+std::vector<Change> changes_for(const Scene& scene, const Candidate& candidate,
+                                const SlurmState& actual);
+
 /// The changes from the scene to the candidate. Queries the jobs of partitions to be removed.
 Result<Plan> plan_of(Admin& admin, const Scene& scene, const Candidate& candidate);
 

@@ -928,6 +928,20 @@ TEST(Drift, FindsLimitsOfGpusOnAccountsAndUsers)
     EXPECT_THAT(drift_of(admin), IsEmpty());
 }
 
+TEST(Apply, KeepsTheGpuLimitsThatTheFileListsAsTheSites)
+{
+    auto admin = a_centre();
+    const std::vector<AssociationLimit> of_site{{"lab", "GrpTRES=gres/gpu=2"}};
+    admin.limits = of_site;
+    const std::string adopted = k_old + "\nsite:\n  limits: {lab: {GrpTRES: 'gres/gpu=2'}}\n";
+    ASSERT_TRUE(apply_to(admin, adopted));
+    EXPECT_EQ(admin.limits, of_site);
+    EXPECT_THAT(drift_of(admin), IsEmpty());
+    EXPECT_THAT(drift(admin, k_now)->site, IsEmpty());
+    ASSERT_TRUE(apply_to(admin, k_old));
+    EXPECT_THAT(admin.limits, IsEmpty()) << "the policy alone replaces them";
+}
+
 TEST(Drift, LeavesLimitsWhereOtherGpusAreNoneOfThePolicys)
 {
     auto admin = a_centre();
