@@ -113,17 +113,34 @@ std::optional<std::string> host_of_settings(Services& services)
     return settings ? settings->host : std::nullopt;
 }
 
-/// A rule in sudoers that lets users execute gpuq as an operator's account must not let them log in
-/// elsewhere with that account's keys and tickets. In a shell started by sudo it is the shell.
-Result<void> check_sudo(Services& services)
+/// False in a shell started by sudo, where it is the shell.
+bool is_executed_by_sudo(Services& services)
 {
     const std::string command = services.variable("SUDO_COMMAND").value_or("");
     const std::string program = command.substr(0, command.find(' '));
-    return program.substr(program.rfind('/') + 1) != "gpuq"
+    return program.substr(program.rfind('/') + 1) == "gpuq";
+}
+
+/// A rule in sudoers that lets users execute gpuq as an operator's account must not let them log in
+/// elsewhere with that account's keys and tickets.
+Result<void> check_sudo(Services& services)
+{
+    return !is_executed_by_sudo(services)
                ? Result<void>()
                : fail(Error::Kind::denied,
                       "--host: not if sudo executes gpuq: it would log in with "
                       "the keys of the other account");
+}
+
+/// By default sudo keeps the caller's TZ (env_check in sudoers(5)), by which the caller would
+/// choose the hours of the policy's calendar, and an operator abroad would apply it for other
+/// hours.
+void ignore_time_zone_of_caller(Services& services)
+{
+    if (is_executed_by_sudo(services)) {
+        services.forget_variable("TZ");
+        ::tzset();
+    }
 }
 
 Result<int> run(const Arguments& arguments, Services& services)
@@ -169,6 +186,7 @@ int run_application(int argc, char** argv, Services& services)
 {
     const std::string called = services.variable(remote::k_called).value_or("");
     services.forget_variable(remote::k_called); // programs that we start must not inherit it
+    ignore_time_zone_of_caller(services);
     std::optional<Audience> audience;
     if (services.is_served()) {
         audience.emplace(called, every_verb(), [&services](std::size_t bytes) {

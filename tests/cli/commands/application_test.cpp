@@ -53,7 +53,7 @@ public:
                : name == "SUDO_COMMAND" ? sudo_command
                                         : std::nullopt;
     }
-    void forget_variable(const std::string&) override {}
+    void forget_variable(const std::string& name) override { forgotten.insert(name); }
     std::vector<std::string> environment() override { return {}; }
     Result<std::string> supervisor() override { std::abort(); }
     Result<std::string> program() override { std::abort(); }
@@ -69,6 +69,7 @@ public:
     std::string chosen;
     std::optional<std::string> read_only;
     std::optional<std::string> sudo_command;
+    std::set<std::string> forgotten;
 };
 
 struct Outcome {
@@ -137,6 +138,22 @@ TEST(Application, SaysWhatAVerbCanDo)
                                     Not(HasSubstr("--array"))));
     }
     EXPECT_EQ(use({"help", "logz"}).status, 2);
+}
+
+TEST(Application, TheCallerOfSudoDoesNotChooseTheHoursOfACalendar)
+{
+    for (const auto& [command, ignores] : {std::pair("/usr/bin/gpuq extend 7 1h", true),
+                                           {"/usr/bin/gpuq", true},
+                                           {"/bin/bash", false},
+                                           {"/usr/bin/vi gpuq", false}}) {
+        ClosedServices services;
+        services.sudo_command = command;
+        use({"--version"}, services);
+        EXPECT_EQ(services.forgotten.contains("TZ"), ignores) << command;
+    }
+    ClosedServices services;
+    use({"--version"}, services);
+    EXPECT_FALSE(services.forgotten.contains("TZ"));
 }
 
 TEST(Application, SaysItsVersion)
