@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/extend.h"
 
+#include "core/number.h"
 #include "core/walltime.h"
 #include "policy/queue_partitions.h"
 #include "policy/sentences.h"
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace gpuq::policy {
 namespace {
@@ -19,12 +21,39 @@ const Queue* queue_with(const Policy& policy, const std::string& qos)
     return found == policy.queues.end() ? nullptr : &*found;
 }
 
+/// The limit on GPU-hours ahead that the extension would exceed.
+std::optional<std::string> refusal_of_ahead(const Policy& policy, const Queue& queue,
+                                            const GpuTimeAhead& ahead)
+{
+    const Limits& limits = queue.limits;
+    for (const auto& [whose, limit, time] :
+         {std::tuple("a user", &limits.user.gpu_hours_ahead, ahead.user),
+          std::tuple("an account", &limits.account.gpu_hours_ahead, ahead.account),
+          std::tuple("all users together", &limits.all.gpu_hours_ahead, ahead.all)}) {
+        if (*limit && time > std::int64_t{(*limit)->value} * 60) {
+            return fmt::format("queue {} gives {} {} ahead{}: with this extension they would be {}",
+                               queue.name, whose,
+                               counted(static_cast<std::uint64_t>((*limit)->value), "GPU-hour"),
+                               place_of(policy, (*limit)->line), (time + 59) / 60);
+        }
+    }
+    return std::nullopt;
+}
+
 } // namespace
 
 const ExtendRule* extend_rule(const Policy& policy, const std::string& qos)
 {
     const Queue* const queue = queue_with(policy, qos);
     return queue != nullptr && queue->extend ? &*queue->extend : nullptr;
+}
+
+bool limits_gpu_time_ahead(const Policy& policy, const std::string& qos)
+{
+    const Queue* const queue = queue_with(policy, qos);
+    return queue != nullptr &&
+           (queue->limits.user.gpu_hours_ahead || queue->limits.account.gpu_hours_ahead ||
+            queue->limits.all.gpu_hours_ahead);
 }
 
 std::optional<std::string> refusal_of(const Policy& policy, const ExtendRequest& request)
@@ -60,7 +89,7 @@ std::optional<std::string> refusal_of(const Policy& policy, const ExtendRequest&
                            queue->name, place_of(policy, rule.unless_others_wait->line),
                            request.waiting);
     }
-    return std::nullopt;
+    return refusal_of_ahead(policy, *queue, request.ahead);
 }
 
 minutes longest_extended(const Queue& queue)

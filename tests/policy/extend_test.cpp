@@ -58,6 +58,26 @@ TEST(Extend, EachConditionIsNamedWithItsLine)
     EXPECT_THAT(refusal({"", "", 1h, 60min, ""}), HasSubstr("in no queue of the policy"));
 }
 
+TEST(Extend, NotBeyondTheGpuHoursAhead)
+{
+    std::string text = k_text;
+    text.replace(text.find("    extend:"), 0,
+                 "    limits: {user: {gpu_hours_ahead: 100}, all: {gpu_hours_ahead: 400}}\n");
+    const auto reading = read_policy(text, "policy.yaml");
+    const auto with = [&](const GpuTimeAhead& ahead) {
+        return refusal_of(reading->policy, {"gpuq_long", "", 10h, 60min, "", ahead}).value_or("");
+    };
+    EXPECT_EQ(with({6000, 60000, 24000}), "") << "accounts have no limit";
+    EXPECT_EQ(with({6001, 0, 6001}),
+              "queue long gives a user 100 GPU-hours ahead (policy.yaml:10): "
+              "with this extension they would be 101");
+    EXPECT_EQ(with({60, 0, 24060}), "queue long gives all users together 400 GPU-hours ahead "
+                                    "(policy.yaml:10): with this extension they would be 401");
+    EXPECT_TRUE(limits_gpu_time_ahead(reading->policy, "gpuq_long"));
+    EXPECT_FALSE(limits_gpu_time_ahead(reading->policy, "gpuq_short"));
+    EXPECT_FALSE(limits_gpu_time_ahead(reading->policy, "normal"));
+}
+
 TEST(Extend, NotInAPoolThatCloses)
 {
     std::string text = k_text;

@@ -235,7 +235,8 @@ private:
 };
 
 /// As the policy's helper: for the user who called sudo, whose runs this account can't read.
-Result<int> extend_for(Invocation& invocation, const Caller& caller, minutes more)
+Result<int> extend_for(Invocation& invocation, const policy::Policy& policy, const Caller& caller,
+                       minutes more)
 {
     const auto number = whole_number(invocation.arguments[0]);
     if (!number || *number == 0 || *number > std::numeric_limits<std::uint32_t>::max()) {
@@ -245,7 +246,7 @@ Result<int> extend_for(Invocation& invocation, const Caller& caller, minutes mor
                         invocation.arguments[0]));
     }
     const JobId id{static_cast<std::uint32_t>(*number)};
-    TRY_ASSIGN(const Extension done, extend_by_rule(invocation.services, caller, id, more));
+    TRY_ASSIGN(const Extension done, extend_by_rule(invocation.services, policy, caller, id, more));
     if (invocation.globals.json) {
         TRY(print_text(
             report::json_document({{"job", id},
@@ -267,8 +268,8 @@ Result<int> extend(Invocation& invocation)
     time.remove_prefix(time.starts_with('+') ? 1 : 0);
     TRY_ASSIGN(const minutes more, parse_walltime(time));
     TRY_ASSIGN(const Caller caller, caller_of(invocation.services));
-    if (caller.by_sudo) {
-        return extend_for(invocation, caller, more);
+    if (const auto policy = policy_as_helper(invocation.services, caller)) {
+        return extend_for(invocation, *policy, caller, more);
     }
     TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(Cluster* const cluster, invocation.services.cluster());

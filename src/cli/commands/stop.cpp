@@ -6,7 +6,6 @@
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/caller.h"
 #include "cli/policy_ops/help_desk.h"
-#include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/queries/sudo.h"
@@ -387,9 +386,8 @@ Result<int> stop_for(Invocation& invocation, const policy::Policy& policy, const
 Result<int> stop(Invocation& invocation)
 {
     const auto caller = caller_of(invocation.services);
-    const auto policy =
-        caller && caller->by_sudo ? policy_in_force(invocation.services) : std::nullopt;
-    if (policy && policy->helper && policy->helper->value == user_name()) {
+    const auto policy = caller ? policy_as_helper(invocation.services, *caller) : std::nullopt;
+    if (policy) {
         return stop_for(invocation, *policy, *caller);
     }
     TRY_ASSIGN(Store* const store, invocation.services.store());

@@ -22,7 +22,7 @@ struct Extension {
 
 /// Extends a running job of `caller`, or of another user if the help desk permits it, with the
 /// rights that this process has. Four RPCs. `denied` with the rule; `missing`; `unreachable`.
-Result<Extension> extend_by_rule(Services& services, const Caller& caller, JobId id,
-                                 std::chrono::minutes more);
+Result<Extension> extend_by_rule(Services& services, const policy::Policy& policy,
+                                 const Caller& caller, JobId id, std::chrono::minutes more);
 
 } // namespace gpuq::cli

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace gpuq::cli {
 
 std::optional<std::string> desk_helper(Services& services, policy::DeskRight right)
@@ -16,6 +18,13 @@ std::optional<std::string> desk_helper(Services& services, policy::DeskRight rig
     return policy && policy->helper && policy::has_right(*policy, user_name(), right)
                ? std::optional(policy->helper->value)
                : std::nullopt;
+}
+
+std::optional<policy::Policy> policy_as_helper(Services& services, const Caller& caller)
+{
+    auto policy = caller.by_sudo ? policy_in_force(services) : std::nullopt;
+    return policy && policy->helper && policy->helper->value == user_name() ? std::move(policy)
+                                                                            : std::nullopt;
 }
 
 Result<void> check_desk(const policy::Policy& policy, const Caller& caller, const Job& job,

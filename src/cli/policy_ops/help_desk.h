@@ -17,6 +17,10 @@ namespace gpuq::cli {
 /// such right.
 std::optional<std::string> desk_helper(Services& services, policy::DeskRight right);
 
+/// The policy in force if this account is its helper, and runs gpuq for the user who called sudo.
+/// Nothing in other accounts: a user may have become another one by sudo.
+std::optional<policy::Policy> policy_as_helper(Services& services, const Caller& caller);
+
 /// In the helper: `denied` unless `caller` owns the job or has the right.
 Result<void> check_desk(const policy::Policy& policy, const Caller& caller, const Job& job,
                         policy::DeskRight right);

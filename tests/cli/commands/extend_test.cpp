@@ -3,6 +3,7 @@
 
 #include "cli/fake_services.h"
 #include "cli/json_page.h"
+#include "cli/queries/site_context.h"
 #include "core/layout.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
@@ -183,7 +184,6 @@ TEST_F(Extend, TheJsonHasBothLimits)
 }
 
 const std::string k_policy = "version: 1\n"
-                             "helper: gpuq-ops\n"
                              "pools:\n"
                              "  class: {nodes: 'c[1-3]', gpus: 'a10:2'}\n"
                              "queues:\n"
@@ -196,7 +196,7 @@ class ExtendByRule : public Extend {
 protected:
     ExtendByRule()
     {
-        m_services.ruler.files["applied.yaml"] = k_policy;
+        in_force(k_policy);
         m_services.variables = {{"SUDO_UID", "4000"}, {"SUDO_USER", "ada"}};
         m_services.slurm.may_lengthen = true;
         Job& job = m_services.slurm.jobs.front();
@@ -205,6 +205,11 @@ protected:
         job.uid = 4000;
         job.qos = "gpuq_gpu";
         job.nodes = "c1";
+    }
+
+    void in_force(const std::string& policy, const std::string& helper = user_name())
+    {
+        m_services.ruler.files["applied.yaml"] = policy + "helper: " + helper + "\n";
     }
 
     Job waiting(std::uint32_t uid, const std::string& partition, const std::string& reason)
@@ -230,20 +235,80 @@ protected:
     }
 };
 
+TEST_F(ExtendByRule, AnAccountThatIsReachedBySudoExtendsItsOwnRuns)
+{
+    in_force(k_policy, "gpuq-ops");
+    m_services.slurm.may_lengthen = false;
+    m_services.slurm.jobs.front().state = JobState::pending;
+    EXPECT_EQ(extend({"train", "1h"}).err, "gpuq: run 7 (train) has 3 h, was 2 h\n");
+}
+
+TEST_F(ExtendByRule, WaitingForTheLimitOfAllCountsAsWaiting)
+{
+    auto& jobs = m_services.slurm.jobs;
+    jobs.front().account = "lab";
+    Job other = waiting(4001, "gpu", "QOSGrpGRES");
+    other.qos = "gpuq_gpu";
+    jobs.push_back(other);
+    EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("job 9 does"));
+    jobs.back().qos = "gpuq_other";
+    EXPECT_EQ(extend({"7", "10m"}).status, 0) << "the limit of another queue";
+    jobs.back().reason = "AssocGrpGRES";
+    jobs.back().account = "lab";
+    EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("job 9 does"));
+    jobs.back().account = "physics";
+    EXPECT_EQ(extend({"7", "10m"}).status, 0);
+}
+
+TEST_F(ExtendByRule, NotBeyondTheGpuHoursAhead)
+{
+    std::string policy = k_policy;
+    const std::string condition = ", if: nobody_waits}";
+    policy.replace(policy.find(condition), condition.size(),
+                   "}, limits: {user: {gpu_hours_ahead: 6}, account: {gpu_hours_ahead: 10}, "
+                   "all: {gpu_hours_ahead: 20}}");
+    in_force(policy);
+    auto& jobs = m_services.slurm.jobs;
+    jobs.front().gpus = 2;
+    jobs.front().account = "lab";
+    jobs.front().ends_at = m_services.time.now() + 1h;
+    const auto with = [&](std::uint32_t uid, const std::string& account, int gpus) {
+        Job other = jobs.front();
+        other.id = JobId{10};
+        other.uid = uid;
+        other.account = account;
+        other.gpus = gpus;
+        jobs.resize(1);
+        jobs.front().walltime = 2h;
+        jobs.push_back(other);
+        return extend({"7", "1h"});
+    };
+    EXPECT_EQ(with(4000, "lab", 2).status, 0) << "2 h of 2 GPUs and 1 h of 2";
+    EXPECT_THAT(with(4000, "lab", 3).err, HasSubstr("gives a user 6 GPU-hours ahead "
+                                                    "(applied.yaml:5): with this extension they "
+                                                    "would be 7"));
+    EXPECT_EQ(limit(), 120min);
+    EXPECT_THAT(with(4001, "lab", 7).err, HasSubstr("gives an account 10 GPU-hours ahead"));
+    EXPECT_THAT(with(4001, "physics", 17).err, HasSubstr("gives all users together 20"));
+    EXPECT_EQ(with(4001, "physics", 16).status, 0);
+    m_services.slurm.hides_others = true;
+    EXPECT_THAT(with(4001, "physics", 16).err, HasSubstr("PrivateData"));
+}
+
 TEST_F(ExtendByRule, AsOftenAsTheRuleGives)
 {
     EXPECT_EQ(extend({"7", "1h"}).err, "gpuq: job 7 has 3 h, was 2 h\n");
     EXPECT_EQ(extend({"7", "30m"}).status, 0);
     const Use third = extend({"7", "1h"});
     EXPECT_EQ(third.status, 121);
-    EXPECT_THAT(third.err, HasSubstr("to at most 4 h, by 2 h more than its time (applied.yaml:6)"));
+    EXPECT_THAT(third.err, HasSubstr("to at most 4 h, by 2 h more than its time (applied.yaml:5)"));
     EXPECT_EQ(limit(), 210min);
     EXPECT_EQ(extend({"7", "30m"}).status, 0);
 }
 
 TEST_F(ExtendByRule, RefusesWhatTheRuleDoesNotGive)
 {
-    EXPECT_THAT(extend({"7", "2h"}).err, HasSubstr("at most 1 h at a time (applied.yaml:6)"));
+    EXPECT_THAT(extend({"7", "2h"}).err, HasSubstr("at most 1 h at a time (applied.yaml:5)"));
     EXPECT_THAT(extend({"train", "1h"}).err, HasSubstr("'train' is not a job number"));
     m_services.slurm.jobs.front().uid = 4001;
     EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("job 7 is not yours"));
@@ -260,7 +325,7 @@ TEST_F(ExtendByRule, OnlyWhileNoOtherUserWaitsForTheNodes)
     auto& jobs = m_services.slurm.jobs;
     jobs.push_back(waiting(4001, "other", "Resources"));
     EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("no other user waits for its nodes "
-                                                   "(applied.yaml:6): job 9 does"));
+                                                   "(applied.yaml:5): job 9 does"));
     for (const Job& harmless :
          {waiting(4000, "gpu", "Resources"), waiting(4001, "elsewhere", "Resources"),
           waiting(4001, "gpu", "Dependency"), waiting(4001, "gpu", "QOSMaxGRESPerUser")}) {
