@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -84,18 +85,33 @@ Result<std::vector<UseRecord>> use_of_week(Services& services, const Publish& pu
     return records;
 }
 
+/// The partitions that Slurm shows to this user: the names of hidden ones, and of those of a group,
+/// are not for the public.
+std::vector<sim::QueueWaits> waits_by_shown_partition(const std::vector<sim::AccountedWait>& waits,
+                                                      const std::vector<Partition>& shown)
+{
+    auto partitions = sim::waits_by_partition(waits);
+    std::erase_if(partitions, [&](const sim::QueueWaits& one) {
+        return std::none_of(shown.begin(), shown.end(), [&](const Partition& partition) {
+            return partition.name == one.queue;
+        });
+    });
+    return partitions;
+}
+
 Result<SiteHistory> find_history(Services& services, const std::optional<policy::Policy>& policy,
-                                 const std::vector<Node>& nodes, Time now)
+                                 const Inventory& inventory, Time now)
 {
     const Publish publish = policy ? policy->publish : Publish{};
     const auto least = static_cast<std::size_t>(publish.least_users.value);
     TRY_ASSIGN(const std::string text, services.jobs_since(now - k_site_week));
-    TRY_ASSIGN(const std::vector<UseRecord> records, use_of_week(services, publish, nodes, now));
+    TRY_ASSIGN(const std::vector<UseRecord> records,
+               use_of_week(services, publish, inventory.nodes, now));
     const auto waits_since = [&](Time since) -> Result<std::vector<sim::QueueWaits>> {
         TRY_ASSIGN(const auto found, sim::parse_waits(text, "sacct", now, since));
         return public_waits(policy && !policy->queues.empty()
                                 ? sim::waits_by_queue(policy::Rules(*policy), found.waits)
-                                : sim::waits_by_partition(found.waits),
+                                : waits_by_shown_partition(found.waits, inventory.partitions),
                             least);
     };
     SiteHistory history;
@@ -128,7 +144,7 @@ Result<SiteState> find_site(Invocation& invocation)
             fmt::format("{}; reservations are shown as unknown", reservations.error().text));
     }
     state.gpus = gpus_by_model(gpu_pools(inventory));
-    if (auto history = find_history(services, policy, inventory.nodes, state.at)) {
+    if (auto history = find_history(services, policy, inventory, state.at)) {
         state.history = *std::move(history);
     } else {
         print_message(fmt::format("{}; waits and use are shown as unknown", history.error().text));

@@ -136,12 +136,18 @@ TEST_F(Site, TellsTheDayFromTheWeek)
     EXPECT_EQ(m_services.accounted_since, m_services.time.now() - 168h);
 }
 
-TEST_F(Site, OfNoPolicyHasPartitions)
+TEST_F(Site, OfNoPolicyHasThePartitionsThatSlurmShows)
 {
+    Partition shown;
+    shown.name = "gpu<";
+    m_services.slurm.queues = {shown};
     for (const char* user : {"a", "b", "c", "d", "e"}) {
         started(user, "gpu<");
+        started(user, "secret-partner");
     }
-    EXPECT_THAT(page(), HasSubstr("<th scope=\"row\">gpu&lt;</th><td class=\"right\">5</td>"));
+    EXPECT_THAT(page(), AllOf(HasSubstr("<th scope=\"row\">gpu&lt;</th><td class=\"right\">5</td>"),
+                              Not(HasSubstr("secret"))));
+    EXPECT_THAT(site({"--prometheus"}).out, Not(HasSubstr("secret")));
 }
 
 TEST_F(Site, ShowsTheUnknownAsUnknown)
