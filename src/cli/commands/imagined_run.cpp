@@ -16,6 +16,7 @@
 #include <string_view>
 #include <tuple>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace gpuq::cli {
@@ -97,6 +98,12 @@ int jobs_before(const Job& job, const AllJobs& all, const Inventory& inventory)
     }));
 }
 
+bool is_one_ruled(const std::vector<Partition>& partitions)
+{
+    return std::any_of(partitions.begin(), partitions.end(),
+                       [](const Partition& queue) { return queue.ruled; });
+}
+
 } // namespace
 
 std::span<const Option> size_option_table()
@@ -123,6 +130,10 @@ Result<RequestForecast> forecast_run(Services& services, const Options& options,
     request.summary = planned.summary;
     request.job = job_of(planned.spec, inventory.partitions);
     request.forecast = forecast_start(request.job, all, inventory, times, now);
+    if (is_one_ruled(inventory.partitions)) {
+        request.forecast =
+            within_hours(services, request.job.partition, std::move(request.forecast));
+    }
     request.ahead = jobs_before(request.job, all, inventory);
     request.observed = times.ended();
     return request;

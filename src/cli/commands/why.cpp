@@ -103,6 +103,9 @@ Result<void> query_slurm(Services& services, Why& why)
     const auto ruled = [](const Partition& queue) { return queue.ruled; };
     if (std::any_of(inventory.partitions.begin(), inventory.partitions.end(), ruled)) {
         add_policy(services, why);
+        if (why.forecast) {
+            why.forecast = within_hours(services, mine->partition, *std::move(why.forecast));
+        }
     }
     return {};
 }

@@ -13,6 +13,7 @@
 #include "policy/sentences.h"
 #include "ports/clock.h"
 #include "ports/nodes.h"
+#include "runs/queues/queues.h"
 
 #include <fmt/format.h>
 
@@ -236,6 +237,61 @@ std::string allowed_later(Services& services, const std::optional<std::string>& 
         }
     }
     return "";
+}
+
+namespace {
+
+/// Whether a pool of these queues is open in the policy of a moment; true if none is in it.
+bool is_one_open(const policy::Policy& policy, const std::string& queues)
+{
+    bool is_known = false;
+    for (const policy::Queue& queue : policy.queues) {
+        for (const policy::QueuePartition& one : partitions_of(policy, queue)) {
+            if (names_queue(queues, queue.name) || names_queue(queues, one.partition)) {
+                is_known = true;
+                if (!one.closed) {
+                    return true;
+                }
+            }
+        }
+    }
+    return !is_known;
+}
+
+/// When all pools of these queues are closed next, within a week and before `last`.
+std::optional<Time> closes_at(const policy::Policy& policy, const std::string& queues, Time now,
+                              Time last)
+{
+    constexpr std::chrono::days k_enough{8};
+    last = std::min<Time>(last, now + k_enough);
+    for (auto moment = next_change(policy, now); moment && *moment < last;
+         moment = next_change(policy, *moment)) {
+        if (!is_one_open(policy_at(policy, policy::to_local(*moment)), queues)) {
+            return moment;
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+StartForecast within_hours(Services& services, const std::string& queues, StartForecast forecast)
+{
+    const auto policy = forecast.p50 ? found_policy(services) : std::nullopt;
+    const Time now = services.clock().now();
+    const auto end =
+        policy ? closes_at(*policy, queues, now, forecast.p90.value_or(Time::max())) : std::nullopt;
+    if (!end) {
+        return forecast;
+    }
+    forecast.p90.reset();
+    forecast.unknown = fmt::format("the hours of its pools end on {}",
+                                   policy::weekday_and_time(policy::to_local(*end)));
+    if (*forecast.p50 >= *end) {
+        forecast.p50.reset();
+        forecast.unknown += ", before it would start";
+    }
+    return forecast;
 }
 
 std::optional<PolicyAnswer> policy_answer(Services& queue_partitions, const Request& request,

@@ -5,6 +5,7 @@
 #include "policy/submission.h"
 #include "runs/idle.h"
 #include "runs/plan.h"
+#include "runs/queues/start_forecast.h"
 
 #include <chrono>
 #include <map>
@@ -63,6 +64,11 @@ UnusedRules take_policy(SiteContext& here, Services& queue_partitions,
 /// known.
 std::string allowed_later(Services& services, const std::optional<std::string>& account,
                           const GpuRequest& gpus, std::chrono::minutes walltime);
+
+/// The forecast for a run or job in these queues, as far as the calendar of the policy in force
+/// lets it start: when the hours of all their pools end before it starts, it waits for the next
+/// hours.
+StartForecast within_hours(Services& services, const std::string& queues, StartForecast forecast);
 
 /// The result of checking a request against the policy in force, if that can be read: the text of
 /// `gpuq policy explain`, except for the GPUs that the user holds now.

@@ -47,8 +47,12 @@ std::string forecast_in_full(const StartForecast& forecast, Time now)
         soon(forecast.p50)
             ? "starts at once with a probability of 50 %"
             : fmt::format("starts by {} with a probability of 50 %", when(*forecast.p50, now));
-    return forecast.p90 ? fmt::format("{}, by {} with 90 %", first, when(*forecast.p90, now))
-                        : first + "; jobs without a time limit may be in its way";
+    if (forecast.p90) {
+        return fmt::format("{}, by {} with 90 %", first, when(*forecast.p90, now));
+    }
+    return fmt::format("{}; {}", first,
+                       forecast.unknown.empty() ? "jobs without a time limit may be in its way"
+                                                : forecast.unknown);
 }
 
 std::string observed_text(double observed)

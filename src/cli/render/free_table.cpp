@@ -231,7 +231,7 @@ Json json_of(const RequestForecast& request)
          {"nodes", request.job.size.nodes},
          {"gpus", gpus},
          {"time_limit", request.job.walltime},
-         {"ahead", forecast.unknown.empty() ? Json(request.ahead) : Json()},
+         {"ahead", forecast.p50 ? Json(request.ahead) : Json()},
          {"start_p50", forecast.p50},
          {"start_p90", forecast.p90},
          {"start_unknown", forecast.unknown.empty() ? Json() : Json(forecast.unknown)},
@@ -390,7 +390,7 @@ std::vector<std::string> own_lines(const FreeGpus& found, Time now)
 std::vector<std::string> request_lines(const RequestForecast& request, Time now)
 {
     const StartForecast& forecast = request.forecast;
-    if (!forecast.unknown.empty()) {
+    if (!forecast.p50) {
         return {fmt::format("{}: start not known: {}", request.summary, forecast.unknown)};
     }
     const auto ahead = static_cast<std::uint64_t>(request.ahead);

@@ -95,7 +95,7 @@ void add_forecast(Lines& lines, const Why& why, Time now)
     }
     const StartForecast& forecast = *why.forecast;
     const auto& estimate = why.run.estimate;
-    if (forecast.unknown.empty()) {
+    if (forecast.p50) {
         lines.push_back("forecast: it " + forecast_in_full(forecast, now));
     } else if (!estimate || estimate->unknown != forecast.unknown) {
         lines.push_back("forecast: not known: " + forecast.unknown);

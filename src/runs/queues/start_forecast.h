@@ -13,9 +13,9 @@ namespace gpuq {
 /// The job starts by `p50` with a probability of one half, by `p90` with one of nine tenths.
 struct StartForecast {
     std::optional<Time> p50;
-    std::optional<Time>
-        p90;             ///< unset although `p50` is set: jobs without a time limit are in the way
-    std::string unknown; ///< why there is no forecast; empty if there is one
+    /// Unset although `p50` is set: jobs without a time limit are in the way, or as in `unknown`.
+    std::optional<Time> p90;
+    std::string unknown; ///< why a time is unset; empty if both are set
     bool operator==(const StartForecast&) const = default;
 };
 

@@ -270,6 +270,25 @@ TEST_F(FreeFor, ReportsWhyItIsUnknown)
                   "it asks for\n"));
 }
 
+/// It is Friday, 08:00.
+TEST_F(FreeFor, KnowsTheHoursOfThePools)
+{
+    wait_behind(3);
+    m_services.slurm.queues[0].ruled = true;
+    const auto forecast = [&](const std::string& to) {
+        m_services.ruler.files["applied.yaml"] =
+            "version: 1\npools:\n  all: {nodes: 'n[0-1]', gpus: 'k80:4', when: {to: '" + to +
+            "'}}\nqueues:\n  short: {time: 2h, pools: all}\n";
+        return free({"--for", "-g", "2", "-t", "2h"}).out;
+    };
+    EXPECT_THAT(forecast("09:00"),
+                HasSubstr("start not known: the hours of its pools end on Fri 08:55, before it "
+                          "would start\n"));
+    EXPECT_THAT(forecast("22:00"),
+                testing::ContainsRegex("starts by .* \\(in .*\\) with a probability of 50 %; the "
+                                       "hours of its pools end on Fri 21:55\n"));
+}
+
 TEST_F(FreeFor, HasItsJson)
 {
     wait_behind(1);
