@@ -9,7 +9,7 @@
 /// The rights of the help desk (`help_desk:`), which gpuq itself enforces. Pure.
 namespace gpuq::policy {
 
-enum class DeskRight { stop, extend };
+enum class DeskRight { stop, extend, see };
 
 /// Whether a user has a right over the jobs of others.
 bool has_right(const Policy& policy, const std::string& user, DeskRight right);

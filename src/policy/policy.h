@@ -312,11 +312,12 @@ struct Case {
     bool operator==(const Case&) const = default;
 };
 
-/// Users who may act on the jobs of others, by the helper.
+/// Users who may see and act on the jobs of others, by the helper.
 struct HelpDesk {
     std::vector<std::string> users;
     bool stop = false;
     bool extend = false; ///< within the rule of the job's queue
+    bool see = false;
     int line = 0;
     bool operator==(const HelpDesk&) const = default;
 };

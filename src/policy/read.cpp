@@ -233,12 +233,13 @@ HelpDesk help_desk_in(Reader& reader, const Node& node)
     const auto rights = [&](const Node& value) {
         const std::vector<Node> single{value};
         for (const Node& item : value.kind == Node::Kind::list ? value.items : single) {
-            const auto word = reader.word(item, {"stop", "extend"});
+            const auto word = reader.word(item, {"stop", "extend", "see"});
             desk.stop = desk.stop || word.value == "stop";
             desk.extend = desk.extend || word.value == "extend";
+            desk.see = desk.see || word.value == "see";
         }
         if (value.kind == Node::Kind::list && value.items.empty()) {
-            reader.note(value, "missing", "may needs 'stop' or 'extend'");
+            reader.note(value, "missing", "may needs 'stop', 'extend' or 'see'");
         }
     };
     reader.map(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """gpuq extend by the rule of a policy: an ordinary user's running run gets more time from the policy's helper, through sudo."""
 import contextlib
+import json
 import os
 import pathlib
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="several users need ro
 POLICY = """\
 version: 1
 helper: gpuq-ops
-help_desk: {users: gpuq-cyd, may: [stop, extend]}
+help_desk: {users: gpuq-cyd, may: [stop, extend, see]}
 pools:
   a: {nodes: "c[1-2]", gpus: "k80:2"}
 queues:
@@ -28,7 +29,7 @@ def sudoers(binary):
     file = pathlib.Path(f"/etc/sudoers.d/gpuq-test-{os.getpid()}")
     file.write_text('Defaults:gpuq-ada,gpuq-cyd env_keep += "SLURM_CONF"\n'
                     f"gpuq-ada,gpuq-cyd ALL=(gpuq-ops) NOPASSWD: {binary} --quiet extend *, {binary} extend *, "
-                    f"{binary} stop *\n")
+                    f"{binary} stop *, {binary} show *, {binary} why *\n")
     file.chmod(0o440)
     try:
         yield
@@ -126,8 +127,9 @@ def test_the_help_desk_acts_on_the_jobs_of_others_and_leaves_a_line(ruled, ada, 
         os.chown(home, cyd.pw_uid, cyd.pw_gid)
         desk = Person(ruled, home, cyd)
         job = begun(ada, "train")
-        done = desk.gpuq("extend", job, "1h")
+        done = desk.gpuq("extend", "--json", job, "1h")
         assert done.returncode == 0 and f"job {job} has 1 h 30 min, was 30 min" in done.stderr, done.stderr
+        assert json.loads(done.stdout)["time_limit"] == 5400, done.stdout
         assert limit(ada, job) == "01:30:00"
         too_long = desk.gpuq("extend", job, "5h")
         assert too_long.returncode == 121 and "by at most 1 h at a time" in too_long.stderr, too_long.stderr
@@ -135,17 +137,25 @@ def test_the_help_desk_acts_on_the_jobs_of_others_and_leaves_a_line(ruled, ada, 
         other, said = sbatch(ruled, people["ben"], "--gres=gpu:1", "-t", "10")
         assert other, said
         until(ruled, other, "RUNNING")
+        seen = desk.gpuq("show", "--json", other)
+        assert seen.returncode == 0 and json.loads(seen.stdout)["run"]["job"] == int(other), seen
+        assert "is running" in desk.gpuq("why", other).stdout
+        unseen = run(["sudo", "-n", "-u", "gpuq-ops", ruled.binary, "show", other], env=ruled.env, user=people["ada"])
+        assert unseen.returncode == 121 and "does not let gpuq-ada see" in unseen.stderr and not unseen.stdout, unseen
         assert ada.gpuq("stop", other).returncode in (2, 119, 121)
         by_sudo = run(["sudo", "-n", "-u", "gpuq-ops", ruled.binary, "stop", other], env=ruled.env, user=people["ada"])
         assert by_sudo.returncode == 121 and "does not let gpuq-ada stop the jobs of others" in by_sudo.stderr, by_sudo
         assert ruled.job(other)["JobState"] == "RUNNING"
-        done = desk.gpuq("stop", other)
-        assert done.returncode == 0 and f"stopping job {other}" in done.stderr, done.stderr
+        done = desk.gpuq("stop", "--json", other)
+        assert done.returncode == 0, done.stderr
+        assert [(one["job"], one["outcome"]) for one in json.loads(done.stdout)["runs"]] == [(int(other), "stopping")], done.stdout
         wait_for(lambda: ruled.job(other)["JobState"] == "CANCELLED", 20)
     lines = audit.read_text().splitlines()
     wanted = [f"for gpuq-cyd of the help desk: extend by 1 h job {job} (train) of uid {people['ada'].pw_uid}",
+              f"for gpuq-cyd of the help desk: show job {other} (wrap) of uid {people['ben'].pw_uid}",
+              f"for gpuq-cyd of the help desk: show job {other} (wrap) of uid {people['ben'].pw_uid}",
               f"for gpuq-cyd of the help desk: stop job {other} (wrap) of uid {people['ben'].pw_uid}"]
-    assert [line.partition("gpuq-ops: ")[2] for line in lines[-2:]] == wanted, lines
+    assert [line.partition("gpuq-ops: ")[2] for line in lines[-4:]] == wanted, lines
     assert audit.stat().st_mode & 0o777 == 0o600
 
 

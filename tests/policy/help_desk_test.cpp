@@ -41,6 +41,17 @@ TEST(HelpDesk, HasTheListedRightsOnly)
     EXPECT_FALSE(has_right(one.policy, "lea", DeskRight::extend));
 }
 
+TEST(HelpDesk, SeesOnlyWithTheRight)
+{
+    const Reading sees = reading_of(k_begin + k_plain + "help_desk: {users: lea, may: see}\n");
+    EXPECT_THAT(sees.findings, IsEmpty());
+    EXPECT_TRUE(has_right(sees.policy, "lea", DeskRight::see));
+    EXPECT_FALSE(has_right(sees.policy, "lea", DeskRight::stop));
+    const Reading stops = reading_of(k_begin + k_plain + "help_desk: {users: lea, may: stop}\n");
+    EXPECT_EQ(refusal_of(stops.policy, "lea", DeskRight::see),
+              "the help desk does not let lea see the jobs of others (p.yaml:7)");
+}
+
 TEST(HelpDesk, IsNobodyUnlessThePolicyNamesIt)
 {
     const Reading none = reading_of(k_begin + k_plain);

@@ -209,7 +209,7 @@ TEST(ReadPolicy, AListOfNamesIsNotEmpty)
     EXPECT_THAT(findings(k_small + "reserve: {users: u, pools: []}\n"), empty);
     EXPECT_THAT(findings(k_small + "helper: ops\nhelp_desk: {users: [], may: stop}\n"), empty);
     EXPECT_THAT(findings(k_small + "helper: ops\nhelp_desk: {users: u, may: []}\n"),
-                HasSubstr("error: may needs 'stop' or 'extend'"));
+                HasSubstr("error: may needs 'stop', 'extend' or 'see'"));
     EXPECT_THAT(findings(with_queue("{time: 3h, pools: all, overflow: []}")), IsEmpty());
 }
 

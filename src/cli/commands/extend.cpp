@@ -30,6 +30,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gpuq::cli {
 namespace {
@@ -54,9 +55,7 @@ public:
             "scontrol update JobId={0} TimeLimit=TIME, by an operator once it runs");
         if (!found && found.error().kind == Error::Kind::missing && whole_number(word)) {
             if (const auto helper = desk_helper(m_invocation.services, policy::DeskRight::extend)) {
-                return run_as(m_invocation.services, *helper,
-                              {"extend", word, fmt::format("{}m", m_more.count())},
-                              "gpuq-extend(1)");
+                return extend_for_another(*helper, word);
             }
         }
         TRY_ASSIGN(const RunKey key, found);
@@ -82,6 +81,21 @@ public:
     }
 
 private:
+    /// The help desk's use. The helper prints the result.
+    Result<int> extend_for_another(const std::string& helper, const std::string& number)
+    {
+        std::vector<std::string> arguments{"extend"};
+        if (m_invocation.globals.json) {
+            arguments.emplace_back("--json");
+        }
+        if (m_invocation.globals.quiet) {
+            arguments.emplace_back("--quiet");
+        }
+        arguments.insert(arguments.end(), {number, fmt::format("{}m", m_more.count())});
+        return run_as(m_invocation.services, helper, arguments, "gpuq-extend(1)",
+                      SudoOutput::shown);
+    }
+
     static Result<void> check_state(const RunStatus& status)
     {
         if (status.state == RunState::ended) {

@@ -6,6 +6,7 @@
 #include "cli/base/table_output.h"
 #include "cli/commands/show_comparison.h"
 #include "cli/pages/sweep_page.h"
+#include "cli/policy_ops/desk_job.h"
 #include "cli/queries/code_snapshot.h"
 #include "cli/queries/find_training.h"
 #include "cli/queries/kept_forecasts.h"
@@ -70,6 +71,10 @@ WholeRun find_out(Services& services, Store& store, const RunKey& key)
 
 Result<int> show(Invocation& invocation)
 {
+    TRY_ASSIGN(const auto of_another, job_for_desk(invocation));
+    if (of_another) {
+        return show_plain(invocation, *of_another, {});
+    }
     if (invocation.options.has("compare")) {
         return show_comparison(invocation);
     }
@@ -90,12 +95,14 @@ Result<int> show(Invocation& invocation)
     if (sweep) {
         return show_sweep(invocation, *store, *std::move(sweep), sweep_page);
     }
-    TRY_ASSIGN(const Target target,
-               find_target(invocation.services, *store, invocation.arguments.front()));
-    if (const auto* plain = std::get_if<RunStatus>(&target)) {
+    const auto target = find_target(invocation.services, *store, invocation.arguments.front());
+    if (!target) {
+        return show_by_helper(invocation, "show", target.error());
+    }
+    if (const auto* plain = std::get_if<RunStatus>(&*target)) {
         return show_plain(invocation, *plain, kept_forecast(*store, *plain));
     }
-    const RunKey& key = std::get<RunKey>(target);
+    const RunKey& key = std::get<RunKey>(*target);
     const WholeRun whole = find_out(invocation.services, *store, key);
     const Time now = invocation.services.clock().now();
     if (invocation.globals.json) {

@@ -27,6 +27,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace gpuq::cli {
 namespace {
@@ -138,7 +139,7 @@ private:
         if (!matches && plain.error().kind == Error::Kind::missing && whole_number(word) &&
             !m_save) {
             if (const auto helper = desk_helper(m_invocation.services, policy::DeskRight::stop)) {
-                return run_as(m_invocation.services, *helper, {"stop", word}, "gpuq-stop(1)");
+                return stop_for_another(*helper, word);
             }
         }
         if (!matches) {
@@ -148,6 +149,25 @@ private:
         }
         TRY_ASSIGN(const RunKey key, meant_by(*matches));
         return stop(key);
+    }
+
+    /// The help desk's use. The helper reports the result, on stderr.
+    Result<int> stop_for_another(const std::string& helper, const std::string& number)
+    {
+        std::vector<std::string> arguments{"stop", number};
+        if (m_invocation.globals.quiet || m_invocation.globals.json) {
+            arguments.insert(arguments.begin() + 1, "--quiet");
+        }
+        TRY_ASSIGN(const int status,
+                   run_as(m_invocation.services, helper, arguments, "gpuq-stop(1)"));
+        if (status == 0) {
+            m_done.push_back(Json::object({{"kind", "plain"},
+                                           {"key", Json()},
+                                           {"job", whole_number(number)},
+                                           {"name", Json()},
+                                           {"outcome", "stopping"}}));
+        }
+        return status;
     }
 
     static Json sweep_outcome(const SweepTarget& target, std::string_view outcome)

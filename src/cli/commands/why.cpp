@@ -4,6 +4,7 @@
 #include "cli/base/message.h"
 #include "cli/base/status_sources.h"
 #include "cli/base/table_output.h"
+#include "cli/policy_ops/desk_job.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/sweep_query.h"
@@ -140,12 +141,16 @@ Result<int> why(Invocation& invocation)
         return fail(Error::Kind::usage, "which run? gpuq why RUN; gpuq ls lists them");
     }
     Services& services = invocation.services;
+    TRY_ASSIGN(const auto of_another, job_for_desk(invocation));
     TRY_ASSIGN(Store* const store, services.store());
-    TRY_ASSIGN(const RunStatuses statuses,
-               statuses_of(services, *store, invocation.arguments.front()));
-    Why why{statuses.runs.front(), {}, {}, {}, {}, {}, {}};
-    if (!statuses.slurm_silent.empty()) {
-        why.warnings.push_back(statuses.slurm_silent);
+    const auto statuses = of_another ? Result<RunStatuses>(RunStatuses{{*of_another}, {}, {}})
+                                     : statuses_of(services, *store, invocation.arguments.front());
+    if (!statuses) {
+        return show_by_helper(invocation, "why", statuses.error());
+    }
+    Why why{statuses->runs.front(), {}, {}, {}, {}, {}, {}};
+    if (!statuses->slurm_silent.empty()) {
+        why.warnings.push_back(statuses->slurm_silent);
     }
     if (why.run.state == RunState::waiting && why.run.run && why.run.job) {
         if (const auto asked = query_slurm(services, why); !asked) {

@@ -120,6 +120,13 @@ Result<std::vector<RunStatus>> in_accounting(Services& services, Store& store,
 
 } // namespace
 
+RunStatus as_plain_job(const Job& job, const std::string& cluster, Time now)
+{
+    OwnJob own;
+    own.job = job;
+    return plain_status(own, cluster, now);
+}
+
 PlainJobs find_plain_jobs(Services& services, Store& store, RunStatuses& statuses, Time now)
 {
     if (!statuses.slurm_silent.empty()) {

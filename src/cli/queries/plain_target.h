@@ -43,6 +43,9 @@ Result<std::vector<RunStatus>> plain_jobs_meant(Services& services, Store& store
 using Target = std::variant<RunKey, RunStatus>;
 Result<Target> find_target(Services& services, Store& store, const std::string& word);
 
+/// Another user's job, or any other that is no run of this user, as a plain job.
+RunStatus as_plain_job(const Job& job, const std::string& cluster, Time now);
+
 /// A plain job as it is now, from the jobs that all commands of the user share: at most one RPC,
 /// and a query to accounting once Slurm has forgotten the job; `lost` if accounting does not know
 /// how it ended. `unreachable`: not known.

@@ -10,11 +10,15 @@
 namespace gpuq::cli {
 
 Result<int> run_as(Services& services, const std::string& account,
-                   const std::vector<std::string>& arguments, const std::string& page)
+                   const std::vector<std::string>& arguments, const std::string& page,
+                   SudoOutput output)
 {
     TRY_ASSIGN(const std::string gpuq, services.program());
-    Subprocess plan{.argv = {"sudo", "-n", "-u", account, "--", gpuq},
-                    .descriptors = {Subprocess::k_null, Subprocess::k_null, STDERR_FILENO}};
+    Subprocess plan{
+        .argv = {"sudo", "-n", "-u", account, "--", gpuq},
+        .descriptors = {Subprocess::k_null,
+                        output == SudoOutput::shown ? STDOUT_FILENO : Subprocess::k_null,
+                        STDERR_FILENO}};
     plan.argv.insert(plan.argv.end(), arguments.begin(), arguments.end());
     TRY_ASSIGN(const Finished done, run(std::move(plan), {.streams = Capture::Streams::none}));
     // sudo itself exits with 1, gpuq does not if it refuses something.
