@@ -155,8 +155,8 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
     status.proposal_failure = board.failure();
     status.state = state_of(status, status.workers, board.is_stopped(), services.clock().now());
     const bool can_continue = status.state == SweepStatus::State::waiting ||
-                           status.state == SweepStatus::State::running ||
-                           status.state == SweepStatus::State::stalled;
+                              status.state == SweepStatus::State::running ||
+                              status.state == SweepStatus::State::stalled;
     if (!can_continue && status.workers.empty()) {
         (void)store.remove(layout::active_sweep(key)); // `gpuq sweep retry` writes it again
     }

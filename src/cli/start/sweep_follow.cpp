@@ -271,8 +271,10 @@ Result<int> wait_for_try(Invocation& invocation, Store& store, const Sweep& swee
     std::chrono::steady_clock::time_point query_at;
     while (true) {
         TRY(board.refresh());
-        const bool has_ended = board.tries().at(number - 1).state == Try::State::ended;
-        if (has_ended || board.is_stopped() || clock.steady() >= query_at) {
+        const Try::State state = board.tries().at(number - 1).state;
+        const bool may_be_over =
+            state == Try::State::ended || (state == Try::State::waiting && board.is_stopped());
+        if (may_be_over || clock.steady() >= query_at) {
             TRY_ASSIGN(const SweepStatus status, query_sweep(invocation.services, store, sweep));
             query_at = clock.steady() + k_query_period;
             const Try& entry = status.tries.at(number - 1);

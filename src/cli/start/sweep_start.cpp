@@ -137,8 +137,9 @@ std::size_t workers_by_default(Services& services, const SweepStatus& status)
 }
 
 /// Whether a worker of a changed sweep ends without looking for tries again: it has been withdrawn,
-/// or may have found the sweep stopped or without a try for it.
-bool is_leaving(Store& store, const RunStatus& worker, const std::vector<sweeps::Try>& tries,
+/// or may have found the sweep stopped or without a try for it. One that holds no try may also wait
+/// for proposals.
+bool is_leaving(Store& store, const RunStatus& worker, const SweepStatus& status,
                 const sweeps::Board* before)
 {
     if (store.size(layout::inbox(worker.key) + "/" + layout::k_stop_request)) {
@@ -150,12 +151,15 @@ bool is_leaving(Store& store, const RunStatus& worker, const std::vector<sweeps:
     if (before->is_stopped()) {
         return true;
     }
-    const auto is_its_own = [&](const sweeps::Try& entry) {
+    const bool is_open = status.sweep.propose && !before->is_closed();
+    if (worker.state != RunState::running || is_open ||
+        sweeps::tally_of(before->tries()).waiting > 0) {
+        return false;
+    }
+    return std::none_of(status.tries.begin(), status.tries.end(), [&](const sweeps::Try& entry) {
         return entry.state == sweeps::Try::State::running && entry.claimant &&
                entry.claimant->worker == worker.key;
-    };
-    return worker.state == RunState::running && sweeps::tally_of(before->tries()).waiting == 0 &&
-           std::none_of(tries.begin(), tries.end(), is_its_own);
+    });
 }
 
 Result<std::optional<sweeps::Proposals>> given_proposals(const Options& options)
@@ -235,7 +239,7 @@ Result<void> start_workers(Invocation& invocation, Store& store, const sweeps::S
 {
     TRY_ASSIGN(SweepStatus status, query_sweep(invocation.services, store, sweep));
     std::erase_if(status.workers, [&](const RunStatus& worker) {
-        return is_leaving(store, worker, status.tries, before);
+        return is_leaving(store, worker, status, before);
     });
     const std::size_t count = wanted ? *wanted : workers_by_default(invocation.services, status);
     const auto earlier = store.list(layout::sweep_runs(sweep.run.key));

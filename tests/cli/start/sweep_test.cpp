@@ -266,6 +266,23 @@ TEST_F(SweepTest, WorkersOfAStoppedSweepAreReplacedWhenItContinues)
     EXPECT_THAT(workers(), SizeIs(2));
 }
 
+TEST_F(SweepTest, AWorkerThatMayWaitForProposalsIsNotReplaced)
+{
+    ASSERT_EQ(use(k_sweep_verb, {"--detach", "-J", "cal", "--workers", "1", "--over", "n=1..9",
+                                 "--propose", "search", "train.py", "{n}"})
+                  .status,
+              0);
+    fakes::RunOnDisk(m_services.memory, workers().front())
+        .submitted(JobId{1})
+        .started(JobId{1}, m_services.time.now());
+    const Arguments retry{"retry", "cal", "--detach", "--workers", "1"};
+    EXPECT_EQ(use(k_sweep_verb, retry).status, 0);
+    EXPECT_THAT(workers(), SizeIs(1));
+    ASSERT_TRUE(m_services.memory.write(layout::sweep_closed(key()), "search: exit status 1"));
+    EXPECT_EQ(use(k_sweep_verb, retry).status, 0);
+    EXPECT_THAT(workers(), SizeIs(2));
+}
+
 TEST_F(SweepTest, NotesAMetricThatNoTryHasPrinted)
 {
     begin({"--metric", "lss:min"});
