@@ -7,6 +7,7 @@
 #include "cli/base/table_output.h"
 #include "cli/client/timed_lines.h"
 #include "cli/queries/code_snapshot.h"
+#include "cli/start/sweep_follow.h"
 #include "cli/start/sweep_start.h"
 #include "core/layout.h"
 #include "core/pending_reason.h"
@@ -32,6 +33,7 @@ using sweeps::Try;
 constexpr std::size_t k_most_lines = 50;
 constexpr std::size_t k_piece = 1 << 20;
 constexpr auto k_pause = 250ms;
+constexpr auto k_query_period = 20s;
 
 std::string command_of(const SweepStatus& status, const Try& entry)
 {
@@ -213,6 +215,8 @@ Result<int> try_logs(Invocation& invocation, Store& store, const SweepTarget& ta
     TryLog log(store, layout::try_log(target.sweep.run.key, *target.number),
                invocation.options.has("timestamps"));
     sweeps::Board board(store, target.sweep.run.key);
+    Clock& clock = invocation.services.clock();
+    std::chrono::steady_clock::time_point query_at;
     while (true) {
         TRY(board.refresh()); // before reading: nothing follows an end
         const Try& entry = board.tries()[*target.number - 1];
@@ -233,6 +237,14 @@ Result<int> try_logs(Invocation& invocation, Store& store, const SweepTarget& ta
         }
         if (board.is_stopped() && entry.state == Try::State::waiting) {
             return static_cast<int>(ExitStatus::stopped); // no worker will take it
+        }
+        if (clock.steady() >= query_at) {
+            TRY_ASSIGN(const SweepStatus status,
+                       query_sweep(invocation.services, store, target.sweep));
+            query_at = clock.steady() + k_query_period;
+            if (const auto left = outcome_without_worker(status, *target.number)) {
+                return *left;
+            }
         }
         std::this_thread::sleep_for(k_pause);
     }

@@ -52,18 +52,6 @@ std::string end_text(const Sweep& sweep, std::size_t number, const Try& entry)
                        sweeps::values_text(sweep.parameters, entry.values), end, value);
 }
 
-/// The exit status for a try that no worker will take; nothing: it runs, waits or has ended.
-std::optional<int> outcome_without_worker(const SweepStatus& status, std::size_t number)
-{
-    using State = SweepStatus::State;
-    if (status.tries.at(number - 1).state == Try::State::ended || status.state == State::waiting ||
-        status.state == State::running) {
-        return std::nullopt;
-    }
-    return static_cast<int>(status.state == State::stalled ? ExitStatus::lost
-                                                           : ExitStatus::stopped);
-}
-
 /// Follows a sweep until it has ended.
 class SweepFollower {
 public:
@@ -260,6 +248,17 @@ Result<int> follow_sweep(Invocation& invocation, Store& store, Sweep sweep,
                          SweepFollowing following, const std::vector<Try>& before)
 {
     return SweepFollower(invocation, store, std::move(sweep), following, before).run();
+}
+
+std::optional<int> outcome_without_worker(const SweepStatus& status, std::size_t number)
+{
+    using State = SweepStatus::State;
+    if (status.tries.at(number - 1).state == Try::State::ended || status.state == State::waiting ||
+        status.state == State::running) {
+        return std::nullopt;
+    }
+    return static_cast<int>(status.state == State::stalled ? ExitStatus::lost
+                                                           : ExitStatus::stopped);
 }
 
 Result<int> wait_for_try(Invocation& invocation, Store& store, const Sweep& sweep,

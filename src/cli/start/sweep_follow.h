@@ -2,10 +2,12 @@
 #pragma once
 
 #include "cli/base/verb.h"
+#include "cli/render/sweep_table.h"
 #include "sweeps/board.h"
 #include "sweeps/records.h"
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace gpuq::cli {
@@ -22,8 +24,12 @@ enum class SweepFollowing {
 Result<int> follow_sweep(Invocation& invocation, Store& store, sweeps::Sweep sweep,
                          SweepFollowing following, const std::vector<sweeps::Try>& before = {});
 
-/// Waits until a try has ended and returns its exit status; 119, or 123 if the sweep is stopped or
-/// has used its GPU time, once no worker will take it. Changes nothing.
+/// The exit status for a try that no worker will take: 119, or 123 if the sweep is stopped or has
+/// used its GPU time. Nothing: it runs, waits or has ended.
+std::optional<int> outcome_without_worker(const SweepStatus& status, std::size_t number);
+
+/// Waits until a try has ended and returns its exit status, or that of a try that no worker will
+/// take. Changes nothing.
 Result<int> wait_for_try(Invocation& invocation, Store& store, const sweeps::Sweep& sweep,
                          std::size_t number);
 

@@ -646,6 +646,17 @@ TEST_F(SweepTest, LogsOfATryAreItsOutput)
     EXPECT_THAT(use(k_logs_verb, {"--to", "x", "cal/2"}).err, HasSubstr("--to: not for the log"));
 }
 
+TEST_F(SweepTest, TheLogOfATryThatNoWorkerWillTakeIsNotFollowed)
+{
+    begin({"--workers", "1"});
+    fakes::RunOnDisk(m_services.memory, workers().front())
+        .submitted(JobId{1})
+        .ended({1, Cause::finished, "", m_services.time.now()});
+    EXPECT_EQ(use(k_logs_verb, {"-f", "cal/2"}).status, 119) << "its workers are gone";
+    ASSERT_EQ(use(k_stop_verb, {"cal"}).status, 0);
+    EXPECT_EQ(use(k_logs_verb, {"-f", "cal/2"}).status, 123);
+}
+
 TEST_F(SweepTest, IsRemovedWithTheLastOfItsWorkers)
 {
     begin();
