@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <optional>
+#include <utility>
 
 namespace gpuq::sweeps {
 namespace {
@@ -53,6 +55,19 @@ bool is_at_rest(Store& store, const RunKey& key, Time now)
     const auto sweep = read_sweep(store, key);
     Board board(store, key);
     return sweep && board.refresh() && is_spent(board.tries(), *sweep, now);
+}
+
+/// According to the disk: it is neither stopped nor without a try left.
+bool is_unfinished(Store& store, const Sweep& sweep)
+{
+    const RunKey& key = sweep.run.key;
+    if (is_missing(store, layout::active_sweep(key)) || store.size(layout::sweep_stop(key))) {
+        return false;
+    }
+    Board board(store, key);
+    const bool is_read = board.refresh().has_value();
+    const Tally tally = tally_of(board.tries());
+    return !is_read || tally.waiting + tally.running > 0 || (sweep.propose && !board.is_closed());
 }
 
 /// Whether a worker's run is on disk; true if that is unknown.
@@ -158,13 +173,23 @@ Result<std::vector<RunKey>> all_sweeps(Store& store)
 Result<Sweep> find_sweep(Store& store, std::string_view word)
 {
     TRY_ASSIGN(const auto keys, all_sweeps(store));
+    std::optional<Sweep> newest;
     for (const RunKey& key : keys) {
+        if (newest && is_missing(store, layout::active_sweep(key))) {
+            continue;
+        }
         auto sweep = read_sweep(store, key);
-        if (sweep && (sweep->name == word || is_spelled(key, word))) {
+        if (!sweep || (sweep->name != word && !is_spelled(key, word))) {
+            continue;
+        }
+        if (is_unfinished(store, *sweep)) {
             return sweep;
         }
+        newest = newest ? std::move(newest) : std::optional(*std::move(sweep));
     }
-    return fail(Error::Kind::missing, fmt::format("no sweep '{}'; gpuq ls --all lists them", word));
+    return newest ? Result<Sweep>(*std::move(newest))
+                  : fail(Error::Kind::missing,
+                         fmt::format("no sweep '{}'; gpuq ls --all lists them", word));
 }
 
 } // namespace gpuq::sweeps

@@ -38,7 +38,7 @@ Result<void> continue_sweep(Store& store, const RunKey& key);
 Result<void> stop_try(Store& store, const RunKey& key, std::size_t number);
 
 /// The sweep denoted by a name, a key, or at least the first 8 characters of a key's second half:
-/// the newest one. `missing`.
+/// the newest unfinished one, else the newest. `missing`.
 Result<Sweep> find_sweep(Store& store, std::string_view word);
 Result<Sweep> read_sweep(Store& store, const RunKey& key);
 

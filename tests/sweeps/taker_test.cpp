@@ -483,5 +483,24 @@ TEST_F(TakerTest, FindsSweepsByNameAndKey)
     EXPECT_FALSE(find_sweep(m_store, "cal"));
 }
 
+TEST_F(TakerTest, ANameDenotesTheNewestUnfinishedSweep)
+{
+    begin(1);
+    Sweep newer = numbered_sweep("cal");
+    newer.run.key = RunKey::make(k_numbered_sweep.made_at() + 1h, {1});
+    ASSERT_TRUE(write_sweep(m_store, newer, numbered_tries(1)));
+    const auto found = [&] { return find_sweep(m_store, "cal")->run.key; };
+    EXPECT_EQ(found(), newer.run.key) << "both are unfinished";
+    TryTaker worker(m_store, newer.run.key, {numbered_key(1), LinkNumber{1}},
+                    [](const Claimant&) { return false; });
+    const auto taken = worker.next(k_first_taken);
+    ASSERT_EQ(number(taken), 1U);
+    EXPECT_EQ(found(), newer.run.key);
+    ASSERT_TRUE(worker.record(end_of_taken(**taken)));
+    EXPECT_EQ(found(), k_numbered_sweep);
+    ASSERT_TRUE(stop_sweep(m_store, k_numbered_sweep));
+    EXPECT_EQ(found(), newer.run.key) << "both have ended";
+}
+
 } // namespace
 } // namespace gpuq::sweeps
