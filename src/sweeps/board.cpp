@@ -49,10 +49,7 @@ void add_rung(std::vector<RungValue>& rungs, const RungValue& value)
 Result<void> Board::refresh()
 {
     // Before the tries: none is added after it.
-    if (!m_closed && m_store.size(layout::sweep_closed(m_sweep))) {
-        TRY_ASSIGN(m_closed, m_store.read(layout::sweep_closed(m_sweep)));
-        ++m_version;
-    }
+    TRY(read_closed());
     TRY(read_tries());
     TRY(read_retries());
     const auto journals = m_store.list(layout::sweep_workers(m_sweep));
@@ -62,7 +59,28 @@ Result<void> Board::refresh()
     for (const std::string& name : journals ? *journals : std::vector<std::string>()) {
         TRY(read_journal(name));
     }
-    m_stopped = m_stopped || m_store.size(layout::sweep_stop(m_sweep));
+    const auto stop = m_store.size(layout::sweep_stop(m_sweep));
+    if (!stop && !is_missing(stop.error())) {
+        return stop.error();
+    }
+    m_stopped = stop.has_value();
+    return {};
+}
+
+/// `gpuq sweep retry` removes it.
+Result<void> Board::read_closed()
+{
+    const auto size = m_store.size(layout::sweep_closed(m_sweep));
+    if (!size && !is_missing(size.error())) {
+        return size.error();
+    }
+    if (size && !m_closed) {
+        TRY_ASSIGN(m_closed, m_store.read(layout::sweep_closed(m_sweep)));
+        ++m_version;
+    } else if (!size && m_closed) {
+        m_closed.reset();
+        ++m_version;
+    }
     return {};
 }
 

@@ -53,15 +53,16 @@ public:
 
     /// By number, the first is 1: `tries()[0]`.
     const std::vector<Try>& tries() const { return m_tries; }
-    /// True once the user has stopped the sweep: no try is started any more.
+    /// True while the user has stopped the sweep: no try is started.
     bool is_stopped() const { return m_stopped; }
-    /// True once no more tries are proposed (`--propose`).
+    /// True once no more tries are proposed (`--propose`), until the user has it continued.
     bool is_closed() const { return m_closed.has_value(); }
     /// Why, if the program failed; else empty. Not sanitised.
     std::string failure() const { return m_closed.value_or(""); }
     /// The number of files in the list of tries.
     int batches() const { return m_batches; }
-    /// Increases whenever refresh() finds a change of the tries, or that the list is closed.
+    /// Increases whenever refresh() finds a change of the tries, or that the list was closed or
+    /// opened.
     std::uint64_t version() const { return m_version; }
     /// The runs that have worked on this sweep.
     std::vector<RunKey> workers() const;
@@ -79,6 +80,7 @@ private:
     struct Journal {
         std::uint64_t offset = 0; ///< of the first line not yet read
     };
+    Result<void> read_closed();
     Result<void> read_tries();
     Result<void> read_retries();
     Result<void> read_journal(const std::string& name);

@@ -86,8 +86,9 @@ TEST(Proposals, EndWithAFileThatARetryRemoves)
     EXPECT_EQ(board.failure(), "search.py: exit status 1");
     ASSERT_TRUE(continue_sweep(store, k_key));
     Board again(store, k_key);
-    ASSERT_TRUE(again.refresh());
-    EXPECT_FALSE(again.is_closed());
+    ASSERT_TRUE(again.refresh() && board.refresh());
+    EXPECT_FALSE(again.is_closed() || board.is_closed());
+    EXPECT_EQ(board.failure(), "");
 }
 
 } // namespace

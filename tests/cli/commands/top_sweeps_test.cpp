@@ -91,6 +91,17 @@ TEST_F(TopSweepsTest, ATryOfALostWorkerWaits)
     EXPECT_EQ(found[0].state, State::stalled);
 }
 
+TEST_F(TopSweepsTest, AStoppedSweepThatContinuesIsShownSo)
+{
+    begin(1);
+    m_worker.state = RunState::waiting;
+    EXPECT_EQ(m_sweeps.read({m_worker}, k_now)[0].state, State::waiting);
+    ASSERT_TRUE(sweeps::stop_sweep(m_store, k_sweep));
+    EXPECT_EQ(m_sweeps.read({m_worker}, k_now)[0].state, State::stopped);
+    ASSERT_TRUE(sweeps::continue_sweep(m_store, k_sweep));
+    EXPECT_EQ(m_sweeps.read({m_worker}, k_now)[0].state, State::waiting);
+}
+
 TEST_F(TopSweepsTest, AnOldSweepIsListedWhileItIsActive)
 {
     begin(1);
