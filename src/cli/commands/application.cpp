@@ -3,8 +3,8 @@
 
 #include "cli/base/globals.h"
 #include "cli/base/message.h"
+#include "cli/base/read_only.h"
 #include "cli/commands/help_text.h"
-#include "cli/commands/read_only.h"
 #include "cli/commands/verbs.h"
 #include "cli/host/host_session.h"
 #include "cli/host/local_ports.h"

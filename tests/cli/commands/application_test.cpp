@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands/application.h"
 
-#include "cli/commands/read_only.h"
+#include "cli/base/read_only.h"
 #include "cli/commands/verbs.h"
 #include "fakes/fake_credentials.h"
 #include "ports/accounting.h"

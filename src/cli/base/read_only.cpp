@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/read_only.h"
+#include "cli/base/read_only.h"
 
 #include <fmt/format.h>
 
