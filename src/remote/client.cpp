@@ -43,6 +43,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int k_end_of_ssh_ms = 1000;
+constexpr auto k_show_again = 1s;
 
 std::chrono::nanoseconds time_of(clockid_t clock)
 {
@@ -89,6 +90,7 @@ Client::Client(ClientOptions options, Transport& transport, UserInterface& ui)
           m_loop, [this] { return !m_was_live && !m_connection.marked && !m_transport.is_quiet(); },
           [this](std::string_view line) { m_ui.show_ssh(line); })
     , m_login_timer(m_loop, [this] { poll_login(); })
+    , m_state_timer(m_loop, [this] { state_changed(); })
     , m_output(m_loop,
                {{{m_options.out, m_options.shown_as[0]}, {m_options.err, m_options.shown_as[1]}}},
                {[this](const frames::Taken& taken) { return send_frame(taken); },
@@ -555,6 +557,7 @@ void Client::on_resized()
 
 void Client::state_changed()
 {
+    m_state_timer.stop();
     if (!m_was_live) {
         return;
     }
@@ -571,6 +574,7 @@ void Client::state_changed()
     m_ui.show_state(fmt::format("reconnecting ({}), shown up to byte {}",
                                 std::max(1, m_reconnect.attempts()),
                                 m_options.shown_before + m_output.written()));
+    m_state_timer.start_in(k_show_again); // the next attempt may be far away
 }
 
 } // namespace gpuq::remote

@@ -208,6 +208,7 @@ private:
     EventLoop::Timer m_login_timer; ///< when to check whether a login may succeed now
     bool m_was_live = false;
     std::optional<Moment> m_lost_at;
+    EventLoop::Timer m_state_timer; ///< to show the state again during an outage
 
     bool m_started = false;
     ClientOutput m_output;

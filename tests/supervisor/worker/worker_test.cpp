@@ -148,7 +148,7 @@ TEST_F(WorkerTest, GivesItsGpusBackOnceItsSweepIsDeleted)
 {
     const pid_t user = ::fork();
     if (user == 0) {
-        eventually([&] { return contents(m_root + "/messages") != ""; });
+        eventually([&] { return !contents(m_root + "/messages").empty(); });
         std::filesystem::remove_all(m_root + "/" + layout::sweep_dir(k_numbered_sweep));
         ::_exit(0);
     }
