@@ -153,7 +153,7 @@ def test_the_help_desk_acts_on_the_jobs_of_others_and_leaves_a_line(ruled, ada, 
     lines = audit.read_text().splitlines()
     wanted = [f"for gpuq-cyd of the help desk: extend by 1 h job {job} (train) of uid {people['ada'].pw_uid}",
               f"for gpuq-cyd of the help desk: show job {other} (wrap) of uid {people['ben'].pw_uid}",
-              f"for gpuq-cyd of the help desk: show job {other} (wrap) of uid {people['ben'].pw_uid}",
+              f"for gpuq-cyd of the help desk: why job {other} (wrap) of uid {people['ben'].pw_uid}",
               f"for gpuq-cyd of the help desk: stop job {other} (wrap) of uid {people['ben'].pw_uid}"]
     assert [line.partition("gpuq-ops: ")[2] for line in lines[-4:]] == wanted, lines
     assert audit.stat().st_mode & 0o777 == 0o600

@@ -71,7 +71,7 @@ WholeRun find_out(Services& services, Store& store, const RunKey& key)
 
 Result<int> show(Invocation& invocation)
 {
-    TRY_ASSIGN(const auto of_another, job_for_desk(invocation));
+    TRY_ASSIGN(const auto of_another, job_for_desk(invocation, "show"));
     if (of_another) {
         return show_plain(invocation, *of_another, {});
     }

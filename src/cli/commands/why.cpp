@@ -141,7 +141,7 @@ Result<int> why(Invocation& invocation)
         return fail(Error::Kind::usage, "which run? gpuq why RUN; gpuq ls lists them");
     }
     Services& services = invocation.services;
-    TRY_ASSIGN(const auto of_another, job_for_desk(invocation));
+    TRY_ASSIGN(const auto of_another, job_for_desk(invocation, "why"));
     TRY_ASSIGN(Store* const store, services.store());
     const auto statuses = of_another ? Result<RunStatuses>(RunStatuses{{*of_another}, {}, {}})
                                      : statuses_of(services, *store, invocation.arguments.front());

@@ -15,7 +15,7 @@
 
 namespace gpuq::cli {
 
-Result<std::optional<RunStatus>> job_for_desk(Invocation& invocation)
+Result<std::optional<RunStatus>> job_for_desk(Invocation& invocation, const std::string& verb)
 {
     Services& services = invocation.services;
     const auto caller = caller_of(services);
@@ -33,7 +33,7 @@ Result<std::optional<RunStatus>> job_for_desk(Invocation& invocation)
     TRY_ASSIGN(const std::string name, cluster->name());
     TRY_ASSIGN(const Job job, cluster->job(JobId{static_cast<std::uint32_t>(*number)}));
     TRY(check_desk(*policy, *caller, job, policy::DeskRight::see));
-    TRY(record_desk(services, *caller, job, "show"));
+    TRY(record_desk(services, *caller, job, verb));
     return std::optional(as_plain_job(job, name, services.clock().now()));
 }
 

@@ -12,8 +12,8 @@ namespace gpuq::cli {
 
 /// If this account is the policy's helper and runs gpuq for the user who called sudo: the job whose
 /// number is the only argument, as a plain job. `denied` unless it is the user's own or the user
-/// may see it, which is recorded. Nothing in other accounts. One RPC.
-Result<std::optional<RunStatus>> job_for_desk(Invocation& invocation);
+/// may see it, which is recorded as `verb`. Nothing in other accounts. One RPC.
+Result<std::optional<RunStatus>> job_for_desk(Invocation& invocation, const std::string& verb);
 
 /// After `error` from the search for the only argument: runs the same verb as the helper, which
 /// prints the result, if the argument is the number of a job that is not the user's and the user
