@@ -49,8 +49,11 @@ bool is_at_rest(Store& store, const RunKey& key, Time now)
     if (is_missing(store, layout::sweep_json(key))) {
         return now - key.made_at() > std::chrono::hours(24);
     }
-    if (is_missing(store, layout::active_sweep(key)) || store.size(layout::sweep_stop(key))) {
+    if (store.size(layout::sweep_stop(key))) {
         return true;
+    }
+    if (is_missing(store, layout::active_sweep(key))) {
+        return now - key.made_at() > std::chrono::hours(1); // or its client is writing it
     }
     const auto sweep = read_sweep(store, key);
     Board board(store, key);

@@ -674,6 +674,8 @@ TEST_F(SweepTest, IsRemovedWithTheLastOfItsWorkers)
     EXPECT_TRUE(m_services.memory.size(layout::sweep_json(sweep))) << "not known to have ended";
     ASSERT_TRUE(m_services.memory.remove(layout::active_sweep(sweep)));
     sweeps::forget_outdated(m_services.memory, m_services.time.now());
+    EXPECT_TRUE(m_services.memory.size(layout::sweep_json(sweep))) << "may still be written";
+    sweeps::forget_outdated(m_services.memory, m_services.time.now() + 2h);
     EXPECT_FALSE(m_services.memory.size(layout::sweep_json(sweep)));
 }
 
