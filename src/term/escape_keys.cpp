@@ -27,7 +27,7 @@ Result<DetachKey> detach_key_from(std::string_view text)
     }
     if (text.size() != 2 || !is_key(text[0]) || !is_key(text[1])) {
         return fail(Error::Kind::usage,
-                    fmt::format("detach_key: '{}': must be off or two characters to type after "
+                    fmt::format("'{}' is neither off nor two characters to type after "
                                 "Enter, such as ~d",
                                 text));
     }

@@ -39,34 +39,7 @@ Result<std::optional<std::vector<std::string>>> strings_in(const yaml::Node& roo
     return std::optional<std::vector<std::string>>{std::move(arguments)};
 }
 
-Result<std::optional<Retention>> retention_in(const yaml::Node& root, const std::string& name)
-{
-    TRY_ASSIGN(const auto text, text_in(root, name));
-    if (!text) {
-        return std::optional<Retention>{};
-    }
-    auto retention = parse_retention(*text);
-    if (!retention) {
-        return yaml::error_at(*root.find(name),
-                              fmt::format("{}: {}", name, retention.error().text));
-    }
-    return std::optional<Retention>{*retention};
-}
-
-Result<std::optional<DetachKey>> detach_key_in(const yaml::Node& root)
-{
-    TRY_ASSIGN(const auto text, text_in(root, "detach_key"));
-    if (!text) {
-        return std::optional<DetachKey>{};
-    }
-    const auto key = detach_key_from(*text);
-    if (!key) {
-        return yaml::error_at(*root.find("detach_key"), key.error().text);
-    }
-    return std::optional{*key};
-}
-
-Result<Direct> direct_from(const std::string& text)
+Result<Direct> direct_from(std::string_view text)
 {
     if (text == "no") {
         return Direct::no;
@@ -77,23 +50,10 @@ Result<Direct> direct_from(const std::string& text)
     if (text == "network") {
         return Direct::network;
     }
-    return fail(Error::Kind::usage, fmt::format("direct: '{}' is not yes, no or network", text));
+    return fail(Error::Kind::usage, fmt::format("'{}' is not yes, no or network", text));
 }
 
-Result<std::optional<Direct>> direct_in(const yaml::Node& root)
-{
-    TRY_ASSIGN(const auto text, text_in(root, "direct"));
-    if (!text) {
-        return std::optional<Direct>{};
-    }
-    const auto answer = direct_from(*text);
-    if (!answer) {
-        return yaml::error_at(*root.find("direct"), answer.error().text);
-    }
-    return std::optional{*answer};
-}
-
-Result<SnapshotPolicy> snapshot_from(const std::string& text)
+Result<SnapshotPolicy> snapshot_from(std::string_view text)
 {
     if (text == "auto") {
         return SnapshotPolicy::automatic;
@@ -104,24 +64,10 @@ Result<SnapshotPolicy> snapshot_from(const std::string& text)
     if (text == "never") {
         return SnapshotPolicy::never;
     }
-    return fail(Error::Kind::usage,
-                fmt::format("snapshot: '{}' is not auto, always or never", text));
+    return fail(Error::Kind::usage, fmt::format("'{}' is not auto, always or never", text));
 }
 
-Result<std::optional<SnapshotPolicy>> snapshot_in(const yaml::Node& root)
-{
-    TRY_ASSIGN(const auto text, text_in(root, "snapshot"));
-    if (!text) {
-        return std::optional<SnapshotPolicy>{};
-    }
-    const auto policy = snapshot_from(*text);
-    if (!policy) {
-        return yaml::error_at(*root.find("snapshot"), policy.error().text);
-    }
-    return std::optional{*policy};
-}
-
-Result<ColourTheme> theme_from(const std::string& text)
+Result<ColourTheme> theme_from(std::string_view text)
 {
     if (text == "auto") {
         return ColourTheme::automatic;
@@ -135,76 +81,40 @@ Result<ColourTheme> theme_from(const std::string& text)
     if (text == "truecolor") {
         return ColourTheme::direct;
     }
-    return fail(Error::Kind::usage,
-                fmt::format("theme: '{}' is not auto, 16, 256 or truecolor", text));
+    return fail(Error::Kind::usage, fmt::format("'{}' is not auto, 16, 256 or truecolor", text));
 }
 
-Result<std::string> overview_dir_from(const std::string& text)
+Result<std::string> overview_dir_from(std::string_view text)
 {
     if (text != k_no_overview_dir && !text.starts_with('/')) {
         return fail(Error::Kind::usage,
-                    fmt::format("overview_dir: '{}' is neither an absolute path nor off", text));
+                    fmt::format("'{}' is neither an absolute path nor off", text));
     }
-    return text;
+    return std::string(text);
 }
 
-Result<std::optional<std::string>> overview_dir_in(const yaml::Node& root)
+Result<std::string> transport_from(std::string_view text)
 {
-    TRY_ASSIGN(const auto text, text_in(root, "overview_dir"));
-    if (!text) {
-        return std::optional<std::string>{};
+    if (text != "auto" && text != "libssh" && text != "openssh") {
+        return fail(Error::Kind::usage, fmt::format("'{}' is not auto, libssh or openssh", text));
     }
-    auto directory = overview_dir_from(*text);
-    if (!directory) {
-        return yaml::error_at(*root.find("overview_dir"), directory.error().text);
-    }
-    return std::optional<std::string>{*std::move(directory)};
+    return std::string(text);
 }
 
-Result<std::optional<ColourTheme>> theme_in(const yaml::Node& root)
-{
-    TRY_ASSIGN(const auto text, text_in(root, "theme"));
-    if (!text) {
-        return std::optional<ColourTheme>{};
-    }
-    const auto theme = theme_from(*text);
-    if (!theme) {
-        return yaml::error_at(*root.find("theme"), theme.error().text);
-    }
-    return std::optional{*theme};
-}
-
-Result<std::optional<std::chrono::seconds>> time_in(const yaml::Node& root, const std::string& name)
+/// Reads a setting of a file with `parse`, whose error messages do not name the setting.
+template <typename Value>
+Result<std::optional<Value>> value_in(const yaml::Node& root, const std::string& name,
+                                      Result<Value> (*parse)(std::string_view))
 {
     TRY_ASSIGN(const auto text, text_in(root, name));
     if (!text) {
-        return std::optional<std::chrono::seconds>{};
+        return std::optional<Value>{};
     }
-    const auto time = parse_duration(*text);
-    if (!time) {
-        return yaml::error_at(*root.find(name), fmt::format("{}: {}", name, time.error().text));
+    auto value = parse(*text);
+    if (!value) {
+        return yaml::error_at(*root.find(name), fmt::format("{}: {}", name, value.error().text));
     }
-    return std::optional<std::chrono::seconds>{*time};
-}
-
-Result<std::string> transport_from(const std::string& text)
-{
-    if (text != "auto" && text != "libssh" && text != "openssh") {
-        return fail(Error::Kind::usage,
-                    fmt::format("transport: '{}' is not auto, libssh or openssh", text));
-    }
-    return text;
-}
-
-Result<std::optional<std::string>> transport_in(const yaml::Node& root)
-{
-    TRY_ASSIGN(auto text, text_in(root, "transport"));
-    if (text) {
-        if (const auto known = transport_from(*text); !known) {
-            return yaml::error_at(*root.find("transport"), known.error().text);
-        }
-    }
-    return text;
+    return std::optional<Value>{*std::move(value)};
 }
 
 /// The value of a variable; nothing if it is unset or empty.
@@ -230,50 +140,42 @@ Result<std::optional<std::vector<std::string>>> strings_of_variable(const Settin
     return std::optional(*std::move(arguments));
 }
 
+/// Reads a setting of a variable, as value_in() does.
+template <typename Value>
+Result<std::optional<Value>> value_of(const SettingSources& sources, const std::string& name,
+                                      Result<Value> (*parse)(std::string_view))
+{
+    const auto text = variable(sources, name);
+    if (!text) {
+        return std::optional<Value>{};
+    }
+    auto value = parse(*text);
+    if (!value) {
+        return fail(Error::Kind::usage, fmt::format("{}: {}", name, value.error().text));
+    }
+    return std::optional<Value>{*std::move(value)};
+}
+
 Result<Settings> settings_of_variables(const SettingSources& sources)
 {
     Settings settings;
     settings.state_dir = variable(sources, "GPUQ_STATE_DIR");
     settings.cluster = variable(sources, "GPUQ_CLUSTER");
+    TRY_ASSIGN(settings.container, strings_of_variable(sources, "GPUQ_CONTAINER"));
+    TRY_ASSIGN(settings.keep, value_of(sources, "GPUQ_KEEP", parse_retention));
+    TRY_ASSIGN(settings.detach_key, value_of(sources, "GPUQ_DETACH_KEY", detach_key_from));
+    TRY_ASSIGN(settings.direct, value_of(sources, "GPUQ_DIRECT", direct_from));
     settings.credentials_dir = variable(sources, "GPUQ_CREDENTIALS_DIR");
     settings.aklog = variable(sources, "GPUQ_AKLOG");
-    TRY_ASSIGN(settings.container, strings_of_variable(sources, "GPUQ_CONTAINER"));
     TRY_ASSIGN(settings.token_command, strings_of_variable(sources, "GPUQ_TOKEN_COMMAND"));
-    if (const auto text = variable(sources, "GPUQ_KEEP")) {
-        auto retention = parse_retention(*text);
-        if (!retention) {
-            return fail(Error::Kind::usage, "GPUQ_KEEP: " + retention.error().text);
-        }
-        settings.keep = *retention;
-    }
-    TRY_ASSIGN(settings.notify, strings_of_variable(sources, "GPUQ_NOTIFY"));
     settings.host = variable(sources, "GPUQ_HOST");
     settings.remote_program = variable(sources, "GPUQ_REMOTE");
-    if (const auto text = variable(sources, "GPUQ_HOST_PATIENCE")) {
-        const auto time = parse_duration(*text);
-        if (!time) {
-            return fail(Error::Kind::usage, "GPUQ_HOST_PATIENCE: " + time.error().text);
-        }
-        settings.host_patience = *time;
-    }
-    if (const auto text = variable(sources, "GPUQ_TRANSPORT")) {
-        TRY_ASSIGN(settings.transport, transport_from(*text));
-    }
-    if (const auto text = variable(sources, "GPUQ_DETACH_KEY")) {
-        TRY_ASSIGN(settings.detach_key, detach_key_from(*text));
-    }
-    if (const auto text = variable(sources, "GPUQ_DIRECT")) {
-        TRY_ASSIGN(settings.direct, direct_from(*text));
-    }
-    if (const auto text = variable(sources, "GPUQ_SNAPSHOT")) {
-        TRY_ASSIGN(settings.snapshot, snapshot_from(*text));
-    }
-    if (const auto text = variable(sources, "GPUQ_THEME")) {
-        TRY_ASSIGN(settings.theme, theme_from(*text));
-    }
-    if (const auto text = variable(sources, "GPUQ_OVERVIEW_DIR")) {
-        TRY_ASSIGN(settings.overview_dir, overview_dir_from(*text));
-    }
+    TRY_ASSIGN(settings.host_patience, value_of(sources, "GPUQ_HOST_PATIENCE", parse_duration));
+    TRY_ASSIGN(settings.transport, value_of(sources, "GPUQ_TRANSPORT", transport_from));
+    TRY_ASSIGN(settings.snapshot, value_of(sources, "GPUQ_SNAPSHOT", snapshot_from));
+    TRY_ASSIGN(settings.notify, strings_of_variable(sources, "GPUQ_NOTIFY"));
+    TRY_ASSIGN(settings.theme, value_of(sources, "GPUQ_THEME", theme_from));
+    TRY_ASSIGN(settings.overview_dir, value_of(sources, "GPUQ_OVERVIEW_DIR", overview_dir_from));
     return settings;
 }
 
@@ -334,20 +236,20 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.state_dir, text_in(root, "state_dir"));
     TRY_ASSIGN(settings.cluster, text_in(root, "cluster"));
     TRY_ASSIGN(settings.container, strings_in(root, "container"));
-    TRY_ASSIGN(settings.keep, retention_in(root, "keep"));
-    TRY_ASSIGN(settings.detach_key, detach_key_in(root));
-    TRY_ASSIGN(settings.direct, direct_in(root));
+    TRY_ASSIGN(settings.keep, value_in(root, "keep", parse_retention));
+    TRY_ASSIGN(settings.detach_key, value_in(root, "detach_key", detach_key_from));
+    TRY_ASSIGN(settings.direct, value_in(root, "direct", direct_from));
     TRY_ASSIGN(settings.credentials_dir, text_in(root, "credentials_dir"));
     TRY_ASSIGN(settings.aklog, text_in(root, "aklog"));
     TRY_ASSIGN(settings.token_command, strings_in(root, "token_command"));
     TRY_ASSIGN(settings.host, text_in(root, "host"));
     TRY_ASSIGN(settings.remote_program, text_in(root, "remote"));
-    TRY_ASSIGN(settings.host_patience, time_in(root, "host_patience"));
-    TRY_ASSIGN(settings.transport, transport_in(root));
-    TRY_ASSIGN(settings.snapshot, snapshot_in(root));
+    TRY_ASSIGN(settings.host_patience, value_in(root, "host_patience", parse_duration));
+    TRY_ASSIGN(settings.transport, value_in(root, "transport", transport_from));
+    TRY_ASSIGN(settings.snapshot, value_in(root, "snapshot", snapshot_from));
     TRY_ASSIGN(settings.notify, strings_in(root, "notify"));
-    TRY_ASSIGN(settings.theme, theme_in(root));
-    TRY_ASSIGN(settings.overview_dir, overview_dir_in(root));
+    TRY_ASSIGN(settings.theme, value_in(root, "theme", theme_from));
+    TRY_ASSIGN(settings.overview_dir, value_in(root, "overview_dir", overview_dir_from));
     return settings;
 }
 

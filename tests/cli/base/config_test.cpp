@@ -109,11 +109,12 @@ TEST(Settings, TheDirectoryOfOverviewsIsAnAbsolutePathOrOff)
 
 TEST(Settings, NameTheNearestOneForAMistake)
 {
-    EXPECT_EQ(settings_in("state-dir: /x\n", "c.yaml").error().text,
-              "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
-              "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, aklog, "
-              "token_command, host, remote, host_patience, transport, snapshot, notify, theme, "
-              "overview_dir");
+    EXPECT_EQ(
+        settings_in("state-dir: /x\n", "c.yaml").error().text,
+        "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
+        "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, "
+        "aklog, token_command, host, remote, host_patience, transport, snapshot, notify, theme, "
+        "overview_dir");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
               "c.yaml:1:12: container must be a list of words: [a, b]");
     EXPECT_EQ(settings_in("state_dir: ''\n", "c.yaml").error().text,
@@ -154,7 +155,7 @@ TEST(Settings, HaveTheKeysThatDetach)
               (DetachKey{.off = true}));
     EXPECT_EQ(settings_in("detach_key: ~d\n", "c.yaml")->detach_key, DetachKey{});
     EXPECT_EQ(settings_in("detach_key: ctrl-p\n", "c.yaml").error().text,
-              "c.yaml:1:13: detach_key: 'ctrl-p': must be off or two characters to type after "
+              "c.yaml:1:13: detach_key: 'ctrl-p' is neither off nor two characters to type after "
               "Enter, such as ~d");
 }
 
@@ -166,7 +167,7 @@ TEST(Settings, SayWhetherARunOnThisNodeIsReachedDirectly)
     EXPECT_EQ(load_settings(from({{"GPUQ_DIRECT", "yes"}}, files))->direct, Direct::node);
     EXPECT_EQ(settings_in("direct: network\n", "c.yaml")->direct, Direct::network);
     EXPECT_EQ(load_settings(from({{"GPUQ_DIRECT", "1"}}, {})).error().text,
-              "direct: '1' is not yes, no or network");
+              "GPUQ_DIRECT: '1' is not yes, no or network");
     EXPECT_EQ(settings_in("direct: perhaps\n", "c.yaml").error().text,
               "c.yaml:1:9: direct: 'perhaps' is not yes, no or network");
 }
