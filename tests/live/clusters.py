@@ -233,6 +233,7 @@ def plain_environment():
     kept["LC_ALL"] = "C.UTF-8"
     # As if the nodes were other machines: relays carry the traffic (test_direct.py: without relays).
     kept["GPUQ_DIRECT"] = "no"
+    kept["GPUQ_HANDOVER"] = "2s"  # so that tests need not wait for it
     return kept
 
 

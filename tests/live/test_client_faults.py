@@ -412,7 +412,7 @@ def test_everything_that_began_in_the_login_dies(person):
     check_whole(person)
 
 
-def test_everything_that_began_in_the_login_dies_in_the_first_two_seconds(person):
+def test_everything_that_began_in_the_login_dies_before_the_hand_over(person):
     """The step's srun ends its step with it (facts: srun alive and sent TERM): the run may be lost, but is
     then reported as lost, and no GPU stays allocated."""
     with terminal(person, "run", *GATED) as screen:
@@ -425,6 +425,16 @@ def test_everything_that_began_in_the_login_dies_in_the_first_two_seconds(person
         return state == "ended" and status
     status = wait_for(over, 60, "an end that gpuq ls knows")
     assert status == 7 or the_run(person).ended["cause"] == "lost"
+
+
+def test_a_run_that_fails_early_keeps_its_first_srun(person):
+    """So that its node takes the next job at once: slurmstepd looks for an srun that is gone for three seconds."""
+    del person.env["GPUQ_HANDOVER"]
+    with person.start("run", "sh", "-c", "echo begin; sleep 3.5; exit 7") as client:
+        begun(client)
+        time.sleep(3)
+        assert sruns(person, "run") and not sruns(person, "relay") and not sruns(person, "guard")
+        assert client.wait(30) == 7, client.stderr.read()
 
 
 # Output that cannot be written

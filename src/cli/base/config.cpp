@@ -11,9 +11,9 @@ namespace gpuq::cli {
 namespace {
 
 const std::vector<std::string> k_names = {
-    "state_dir",       "cluster",  "container",     "keep",  "detach_key",  "direct",
-    "credentials_dir", "aklog",    "token_command", "host",  "remote",      "host_patience",
-    "transport",       "snapshot", "notify",        "theme", "overview_dir"};
+    "state_dir",     "cluster",         "container", "keep",          "detach_key", "direct",
+    "handover",      "credentials_dir", "aklog",     "token_command", "host",       "remote",
+    "host_patience", "transport",       "snapshot",  "notify",        "theme",      "overview_dir"};
 
 Result<std::optional<std::string>> text_in(const yaml::Node& root, const std::string& name)
 {
@@ -165,6 +165,7 @@ Result<Settings> settings_of_variables(const SettingSources& sources)
     TRY_ASSIGN(settings.keep, value_of(sources, "GPUQ_KEEP", parse_retention));
     TRY_ASSIGN(settings.detach_key, value_of(sources, "GPUQ_DETACH_KEY", detach_key_from));
     TRY_ASSIGN(settings.direct, value_of(sources, "GPUQ_DIRECT", direct_from));
+    TRY_ASSIGN(settings.handover, value_of(sources, "GPUQ_HANDOVER", parse_duration));
     settings.credentials_dir = variable(sources, "GPUQ_CREDENTIALS_DIR");
     settings.aklog = variable(sources, "GPUQ_AKLOG");
     TRY_ASSIGN(settings.token_command, strings_of_variable(sources, "GPUQ_TOKEN_COMMAND"));
@@ -212,6 +213,7 @@ Settings over(Settings upper, const Settings& lower)
     upper.keep = upper.keep ? upper.keep : lower.keep;
     upper.detach_key = upper.detach_key ? upper.detach_key : lower.detach_key;
     upper.direct = upper.direct ? upper.direct : lower.direct;
+    upper.handover = upper.handover ? upper.handover : lower.handover;
     upper.credentials_dir = upper.credentials_dir ? upper.credentials_dir : lower.credentials_dir;
     upper.aklog = upper.aklog ? upper.aklog : lower.aklog;
     upper.token_command = upper.token_command ? upper.token_command : lower.token_command;
@@ -239,6 +241,7 @@ Result<Settings> settings_in(std::string_view text, const std::string& file)
     TRY_ASSIGN(settings.keep, value_in(root, "keep", parse_retention));
     TRY_ASSIGN(settings.detach_key, value_in(root, "detach_key", detach_key_from));
     TRY_ASSIGN(settings.direct, value_in(root, "direct", direct_from));
+    TRY_ASSIGN(settings.handover, value_in(root, "handover", parse_duration));
     TRY_ASSIGN(settings.credentials_dir, text_in(root, "credentials_dir"));
     TRY_ASSIGN(settings.aklog, text_in(root, "aklog"));
     TRY_ASSIGN(settings.token_command, strings_in(root, "token_command"));

@@ -45,8 +45,9 @@ struct Settings {
     std::optional<Retention> keep; ///< which ended runs `gpuq clean` keeps
     std::optional<DetachKey> detach_key;
     std::optional<Direct> direct;
-    std::optional<std::string> credentials_dir; ///< as state_dir, for runs' tickets
-    std::optional<std::string> aklog;           ///< executed after each renewal of a ticket
+    std::optional<std::chrono::seconds> handover; ///< age of a run at its handover
+    std::optional<std::string> credentials_dir;   ///< as state_dir, for runs' tickets
+    std::optional<std::string> aklog;             ///< executed after each renewal of a ticket
     std::optional<std::vector<std::string>> token_command; ///< prints a fresh bearer token
     std::optional<std::string> host;                       ///< as for --host
     std::optional<std::string> remote_program;             ///< path of gpuq on the host
@@ -73,7 +74,7 @@ struct SettingSources {
 };
 
 /// Reads GPUQ_STATE_DIR, GPUQ_CLUSTER, GPUQ_CONTAINER, GPUQ_KEEP, GPUQ_DETACH_KEY, GPUQ_DIRECT,
-/// GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, GPUQ_HOST, GPUQ_REMOTE,
+/// GPUQ_HANDOVER, GPUQ_CREDENTIALS_DIR, GPUQ_AKLOG, GPUQ_TOKEN_COMMAND, GPUQ_HOST, GPUQ_REMOTE,
 /// GPUQ_HOST_PATIENCE, GPUQ_TRANSPORT, GPUQ_SNAPSHOT, GPUQ_NOTIFY, GPUQ_THEME,
 /// GPUQ_OVERVIEW_DIR, then $XDG_CONFIG_HOME/gpuq/config.yaml (or ~/.config/...), then
 /// /etc/gpuq/config.yaml. Each setting comes from the first source that has it. Empty variables are

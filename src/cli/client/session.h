@@ -37,9 +37,9 @@ struct SessionOptions {
     std::array<std::uint64_t, 2> printed{}; ///< bytes of earlier links, by this command
     DetachKey detach_key;
     LinkNumber link; ///< link of the chain to connect to
-    /// Age of the run at which the relay takes over and the first srun is detached (src/README.md,
-    /// 4).
-    std::chrono::milliseconds handover{2000};
+    /// Age of the run at its handover, after which it needs no process on this host (src/README.md,
+    /// How a run lives, 3).
+    std::chrono::milliseconds handover{10'000};
     /// The end of a run is no notice (cli/base/notices.h) for a client that has followed it for a
     /// shorter time: its user is probably watching.
     std::chrono::milliseconds notice_after{10'000};

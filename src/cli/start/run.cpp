@@ -146,7 +146,10 @@ private:
                 "and gpuq run without --pty needs none");
         }
         TRY_ASSIGN(const Settings settings, m_services.settings());
-        m_detach_key = settings.detach_key.value_or(DetachKey{});
+        m_session.detach_key = settings.detach_key.value_or(m_session.detach_key);
+        if (settings.handover) {
+            m_session.handover = *settings.handover;
+        }
         const RawTerminal here(STDIN_FILENO, STDOUT_FILENO);
         m_options.parameters.pty = Pty{here.size().value_or(TerminalSize{}), m_shell};
         return {};
@@ -522,15 +525,13 @@ private:
                 return *waited.leave;
             }
         }
-        SessionOptions options;
-        options.terminal = m_terminal;
-        options.quiet = m_globals.quiet;
-        options.detach_key = m_detach_key;
-        if (run.request.pty && !m_detach_key.off) {
+        m_session.terminal = m_terminal;
+        m_session.quiet = m_globals.quiet;
+        if (const DetachKey& key = m_session.detach_key; run.request.pty && !key.off) {
             print_note(m_globals.quiet, fmt::format("{} detaches; back to it: gpuq attach {}",
-                                                    keys_text(m_detach_key), submitted.job.value));
+                                                    keys_text(key), submitted.job.value));
         }
-        return follow_run(m_services, m_signals, run, submitted.job, options, submitted.process);
+        return follow_run(m_services, m_signals, run, submitted.job, m_session, submitted.process);
     }
 
     void print_note_if(const std::string& text) const
@@ -556,7 +557,7 @@ private:
     SiteContext m_here;
     UnusedRules m_rules;
     LoginTicket m_ticket;
-    DetachKey m_detach_key;
+    SessionOptions m_session;
 };
 
 Result<int> run(Invocation& invocation)

@@ -112,7 +112,7 @@ TEST(Settings, NameTheNearestOneForAMistake)
     EXPECT_EQ(
         settings_in("state-dir: /x\n", "c.yaml").error().text,
         "c.yaml:1:1: unknown name 'state-dir' (did you mean 'state_dir'?); there are: "
-        "state_dir, cluster, container, keep, detach_key, direct, credentials_dir, "
+        "state_dir, cluster, container, keep, detach_key, direct, handover, credentials_dir, "
         "aklog, token_command, host, remote, host_patience, transport, snapshot, notify, theme, "
         "overview_dir");
     EXPECT_EQ(settings_in("container: apptainer\n", "c.yaml").error().text,
@@ -170,6 +170,17 @@ TEST(Settings, SayWhetherARunOnThisNodeIsReachedDirectly)
               "GPUQ_DIRECT: '1' is not yes, no or network");
     EXPECT_EQ(settings_in("direct: perhaps\n", "c.yaml").error().text,
               "c.yaml:1:9: direct: 'perhaps' is not yes, no or network");
+}
+
+TEST(Settings, HaveTheAgeOfARunAtItsHandover)
+{
+    const Texts files = {{k_site_config, "handover: 1m\n"}};
+    EXPECT_EQ(load_settings(from({}, files))->handover, std::chrono::minutes{1});
+    EXPECT_EQ(load_settings(from({{"GPUQ_HANDOVER", "2s"}}, files))->handover,
+              std::chrono::seconds{2});
+    EXPECT_TRUE(load_settings(from({{"GPUQ_HANDOVER", "soon"}}, {}))
+                    .error()
+                    .text.starts_with("GPUQ_HANDOVER: 'soon' is not a time: "));
 }
 
 TEST(Settings, FollowXdgConfigHome)
