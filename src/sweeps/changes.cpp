@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "sweeps/board.h"
+#include "sweeps/missing.h"
 
 #include <fmt/format.h>
 
@@ -34,12 +35,6 @@ bool is_spelled(const RunKey& key, std::string_view word)
     const std::string& text = key.text();
     return word == text ||
            (word.size() >= k_shortest_key && text.substr(text.find('-') + 1).starts_with(word));
-}
-
-bool is_missing(Store& store, const std::string& path)
-{
-    const auto size = store.size(path);
-    return !size && size.error().kind == Error::Kind::missing;
 }
 
 /// Whether it has ended, or no worker takes a try of it unless the user has it continued. One that

@@ -3,25 +3,18 @@
 
 #include "core/layout.h"
 #include "runs/records/journal.h"
+#include "sweeps/missing.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace gpuq::sweeps {
-namespace {
-
-/// By `gpuq clean`. A run is on disk before anything is submitted.
-bool is_removed(Store& store, const RunKey& run)
-{
-    const auto record = store.size(layout::run_json(run));
-    return !record && record.error().kind == Error::Kind::missing;
-}
-
-} // namespace
 
 bool is_link_over(Store& store, const Claimant& claimant)
 {
-    if (is_removed(store, claimant.worker) || store.size(layout::ended_json(claimant.worker)) ||
+    // A run is on disk before anything is submitted: `gpuq clean` has removed it.
+    if (is_missing(store, layout::run_json(claimant.worker)) ||
+        store.size(layout::ended_json(claimant.worker)) ||
         store.size(layout::claim(claimant.worker, LinkNumber{claimant.link.value + 1}))) {
         return true;
     }
