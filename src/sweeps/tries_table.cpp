@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace gpuq::sweeps {
 namespace {
@@ -144,24 +146,92 @@ Result<TriesTable> parse_csv(std::string_view text, const std::string& file)
     }
 }
 
-Result<Values> values_in(const ordered_json& object, TriesTable& table, const std::string& file,
-                         std::size_t line)
+/// A JSON object whose values are texts, numbers as they are spelled, or truth values; those of any
+/// other kind are unset.
+class FlatObject : public ordered_json::json_sax_t {
+public:
+    using Member = std::pair<std::string, std::optional<std::string>>;
+
+    /// Nothing if the text is no JSON object.
+    static std::optional<std::vector<Member>> parse(std::string_view text)
+    {
+        FlatObject object;
+        const bool is_valid = ordered_json::sax_parse(text.begin(), text.end(), &object);
+        return is_valid && object.m_is_object ? std::optional(std::move(object.m_members))
+                                              : std::nullopt;
+    }
+
+    bool null() override { return take(std::nullopt); }
+    bool boolean(bool value) override { return take(value ? "true" : "false"); }
+    bool number_integer(number_integer_t value) override { return take(std::to_string(value)); }
+    bool number_unsigned(number_unsigned_t value) override { return take(std::to_string(value)); }
+    bool number_float(number_float_t /*value*/, const string_t& text) override
+    {
+        return take(text);
+    }
+    bool string(string_t& value) override { return take(std::move(value)); }
+    bool binary(binary_t& /*value*/) override { return take(std::nullopt); }
+    bool start_object(std::size_t /*size*/) override
+    {
+        m_is_object = m_is_object || m_depth == 0;
+        return enter();
+    }
+    bool start_array(std::size_t /*size*/) override { return m_depth > 0 && enter(); }
+    bool key(string_t& name) override
+    {
+        m_key = m_depth == 1 ? std::move(name) : m_key;
+        return true;
+    }
+    bool end_object() override { return leave(); }
+    bool end_array() override { return leave(); }
+    bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                     const nlohmann::detail::exception& /*error*/) override
+    {
+        return false;
+    }
+
+private:
+    bool take(std::optional<std::string> value)
+    {
+        if (m_depth == 1) {
+            m_members.emplace_back(m_key, std::move(value));
+        }
+        return true;
+    }
+    bool enter()
+    {
+        take(std::nullopt); // of the object around it
+        ++m_depth;
+        return true;
+    }
+    bool leave()
+    {
+        --m_depth;
+        return true;
+    }
+
+    std::vector<Member> m_members;
+    std::string m_key;
+    std::size_t m_depth = 0;
+    bool m_is_object = false;
+};
+
+Result<Values> values_in(const std::vector<FlatObject::Member>& object, TriesTable& table,
+                         const std::string& file, std::size_t line)
 {
     Values values;
     for (const std::string& name : table.names) {
-        const auto found = object.find(name);
+        const auto found = std::find_if(object.begin(), object.end(),
+                                        [&](const auto& member) { return member.first == name; });
         if (found == object.end()) {
             return wrong(file, line, fmt::format("'{}' is missing", name));
         }
-        if (found->is_string()) {
-            values.push_back(found->get<std::string>());
-        } else if (found->is_number() || found->is_boolean()) {
-            values.push_back(found->dump());
-        } else {
+        if (!found->second) {
             return wrong(
                 file, line,
                 fmt::format("'{}' is neither a text nor a number nor a truth value", name));
         }
+        values.push_back(*found->second);
         TRY(check_value(values.back(), file, line));
     }
     if (object.size() != table.names.size()) {
@@ -179,12 +249,12 @@ Result<TriesTable> parse_json_lines(std::string_view text, const std::string& fi
         if (trimmed(line).empty()) {
             continue;
         }
-        const auto object = ordered_json::parse(line, nullptr, false);
-        if (!object.is_object()) {
+        const auto object = FlatObject::parse(line);
+        if (!object) {
             return wrong(file, number, "not a JSON object");
         }
         if (table.names.empty()) {
-            for (const auto& [name, value] : object.items()) {
+            for (const auto& [name, value] : *object) {
                 table.names.push_back(name);
             }
             TRY(check_names(table.names, file));
@@ -192,7 +262,7 @@ Result<TriesTable> parse_json_lines(std::string_view text, const std::string& fi
         if (table.names.empty()) {
             return wrong(file, number, "no parameters in it");
         }
-        TRY_ASSIGN(Values values, values_in(object, table, file, number));
+        TRY_ASSIGN(Values values, values_in(*object, table, file, number));
         table.tries.push_back(std::move(values));
     }
     return table;

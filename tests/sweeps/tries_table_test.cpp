@@ -49,7 +49,14 @@ TEST(TriesTable, ReadsJsonLines)
                                 "{\"amp\": false, \"act\": \"gelu\", \"lr\": 3}\n");
     EXPECT_THAT(table.names, ElementsAre("lr", "act", "amp"));
     EXPECT_THAT(table.tries,
-                ElementsAre(Values{"0.0001", "relu", "true"}, Values{"3", "gelu", "false"}));
+                ElementsAre(Values{"1e-4", "relu", "true"}, Values{"3", "gelu", "false"}));
+}
+
+TEST(TriesTable, KeepsTheSpellingOfNumbers)
+{
+    EXPECT_THAT(
+        table_of("{\"a\": 1E-4, \"b\": 0.10, \"c\": -7, \"d\": 18446744073709551616}\n").tries,
+        ElementsAre(Values{"1E-4", "0.10", "-7", "18446744073709551616"}));
 }
 
 TEST(TriesTable, NamesTheLineOfAnError)
@@ -70,6 +77,10 @@ TEST(TriesTable, NamesTheLineOfAnError)
     EXPECT_THAT(table_error("a\n1\n" + std::string(4097, 'x') + "\n"),
                 HasSubstr("tries:3: a value is longer than 4096 bytes"));
     EXPECT_THAT(table_error("{\"a\": [1]}\n"), HasSubstr("tries:1: 'a' is neither"));
+    EXPECT_THAT(table_error("{\"a\": {\"b\": 1}}\n"), HasSubstr("tries:1: 'a' is neither"));
+    EXPECT_THAT(table_error("{\"a\": null}\n"), HasSubstr("tries:1: 'a' is neither"));
+    EXPECT_THAT(table_error("{\"a\": 1, \"a\": 2}\n"), HasSubstr("tries:1: 'a' is there twice"));
+    EXPECT_THAT(table_error("{\"a\": 1}\n{\"a\": 1} 2\n"), HasSubstr("tries:2: not a JSON"));
     EXPECT_THAT(table_error("{\"a\": 1}\nrubbish\n"), HasSubstr("tries:2: not a JSON object"));
     EXPECT_THAT(table_error(std::string_view("a\n\0\n", 4)),
                 HasSubstr("tries:2: a value has a zero"));
