@@ -20,8 +20,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <poll.h>
+#include <utility>
 #include <vector>
 
 // Reads the records on disk once a second. Slurm is queried only for a run whose state they do not
@@ -34,7 +36,7 @@ using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock::time_point;
 
 constexpr std::array k_options = {
-    Option{0, "any", "", "return when the first of the runs has ended, with its status"}};
+    Option{0, "any", "", "return when the first of them has ended, with its status"}};
 
 constexpr auto k_pause = 1s;
 /// Between queries to Slurm: often at first, less often later.
@@ -64,10 +66,9 @@ public:
         TRY(find_all());
         while (true) {
             query();
+            TRY(check_sweeps());
             notice_changes();
-            const bool enough = m_any ? m_first.has_value() || m_awaited.empty()
-                                      : std::all_of(m_awaited.begin(), m_awaited.end(), is_over);
-            if (enough) {
+            if (is_enough()) {
                 break;
             }
             ::poll(nullptr, 0, static_cast<int>(std::chrono::milliseconds(k_pause).count()));
@@ -77,8 +78,13 @@ public:
             for (const Awaited& one : m_awaited) {
                 runs.push_back(run_json(one.status, m_clock.now()));
             }
+            report::Json::Elements sweeps;
+            for (const AwaitedSweep& one : m_sweeps) {
+                sweeps.push_back(report::Json::object(one.wait->document()));
+            }
             TRY(print_text(
-                report::json_document({{"runs", report::Json::array(std::move(runs))}})));
+                report::json_document({{"runs", report::Json::array(std::move(runs))},
+                                       {"sweeps", report::Json::array(std::move(sweeps))}})));
         }
         return status();
     }
@@ -86,11 +92,29 @@ public:
 private:
     struct Awaited {
         RunStatus status;
+        std::size_t argument = 0; ///< its index
         std::optional<Steady> end_seen;
         std::optional<int> exit;      ///< once it has ended
         std::optional<RunState> seen; ///< by notice_changes
     };
-    static bool is_over(const Awaited& one) { return one.exit.has_value(); }
+    struct AwaitedSweep {
+        std::unique_ptr<SweepWait> wait;
+        std::size_t argument = 0;
+        std::optional<int> exit;
+    };
+
+    template <typename One>
+    static bool are_over(const std::vector<One>& all)
+    {
+        return std::all_of(all.begin(), all.end(),
+                           [](const One& one) { return one.exit.has_value(); });
+    }
+
+    bool is_enough() const
+    {
+        return m_any ? m_first.has_value() || (m_awaited.empty() && m_sweeps.empty())
+                     : are_over(m_awaited) && are_over(m_sweeps);
+    }
 
     Result<void> find_all()
     {
@@ -103,17 +127,23 @@ private:
             }
             return {};
         }
-        for (const std::string& argument : m_invocation.arguments) {
-            TRY(find(argument));
+        for (std::size_t i = 0; i < m_invocation.arguments.size(); ++i) {
+            TRY(find(m_invocation.arguments[i], i));
         }
         return {};
     }
 
-    Result<void> find(const std::string& argument)
+    Result<void> find(const std::string& argument, std::size_t index)
     {
+        TRY_ASSIGN(auto sweep, find_sweep_target(m_store, argument));
+        if (sweep) {
+            m_sweeps.push_back(
+                {std::make_unique<SweepWait>(m_invocation, m_store, *std::move(sweep)), index, {}});
+            return {};
+        }
         const auto target = find_target(m_services, m_store, argument);
         if (const auto* const key = target ? std::get_if<RunKey>(&*target) : nullptr) {
-            m_awaited.push_back({RunStatus{*key}});
+            m_awaited.push_back({RunStatus{*key}, index});
             return {};
         }
         const auto* const plain = target ? std::get_if<RunStatus>(&*target) : nullptr;
@@ -121,28 +151,28 @@ private:
             spells_a_job(argument) && argument.find('_') == std::string::npos &&
             (plain == nullptr || plain->plain->called.find('_') != std::string::npos);
         if (plain != nullptr && !is_array) {
-            m_awaited.push_back({*plain});
+            m_awaited.push_back({*plain, index});
             return {};
         }
         if (!target && (target.error().kind != Error::Kind::usage || !is_array)) {
             return target.error();
         }
-        m_arrays.push_back(argument);
-        return add_parts(argument);
+        m_arrays.emplace_back(argument, index);
+        return add_parts(m_arrays.back());
     }
 
     /// A job id has the meaning it has in Slurm: also that of a whole array, whose waiting parts
     /// get ids of their own when they start.
-    Result<void> add_parts(const std::string& array)
+    Result<void> add_parts(const std::pair<std::string, std::size_t>& array)
     {
-        TRY_ASSIGN(const auto parts, plain_jobs_meant(m_services, m_store, array));
+        TRY_ASSIGN(const auto parts, plain_jobs_meant(m_services, m_store, array.first));
         for (const RunStatus& part : parts) {
             const auto known =
                 std::find_if(m_awaited.begin(), m_awaited.end(), [&](const Awaited& one) {
                     return one.status.plain && one.status.job->job == part.job->job;
                 });
             if (known == m_awaited.end()) {
-                m_awaited.push_back({part});
+                m_awaited.push_back({part, array.second});
             }
         }
         return {};
@@ -156,24 +186,35 @@ private:
             m_ask_at = now + (now - m_begun < k_impatient ? k_ask_period : k_ask_seldom);
         }
         query_runs(may_ask ? SlurmQuery::if_needed : SlurmQuery::never);
-        for (const std::string& array : m_arrays) {
+        for (const auto& array : m_arrays) {
             if (may_ask) {
                 (void)add_parts(array); // Slurm may have forgotten it by now
             }
         }
         for (Awaited& one : m_awaited) {
-            if (one.status.plain && !is_over(one) && may_ask) {
+            if (one.status.plain && !one.exit && may_ask) {
                 query_plain(one);
             }
             note_end(one, now);
         }
     }
 
+    Result<void> check_sweeps()
+    {
+        for (AwaitedSweep& one : m_sweeps) {
+            if (!one.exit) {
+                TRY_ASSIGN(one.exit, one.wait->check());
+                m_first = m_first ? m_first : one.exit;
+            }
+        }
+        return {};
+    }
+
     void query_runs(SlurmQuery slurm)
     {
         std::vector<RunKey> keys;
         for (const Awaited& one : m_awaited) {
-            if (!one.status.plain && !is_over(one)) {
+            if (!one.status.plain && !one.exit) {
                 keys.push_back(one.status.key);
             }
         }
@@ -181,7 +222,7 @@ private:
         report_silence(statuses.slurm_silent);
         auto next = statuses.runs.begin();
         for (Awaited& one : m_awaited) {
-            if (!one.status.plain && !is_over(one)) {
+            if (!one.status.plain && !one.exit) {
                 // Without Slurm some states are unknown.
                 if (slurm == SlurmQuery::if_needed || next->state != RunState::unknown) {
                     one.status = std::move(*next);
@@ -203,7 +244,7 @@ private:
 
     void note_end(Awaited& one, Steady now)
     {
-        if (is_over(one) || one.status.state != RunState::ended) {
+        if (one.exit || one.status.state != RunState::ended) {
             return;
         }
         one.end_seen = one.end_seen.value_or(now);
@@ -256,15 +297,23 @@ private:
                                            : "has ended; exit status unknown";
     }
 
-    /// That of the first argument whose run has failed.
+    /// That of the first argument that has failed.
     int status() const
     {
         if (m_any) {
             return m_first.value_or(0);
         }
-        const auto failed = std::find_if(m_awaited.begin(), m_awaited.end(),
-                                         [](const Awaited& one) { return one.exit != 0; });
-        return failed == m_awaited.end() ? 0 : *failed->exit;
+        std::pair<std::size_t, int> first{m_invocation.arguments.size(), 0};
+        const auto take = [&](const auto& all) {
+            for (const auto& one : all) {
+                if (*one.exit != 0 && one.argument < first.first) {
+                    first = {one.argument, *one.exit};
+                }
+            }
+        };
+        take(m_awaited);
+        take(m_sweeps);
+        return first.second;
     }
 
     void report_silence(const std::string& why)
@@ -282,9 +331,10 @@ private:
     bool m_any;
     Steady m_begun;
     Steady m_ask_at = {};
-    std::vector<Awaited> m_awaited; ///< in the order of the arguments
-    std::vector<std::string> m_arrays;
-    std::optional<int> m_first; ///< exit status of the run that has ended first
+    std::vector<Awaited> m_awaited;                            ///< in the order of the arguments
+    std::vector<AwaitedSweep> m_sweeps;                        ///< likewise
+    std::vector<std::pair<std::string, std::size_t>> m_arrays; ///< and their arguments
+    std::optional<int> m_first; ///< exit status of the run or sweep that has ended first
     bool m_silent = false;
     Notices m_notices;
 };
@@ -295,7 +345,7 @@ Result<int> wait(Invocation& invocation)
     if (invocation.arguments.size() == 1) {
         TRY_ASSIGN(auto target, find_sweep_target(*store, invocation.arguments.front()));
         if (target && target->number) {
-            return wait_for_try(invocation, *store, target->sweep, *target->number);
+            return wait_for_try(invocation, *store, *std::move(target));
         }
         if (target) {
             return follow_sweep(invocation, *store, std::move(target->sweep),

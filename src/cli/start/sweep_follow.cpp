@@ -2,11 +2,9 @@
 #include "cli/start/sweep_follow.h"
 
 #include "cli/base/message.h"
-#include "cli/base/notices.h"
 #include "cli/base/signals.h"
 #include "cli/base/table_output.h"
 #include "cli/queries/code_snapshot.h"
-#include "cli/queries/sweep_query.h"
 #include "cli/start/sweep_start.h"
 #include "core/layout.h"
 #include "core/quote.h"
@@ -52,6 +50,61 @@ std::string end_text(const Sweep& sweep, std::size_t number, const Try& entry)
                        sweeps::values_text(sweep.parameters, entry.values), end, value);
 }
 
+/// The exit status, once there is nothing left to wait for.
+std::optional<int> exit_of_sweep(const SweepStatus& status, bool is_stopped)
+{
+    using State = SweepStatus::State;
+    switch (status.state) {
+    case State::waiting:
+    case State::running:
+        return std::nullopt;
+    case State::stalled:
+        return static_cast<int>(ExitStatus::lost);
+    case State::spent:
+    case State::stopped:
+        return static_cast<int>(ExitStatus::stopped);
+    case State::ended:
+        break;
+    }
+    if (is_stopped && status.tally.stopped > 0) {
+        return static_cast<int>(ExitStatus::stopped);
+    }
+    const bool all_succeeded =
+        status.tally.succeeded + status.tally.stopped_early == status.tries.size();
+    return status.proposal_failure.empty() && all_succeeded ? 0 : k_some_failed;
+}
+
+/// Messages about a sweep whose exit status is `exit`.
+std::vector<std::string> end_messages(const SweepStatus& status, int exit)
+{
+    const std::string& name = status.sweep.name;
+    if (status.state == SweepStatus::State::stalled) {
+        return {fmt::format("sweep {} has no workers left: {}; gpuq sweep retry {} starts new ones",
+                            name, sweep_summary(status), shell_quoted(name))};
+    }
+    std::vector<std::string> messages{fmt::format("sweep {}: {}", name, sweep_summary(status))};
+    if (std::string missing = missing_metric_text(status); !missing.empty()) {
+        messages.push_back(std::move(missing));
+    }
+    if (status.state == SweepStatus::State::spent) {
+        messages.push_back(
+            fmt::format("it has used its {:.3g} GPU-hours",
+                        k_minute_in_hours * static_cast<double>(status.sweep.gpu_time->count())));
+    } else if (exit == k_some_failed && !status.proposal_failure.empty()) {
+        messages.push_back(fmt::format("no more proposals: {}; gpuq sweep retry {} asks again",
+                                       status.proposal_failure, shell_quoted(name)));
+    }
+    return messages;
+}
+
+RunNotice end_notice(const SweepStatus& status, int exit)
+{
+    const bool failed = exit == k_some_failed || exit == static_cast<int>(ExitStatus::lost);
+    const std::string& name = status.sweep.name;
+    return {failed ? RunNotice::Event::failure : RunNotice::Event::end, status.sweep.run.key.text(),
+            name, fmt::format("sweep {}: {}", name, sweep_summary(status))};
+}
+
 /// Follows a sweep until it has ended.
 class SweepFollower {
 public:
@@ -83,7 +136,9 @@ public:
                 TRY_ASSIGN(const SweepStatus status, query_sweep(m_services, m_store, m_sweep));
                 m_query_at = m_services.clock().steady() + k_query_period;
                 if (const auto left = outcome(status)) {
-                    notice_end(status, *left);
+                    if (m_was_active) { // else it had ended before it was followed
+                        m_notices.give(end_notice(status, *left));
+                    }
                     return *left;
                 }
                 m_was_active = true;
@@ -98,60 +153,18 @@ private:
     /// The exit status, once there is nothing left to follow.
     std::optional<int> outcome(const SweepStatus& status)
     {
-        using State = SweepStatus::State;
-        if (status.state == State::waiting || status.state == State::running) {
+        const auto exit = exit_of_sweep(status, m_board.is_stopped());
+        if (!exit) {
             return std::nullopt;
         }
         if (m_is_owner) {
             withdraw_waiting(m_services, m_store, status.workers);
         }
         show(status);
-        if (status.state == State::stalled) {
-            print_note(
-                m_invocation.globals.quiet,
-                fmt::format("sweep {} has no workers left: {}; gpuq sweep retry {} starts new ones",
-                            m_sweep.name, sweep_summary(status), shell_quoted(m_sweep.name)));
-            return static_cast<int>(ExitStatus::lost);
+        for (const std::string& message : end_messages(status, *exit)) {
+            print_note(m_invocation.globals.quiet, message);
         }
-        print_note(m_invocation.globals.quiet,
-                   fmt::format("sweep {}: {}", m_sweep.name, sweep_summary(status)));
-        if (const std::string missing = missing_metric_text(status); !missing.empty()) {
-            print_note(m_invocation.globals.quiet, missing);
-        }
-        if (status.state == State::spent) {
-            print_note(
-                m_invocation.globals.quiet,
-                fmt::format("it has used its {:.3g} GPU-hours",
-                            k_minute_in_hours * static_cast<double>(m_sweep.gpu_time->count())));
-            return static_cast<int>(ExitStatus::stopped);
-        }
-        if (status.state == State::stopped) {
-            return static_cast<int>(ExitStatus::stopped);
-        }
-        if (m_board.is_stopped() && status.tally.stopped > 0) {
-            return static_cast<int>(ExitStatus::stopped);
-        }
-        if (!status.proposal_failure.empty()) {
-            print_note(m_invocation.globals.quiet,
-                       fmt::format("no more proposals: {}; gpuq sweep retry {} asks again",
-                                   status.proposal_failure, shell_quoted(m_sweep.name)));
-            return k_some_failed;
-        }
-        return status.tally.succeeded + status.tally.stopped_early == status.tries.size()
-                   ? 0
-                   : k_some_failed;
-    }
-
-    /// Not of a sweep that had ended before it was followed.
-    void notice_end(const SweepStatus& status, int exit)
-    {
-        if (m_was_active) {
-            m_notices.give({exit == k_some_failed || exit == static_cast<int>(ExitStatus::lost)
-                                ? RunNotice::Event::failure
-                                : RunNotice::Event::end,
-                            m_sweep.run.key.text(), m_sweep.name,
-                            fmt::format("sweep {}: {}", m_sweep.name, sweep_summary(status))});
-        }
+        return exit;
     }
 
     void show(const SweepStatus& status)
@@ -261,38 +274,93 @@ std::optional<int> outcome_without_worker(const SweepStatus& status, std::size_t
                                                            : ExitStatus::stopped);
 }
 
-Result<int> wait_for_try(Invocation& invocation, Store& store, const Sweep& sweep,
-                         std::size_t number)
+SweepWait::SweepWait(Invocation& invocation, Store& store, SweepTarget target)
+    : m_invocation(invocation)
+    , m_store(store)
+    , m_target(std::move(target))
+    , m_board(store, m_target.sweep.run.key)
+    , m_status{m_target.sweep, {}, {}, {}, {}, {}}
+    , m_notices(invocation.services)
 {
-    sweeps::Board board(store, sweep.run.key);
+}
+
+Result<std::optional<int>> SweepWait::check()
+{
+    if (m_exit) {
+        return m_exit;
+    }
+    TRY(m_board.refresh());
+    Clock& clock = m_invocation.services.clock();
+    if (!may_be_over() && clock.steady() < m_query_at) {
+        return std::optional<int>();
+    }
+    TRY_ASSIGN(m_status, query_sweep(m_invocation.services, m_store, m_target.sweep));
+    m_query_at = clock.steady() + k_query_period;
+    m_exit = exit_of_target();
+    if (m_exit) {
+        report();
+    }
+    m_was_active = true;
+    return m_exit;
+}
+
+bool SweepWait::may_be_over() const
+{
+    if (!m_target.number) {
+        const auto tally = sweeps::tally_of(m_board.tries());
+        return m_board.is_stopped() || tally.waiting + tally.running == 0;
+    }
+    const Try::State state = m_board.tries().at(*m_target.number - 1).state;
+    return state == Try::State::ended || (state == Try::State::waiting && m_board.is_stopped());
+}
+
+std::optional<int> SweepWait::exit_of_target() const
+{
+    if (!m_target.number) {
+        return exit_of_sweep(m_status, m_board.is_stopped());
+    }
+    const Try& entry = m_status.tries.at(*m_target.number - 1);
+    return entry.state == Try::State::ended ? std::optional(entry.end->status)
+                                            : outcome_without_worker(m_status, *m_target.number);
+}
+
+void SweepWait::report()
+{
+    const bool is_quiet = m_invocation.globals.quiet || m_invocation.globals.json;
+    const Sweep& sweep = m_target.sweep;
+    if (!m_target.number) {
+        for (const std::string& message : end_messages(m_status, *m_exit)) {
+            print_note(is_quiet, message);
+        }
+        if (m_was_active) {
+            m_notices.give(end_notice(m_status, *m_exit));
+        }
+        return;
+    }
+    const Try& entry = m_status.tries.at(*m_target.number - 1);
+    print_note(is_quiet, entry.state == Try::State::ended
+                             ? end_text(sweep, *m_target.number, entry)
+                             : fmt::format("try {} has not run: sweep {} is {}", *m_target.number,
+                                           sweep.name, word(m_status.state)));
+}
+
+report::Json::Members SweepWait::document() const
+{
+    const auto code = code_facts(m_store, layout::sweep_snapshot(m_target.sweep.run.key));
+    return sweep_document(m_status, m_target.number, code, m_invocation.services.clock().now());
+}
+
+Result<int> wait_for_try(Invocation& invocation, Store& store, SweepTarget target)
+{
+    SweepWait waiting(invocation, store, std::move(target));
     Signals signals;
-    Clock& clock = invocation.services.clock();
-    std::chrono::steady_clock::time_point query_at;
     while (true) {
-        TRY(board.refresh());
-        const Try::State state = board.tries().at(number - 1).state;
-        const bool may_be_over =
-            state == Try::State::ended || (state == Try::State::waiting && board.is_stopped());
-        if (may_be_over || clock.steady() >= query_at) {
-            TRY_ASSIGN(const SweepStatus status, query_sweep(invocation.services, store, sweep));
-            query_at = clock.steady() + k_query_period;
-            const Try& entry = status.tries.at(number - 1);
-            const auto left = entry.state == Try::State::ended
-                                  ? std::optional(entry.end->status)
-                                  : outcome_without_worker(status, number);
-            if (left && invocation.globals.json) {
-                TRY(print_text(report::json_document(
-                    sweep_document(status, number, std::nullopt, clock.now()))));
-            } else if (left) {
-                print_note(invocation.globals.quiet,
-                           entry.state == Try::State::ended
-                               ? end_text(sweep, number, entry)
-                               : fmt::format("try {} has not run: sweep {} is {}", number,
-                                             sweep.name, word(status.state)));
+        TRY_ASSIGN(const auto exit, waiting.check());
+        if (exit) {
+            if (invocation.globals.json) {
+                TRY(print_text(report::json_document(waiting.document())));
             }
-            if (left) {
-                return *left;
-            }
+            return *exit;
         }
         pollfd wait{signals.descriptor(), POLLIN, 0};
         ::poll(&wait, 1, static_cast<int>(std::chrono::milliseconds(k_round).count()));

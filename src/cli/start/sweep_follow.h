@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "cli/base/notices.h"
 #include "cli/base/verb.h"
+#include "cli/queries/sweep_query.h"
 #include "cli/render/sweep_table.h"
+#include "report/json.h"
 #include "sweeps/board.h"
 #include "sweeps/records.h"
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -28,9 +32,36 @@ Result<int> follow_sweep(Invocation& invocation, Store& store, sweeps::Sweep swe
 /// used its GPU time. Nothing: it runs, waits or has ended.
 std::optional<int> outcome_without_worker(const SweepStatus& status, std::size_t number);
 
-/// Waits until a try has ended and returns its exit status, or that of a try that no worker will
-/// take. Changes nothing.
-Result<int> wait_for_try(Invocation& invocation, Store& store, const sweeps::Sweep& sweep,
-                         std::size_t number);
+/// Waits for a sweep, or for one of its tries, beside others. Changes nothing.
+class SweepWait {
+public:
+    /// `invocation` and `store` must outlive the object.
+    SweepWait(Invocation& invocation, Store& store, SweepTarget target);
+
+    /// Nothing until it has ended; then the exit status: that of the try, or of a try that no
+    /// worker will take. Reads the files, and the state of the workers when necessary or after 20
+    /// s. Prints how it has ended, once.
+    Result<std::optional<int>> check();
+    /// As last read by check().
+    report::Json::Members document() const;
+
+private:
+    bool may_be_over() const;
+    std::optional<int> exit_of_target() const;
+    void report();
+
+    Invocation& m_invocation;
+    Store& m_store;
+    SweepTarget m_target;
+    sweeps::Board m_board;
+    SweepStatus m_status;
+    std::chrono::steady_clock::time_point m_query_at;
+    std::optional<int> m_exit;
+    bool m_was_active = false;
+    Notices m_notices;
+};
+
+/// Waits until a try has ended; prints it as JSON if requested. Returns the exit status.
+Result<int> wait_for_try(Invocation& invocation, Store& store, SweepTarget target);
 
 } // namespace gpuq::cli

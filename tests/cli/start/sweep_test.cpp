@@ -410,6 +410,40 @@ TEST_F(SweepTest, WaitsForOneTry)
     EXPECT_EQ(use(k_wait_verb, {"cal/9"}).status, 2);
 }
 
+TEST_F(SweepTest, IsWaitedForBesideTriesAndRuns)
+{
+    begin();
+    for (int i = 0; i < 4; ++i) {
+        end_next(TryEnd::finished, i == 2 ? 5 : 0, 0.5);
+    }
+    auto run = fakes::some_run(m_services.time.now(), "other", 9);
+    fakes::RunOnDisk(m_services.memory, run)
+        .submitted(JobId{90})
+        .started(JobId{90}, m_services.time.now())
+        .ended({7, Cause::finished, "", m_services.time.now()});
+    const Use done = use(k_wait_verb, {"cal/1", "other", "cal/3", "cal"});
+    EXPECT_EQ(done.status, 7) << "the first that has failed";
+    EXPECT_THAT(done.err, AllOf(HasSubstr("try 1 (lr=1 n=3): done"),
+                                HasSubstr("try 3 (lr=2 n=3): exit status 5"),
+                                HasSubstr("run 90 (other) "), HasSubstr("sweep cal: 3 of 4")));
+    EXPECT_EQ(use(k_wait_verb, {"cal/1", "cal", "other"}).status, 1);
+    EXPECT_EQ(use(k_wait_verb, {"cal/1", "cal/2"}).status, 0);
+    EXPECT_EQ(use(k_wait_verb, {"cal", "none"}).status, 2);
+    Globals json;
+    json.json = true;
+    const Use document = use(k_wait_verb, {"other", "cal/2"}, json);
+    EXPECT_THAT(document.out, AllOf(HasSubstr("\"job\": 90"), HasSubstr("\"sweeps\": ["),
+                                    HasSubstr("\"try\": 2")));
+    EXPECT_EQ(document.err, "");
+}
+
+TEST_F(SweepTest, IsWaitedForUntilTheFirstOfSeveralEnds)
+{
+    begin();
+    end_next(TryEnd::finished, 3, 0.5);
+    EXPECT_EQ(use(k_wait_verb, {"--any", "cal", "cal/2", "cal/1"}).status, 3);
+}
+
 TEST_F(SweepTest, StartsATryAgainAsARun)
 {
     begin({"--snapshot", "-t", "2h"});
