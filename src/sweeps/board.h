@@ -52,7 +52,8 @@ public:
     void note(const RunKey& worker, const TryEvent& event) { take(worker, event); }
 
     /// By number, the first is 1: `tries()[0]`.
-    const std::vector<Try>& tries() const { return m_tries; }
+    const std::vector<Try>& tries() const& { return m_tries; }
+    std::vector<Try> tries() && { return std::move(m_tries); }
     /// True while the user has stopped the sweep: no try is started.
     bool is_stopped() const { return m_stopped; }
     /// True once no more tries are proposed (`--propose`), until the user has it continued.

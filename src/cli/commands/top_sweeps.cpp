@@ -154,7 +154,7 @@ void TopSweeps::refresh(Known& entry, const std::vector<RunStatus>& runs, Time n
     if (sweep.shown == nullptr || entry.version != entry.board.version() ||
         has_lost_tries(*sweep.status, runs)) {
         SweepStatus status{sweep.status->sweep, entry.board.tries(), {}, {}, {}, {}};
-        release_lost(m_store, status.tries);
+        release_lost(m_store, status.tries, now);
         status.tally = sweeps::tally_of(status.tries);
         status.is_open = status.sweep.propose && !entry.board.is_closed();
         sweep.status = std::make_shared<const SweepStatus>(std::move(status));

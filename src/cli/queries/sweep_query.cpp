@@ -6,6 +6,7 @@
 #include "core/number.h"
 #include "runs/evidence.h"
 #include "runs/find.h"
+#include "runs/next_link.h"
 #include "sweeps/changes.h"
 #include "sweeps/taker.h"
 
@@ -102,12 +103,17 @@ Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_v
     return std::optional(SweepTarget{*std::move(sweep), std::nullopt});
 }
 
-void release_lost(Store& store, std::vector<Try>& tries)
+void release_lost(Store& store, std::vector<Try>& tries, Time now)
 {
     for (Try& entry : tries) {
-        if (entry.state == Try::State::running && entry.claimant &&
-            sweeps::is_link_over(store, *entry.claimant)) {
-            entry.state = Try::State::waiting;
+        if (entry.state != Try::State::running || !entry.claimant ||
+            !sweeps::is_link_over(store, *entry.claimant)) {
+            continue;
+        }
+        entry.state = Try::State::waiting;
+        const Time end = last_life(store, entry.claimant->worker, entry.claimant->link, now);
+        if (entry.began_at && *entry.began_at < end) {
+            entry.used += end - *entry.began_at;
         }
     }
 }
@@ -148,12 +154,13 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
     status.slurm_silent = std::move(found.slurm_silent);
     sweeps::Board board(store, key);
     TRY(board.refresh());
-    status.tries = board.tries();
-    release_lost(store, status.tries);
-    status.tally = sweeps::tally_of(status.tries);
     status.is_open = status.sweep.propose && !board.is_closed();
     status.proposal_failure = board.failure();
-    status.state = state_of(status, status.workers, board.is_stopped(), services.clock().now());
+    const bool is_stopped = board.is_stopped();
+    status.tries = std::move(board).tries();
+    release_lost(store, status.tries, services.clock().now());
+    status.tally = sweeps::tally_of(status.tries);
+    status.state = state_of(status, status.workers, is_stopped, services.clock().now());
     const bool can_continue = status.state == SweepStatus::State::waiting ||
                               status.state == SweepStatus::State::running ||
                               status.state == SweepStatus::State::stalled;

@@ -27,8 +27,9 @@ Result<std::optional<SweepTarget>> find_sweep_target(Store& store, std::string_v
 /// files can't be read.
 bool has_ended_on_disk(Store& store, const SweepTarget& target);
 
-/// Makes the tries wait that their workers have left without an end.
-void release_lost(Store& store, std::vector<sweeps::Try>& tries);
+/// Makes the tries wait that their workers have left without an end. The time until the last sign
+/// of life of the worker counts as used.
+void release_lost(Store& store, std::vector<sweeps::Try>& tries, Time now);
 
 /// Whether a sweep is listed without --all even if it has ended.
 bool is_recent_sweep(const RunKey& key, Time now);

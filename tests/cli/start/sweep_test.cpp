@@ -266,6 +266,25 @@ TEST_F(SweepTest, WorkersOfAStoppedSweepAreReplacedWhenItContinues)
     EXPECT_THAT(workers(), SizeIs(2));
 }
 
+TEST_F(SweepTest, CountsTheTimeOfALostAttempt)
+{
+    begin({"--workers", "1"});
+    const Time now = m_services.time.now();
+    fakes::RunOnDisk worker(m_services.memory, workers().front());
+    worker.submitted(JobId{1}).started(JobId{1}, now);
+    TryTaker taker(m_services.memory, key(), {worker.key(), LinkNumber{1}},
+                   [](const auto&) { return false; });
+    ASSERT_TRUE(*taker.next(now));
+    worker.beat(JobId{1}, now + 355s).ended({119, Cause::lost, "", now + 360s});
+    m_services.time.advance(2h);
+    const auto shown = [&] {
+        Globals json;
+        json.json = true;
+        return use(k_show_verb, {"cal"}, json).out;
+    };
+    EXPECT_THAT(shown(), AllOf(HasSubstr("\"gpu_hours\": 0.1,"), HasSubstr("\"waiting\": 4,")));
+}
+
 TEST_F(SweepTest, AWorkerThatMayWaitForProposalsIsNotReplaced)
 {
     ASSERT_EQ(use(k_sweep_verb, {"--detach", "-J", "cal", "--workers", "1", "--over", "n=1..9",
