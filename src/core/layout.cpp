@@ -189,6 +189,11 @@ std::string sweep_lock(const RunKey& key)
     return sweep_dir(key) + "/lock";
 }
 
+std::string sweep_totals(const RunKey& key)
+{
+    return sweep_dir(key) + "/totals.json";
+}
+
 std::string sweep_runs(const RunKey& key)
 {
     return sweep_dir(key) + "/runs";

@@ -47,6 +47,7 @@
 ///     sweeps/KEY/closed                  exists once no more tries are proposed; why, if the
 ///                                        program failed (worker)
 ///     sweeps/KEY/lock                    held by the worker that asks for proposals
+///     sweeps/KEY/totals.json             its line in `gpuq ls`, once it is over (client)
 ///     sweeps/KEY/runs/RUN                exists for each of its workers (client)
 ///     sweeps/KEY/workers/RUN             journal of that worker (worker)
 ///     sweeps/KEY/tries/N/claim-A         the owner of attempt A at try N; written once (worker)
@@ -111,6 +112,7 @@ std::string sweep_retries(const RunKey&, int batch);
 std::string sweep_stop(const RunKey&);
 std::string sweep_closed(const RunKey&);
 std::string sweep_lock(const RunKey&);
+std::string sweep_totals(const RunKey&);
 std::string sweep_runs(const RunKey&);
 std::string sweep_run(const RunKey&, const RunKey& worker);
 std::string sweep_workers(const RunKey&);

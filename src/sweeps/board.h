@@ -119,6 +119,7 @@ struct Tally {
     {
         return waiting + running + succeeded + failed + stopped + stopped_early;
     }
+    bool operator==(const Tally&) const = default;
 };
 Tally tally_of(const std::vector<Try>& tries);
 

@@ -84,7 +84,7 @@ TEST(JsonPage, TellsOfEveryMemberAndOfNoOther)
     sweep.sweep.propose.emplace().command = {"search.py"};
     sweep.tries.push_back({{"1e-4"}, sweeps::Try::State::ended});
     sweep.tries.back().end.emplace().evidence.emplace();
-    add_sweeps(list, {sweep}, Time());
+    add_sweeps(list, {line_of(sweep, Time())});
     EXPECT_EQ(documented_in("gpuq ls"), members_of(list, {"runs", "sweeps", "warnings"}));
     EXPECT_EQ(documented_in("gpuq show of a sweep"),
               members_of(sweep_document(sweep, 1, CodeFacts{}, Time()), {"values", "code"}));

@@ -64,7 +64,7 @@ Result<int> ls(Invocation& invocation)
     if (invocation.globals.json) {
         auto document =
             run_list(statuses, short_of, now, unknown, kept_forecasts(*store, statuses.runs));
-        add_sweeps(document, sweeps, now);
+        add_sweeps(document, sweeps);
         TRY(print_text(report::json_document(document)));
         return 0;
     }
@@ -77,7 +77,7 @@ Result<int> ls(Invocation& invocation)
     const report::Table table = run_table(statuses.runs, now);
     TRY_ASSIGN([[maybe_unused]] const auto checked,
                report::only(table, invocation.globals.columns));
-    TRY(print_sweeps(sweeps_table(sweeps, now), invocation.globals, services));
+    TRY(print_sweeps(sweeps_table(sweeps), invocation.globals, services));
     if (statuses.runs.empty() && !sweeps.empty()) {
         return 0;
     }

@@ -8,6 +8,7 @@
 #include "runs/find.h"
 #include "runs/next_link.h"
 #include "sweeps/changes.h"
+#include "sweeps/missing.h"
 #include "sweeps/taker.h"
 
 #include <fmt/format.h>
@@ -56,6 +57,41 @@ bool denotes_a_run(Store& store, const Sweep& sweep, std::string_view name)
                          store.size(layout::sweep_stop(key)) ||
                          has_ended_on_disk(store, {sweep, std::nullopt});
     return is_over || (!runs->unfinished.empty() && runs->unfinished.front() > key);
+}
+
+/// Records that a sweep is over; `gpuq sweep retry` makes it active again.
+void note_rest(Store& store, const SweepLine& line)
+{
+    const RunKey& key = line.sweep.run.key;
+    const std::string path = layout::sweep_totals(key);
+    if (sweeps::is_missing(store, layout::active_sweep(key)) && store.size(path)) {
+        return;
+    }
+    if (!store.write(path, to_json(line.totals))) {
+        (void)store.remove(path); // an older one
+    }
+    (void)store.remove(layout::active_sweep(key));
+}
+
+/// A sweep that is known to be over, without reading its tries.
+std::optional<SweepLine> line_at_rest(Store& store, const Sweep& sweep)
+{
+    const RunKey& key = sweep.run.key;
+    if (!sweeps::is_missing(store, layout::active_sweep(key))) {
+        return std::nullopt;
+    }
+    const auto text = store.read(layout::sweep_totals(key));
+    const auto totals =
+        text ? sweeps::totals_from_json(*text) : Result<sweeps::Totals>(text.error());
+    if (!totals) {
+        return std::nullopt;
+    }
+    using State = SweepStatus::State;
+    const bool has_ended = totals->tally.waiting + totals->tally.running == 0 && !totals->is_open;
+    const State state = has_ended                             ? State::ended
+                        : store.size(layout::sweep_stop(key)) ? State::stopped
+                                                              : State::spent;
+    return SweepLine{sweep, state, *totals, 0};
 }
 
 } // namespace
@@ -165,7 +201,7 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
                               status.state == SweepStatus::State::running ||
                               status.state == SweepStatus::State::stalled;
     if (!can_continue && status.workers.empty()) {
-        (void)store.remove(layout::active_sweep(key)); // `gpuq sweep retry` writes it again
+        note_rest(store, line_of(status, services.clock().now()));
     }
     return status;
 }
@@ -181,20 +217,23 @@ const RunStatus* next_worker(const SweepStatus& status)
     return first == status.workers.end() ? nullptr : &*first;
 }
 
-Result<std::vector<SweepStatus>> listed_sweeps(Services& services, Store& store, bool want_all)
+Result<std::vector<SweepLine>> listed_sweeps(Services& services, Store& store, bool want_all)
 {
     TRY_ASSIGN(const auto keys, sweeps::all_sweeps(store));
     const Time now = services.clock().now();
-    std::vector<SweepStatus> listed;
+    std::vector<SweepLine> listed;
     for (const RunKey& key : keys) {
         if (!want_all && !is_recent_sweep(key, now) && !store.size(layout::active_sweep(key))) {
             continue;
         }
         auto sweep = sweeps::read_sweep(store, key);
-        auto status = sweep ? query_sweep(services, store, *std::move(sweep))
-                            : Result<SweepStatus>(sweep.error());
-        if (status) {
-            listed.push_back(*std::move(status));
+        if (!sweep) {
+            continue;
+        }
+        if (auto line = line_at_rest(store, *sweep)) {
+            listed.push_back(*std::move(line));
+        } else if (const auto status = query_sweep(services, store, *std::move(sweep))) {
+            listed.push_back(line_of(*status, now));
         }
     }
     return listed;

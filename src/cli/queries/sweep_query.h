@@ -46,7 +46,7 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, sweeps::Sweep 
 const RunStatus* next_worker(const SweepStatus& status);
 
 /// The sweeps to list, newest first: active ones and those begun within a day; with `want_all`
-/// every one. Those that can't be read are omitted.
-Result<std::vector<SweepStatus>> listed_sweeps(Services& services, Store& store, bool want_all);
+/// every one. Those that can't be read are omitted. The tries of one that is over are not read.
+Result<std::vector<SweepLine>> listed_sweeps(Services& services, Store& store, bool want_all);
 
 } // namespace gpuq::cli

@@ -109,9 +109,9 @@ std::optional<std::size_t> best_of(const SweepStatus& status)
     return order.empty() ? std::nullopt : std::optional(order.front());
 }
 
-std::size_t left(const SweepStatus& status)
+std::size_t left(const sweeps::Tally& tally)
 {
-    return status.tally.waiting + status.tally.running;
+    return tally.waiting + tally.running;
 }
 
 Cell::Tone tone_of(SweepStatus::State state)
@@ -131,16 +131,43 @@ Cell::Tone tone_of(SweepStatus::State state)
     return Cell::Tone::plain;
 }
 
-Json proposals_json(const SweepStatus& status)
+Json proposals_json(const SweepLine& line)
 {
-    if (!status.sweep.propose) {
+    const auto& propose = line.sweep.propose;
+    if (!propose) {
         return {};
     }
-    return Json::object(
-        {{"command", Json::array(status.sweep.propose->command)},
-         {"most", status.sweep.propose->most},
-         {"open", status.is_open},
-         {"failure", status.proposal_failure.empty() ? Json() : Json(status.proposal_failure)}});
+    return Json::object({{"command", Json::array(propose->command)},
+                         {"most", propose->most},
+                         {"open", line.totals.is_open},
+                         {"failure", line.totals.failure.empty() ? Json() : line.totals.failure}});
+}
+
+Json::Members members_of(const SweepLine& line)
+{
+    const auto& [sweep, state, totals, workers] = line;
+    const sweeps::Tally& tally = totals.tally;
+    return {{"key", sweep.run.key.text()},
+            {"name", sweep.name},
+            {"state", word(state)},
+            {"parameters", Json::array(sweep.parameters)},
+            {"metric", to_text(sweep.metric)},
+            {"stop_early", sweep.stop_early ? Json(to_text(*sweep.stop_early)) : Json()},
+            {"seed", sweep.seed
+                         ? Json(fmt::format("{}", *sweep.seed)) // 64 bits: too large for JSON
+                         : Json()},
+            {"begun", sweep.run.submitted_at},
+            {"gpu_hours", hours(totals.gpu_time)},
+            {"gpu_hours_limit", sweep.gpu_time ? Json(hours(*sweep.gpu_time)) : Json()},
+            {"proposals", proposals_json(line)},
+            {"succeeded", tally.succeeded},
+            {"failed", tally.failed},
+            {"stopped", tally.stopped},
+            {"stopped_early", tally.stopped_early},
+            {"running", tally.running},
+            {"waiting", tally.waiting},
+            {"workers", workers},
+            {"best_try", totals.best ? Json(totals.best->number) : Json()}};
 }
 
 Json evidence_json(const Try& entry)
@@ -190,9 +217,17 @@ std::string_view word(SweepStatus::State state)
     return k_names.at(static_cast<std::size_t>(state));
 }
 
-report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now)
+SweepLine line_of(const SweepStatus& status, Time now)
 {
-    (void)now;
+    SweepLine line{status.sweep, status.state, sweeps::totals_of(status.tries, status.sweep, now),
+                   status.workers.size()};
+    line.totals.is_open = status.is_open;
+    line.totals.failure = status.proposal_failure;
+    return line;
+}
+
+report::Table sweeps_table(const std::vector<SweepLine>& sweeps)
+{
     report::Table table{{{"id", "SWEEP", Column::Align::left, Column::Shrink::first},
                          {"state", "STATE"},
                          {"tries", "TRIES", Column::Align::right},
@@ -202,20 +237,19 @@ report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now)
                          {"workers", "WORKERS", Column::Align::right},
                          {"best", "BEST", Column::Align::left, Column::Shrink::yes, 1}},
                         {}};
-    for (const SweepStatus& status : sweeps) {
-        const auto best = best_of(status);
-        const std::size_t failed = status.tally.failed + status.tally.stopped;
+    for (const auto& [sweep, state, totals, workers] : sweeps) {
+        const std::size_t failed = totals.tally.failed + totals.tally.stopped;
         table.rows.push_back(
-            {status.sweep.name,
-             {std::string(word(status.state)), tone_of(status.state)},
-             std::to_string(status.tries.size()),
-             std::to_string(status.tally.succeeded),
+            {sweep.name,
+             {std::string(word(state)), tone_of(state)},
+             std::to_string(totals.tries),
+             std::to_string(totals.tally.succeeded),
              {std::to_string(failed), failed > 0 ? Cell::Tone::bad : Cell::Tone::plain},
-             std::to_string(left(status)),
-             std::to_string(status.workers.size()),
-             best ? fmt::format("{} {:.5g} (try {})", name_of(status.sweep.metric),
-                                *status.tries[*best].reached.best, *best + 1)
-                  : "-"});
+             std::to_string(left(totals.tally)),
+             std::to_string(workers),
+             totals.best ? fmt::format("{} {:.5g} (try {})", name_of(sweep.metric),
+                                       totals.best->value, totals.best->number)
+                         : "-"});
     }
     return table;
 }
@@ -339,46 +373,11 @@ std::string evidence_text(const sweeps::EarlyStop& evidence, const sweeps::Sweep
                        evidence.compared);
 }
 
-report::Json sweep_json(const SweepStatus& status, WithTries with_tries, Time now)
-{
-    const auto best = best_of(status);
-    Json::Members members{
-        {"key", status.sweep.run.key.text()},
-        {"name", status.sweep.name},
-        {"state", word(status.state)},
-        {"parameters", Json::array(status.sweep.parameters)},
-        {"metric", to_text(status.sweep.metric)},
-        {"stop_early", status.sweep.stop_early ? Json(to_text(*status.sweep.stop_early)) : Json()},
-        {"seed", status.sweep.seed
-                     ? Json(fmt::format("{}", *status.sweep.seed)) // 64 bits: too large for JSON
-                     : Json()},
-        {"begun", status.sweep.run.submitted_at},
-        {"gpu_hours", hours(gpu_time_used(status.tries, status.sweep, now))},
-        {"gpu_hours_limit", status.sweep.gpu_time ? Json(hours(*status.sweep.gpu_time)) : Json()},
-        {"proposals", proposals_json(status)},
-        {"succeeded", status.tally.succeeded},
-        {"failed", status.tally.failed},
-        {"stopped", status.tally.stopped},
-        {"stopped_early", status.tally.stopped_early},
-        {"running", status.tally.running},
-        {"waiting", status.tally.waiting},
-        {"workers", status.workers.size()},
-        {"best_try", best ? Json(*best + 1) : Json()}};
-    if (with_tries == WithTries::yes) {
-        Json::Elements tries;
-        for (std::size_t i = 0; i < status.tries.size(); ++i) {
-            tries.push_back(json_of(status, i));
-        }
-        members.emplace_back("tries", Json::array(std::move(tries)));
-    }
-    return Json::object(std::move(members));
-}
-
-void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>& sweeps, Time now)
+void add_sweeps(report::Json::Members& document, const std::vector<SweepLine>& sweeps)
 {
     Json::Elements list;
-    for (const SweepStatus& status : sweeps) {
-        list.push_back(sweep_json(status, WithTries::no, now));
+    for (const SweepLine& line : sweeps) {
+        list.push_back(Json::object(members_of(line)));
     }
     document.emplace_back("sweeps", Json::array(std::move(list)));
 }
@@ -386,9 +385,14 @@ void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>&
 report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number,
                                      const std::optional<CodeFacts>& code, Time now)
 {
-    return {{"sweep", sweep_json(status, WithTries::yes, now)},
-            {"try", number},
-            {"code", code_json(code)}};
+    Json::Members members = members_of(line_of(status, now));
+    Json::Elements tries;
+    for (std::size_t i = 0; i < status.tries.size(); ++i) {
+        tries.push_back(json_of(status, i));
+    }
+    members.emplace_back("tries", Json::array(std::move(tries)));
+    return {
+        {"sweep", Json::object(std::move(members))}, {"try", number}, {"code", code_json(code)}};
 }
 
 std::string sweep_csv(const SweepStatus& status)

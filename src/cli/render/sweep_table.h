@@ -7,6 +7,7 @@
 #include "runs/status.h"
 #include "sweeps/board.h"
 #include "sweeps/records.h"
+#include "sweeps/totals.h"
 
 #include <cstddef>
 #include <optional>
@@ -38,8 +39,17 @@ struct SweepStatus {
 /// The name of a state in JSON and on the screen.
 std::string_view word(SweepStatus::State state);
 
+/// A sweep in a list.
+struct SweepLine {
+    sweeps::Sweep sweep;
+    SweepStatus::State state = SweepStatus::State::ended;
+    sweeps::Totals totals;
+    std::size_t workers = 0; ///< that have not ended
+};
+SweepLine line_of(const SweepStatus& status, Time now);
+
 /// A line per sweep: sweep, state, tries, done, failed, left, workers, best.
-report::Table sweeps_table(const std::vector<SweepStatus>& sweeps, Time now);
+report::Table sweeps_table(const std::vector<SweepLine>& sweeps);
 
 /// The tries, those with the best values first, then running, waiting and other ended ones; `most`
 /// lines. Columns: try, state, one for each parameter, best, last, step, time, exit.
@@ -59,12 +69,8 @@ std::string sweep_summary(const SweepStatus& status);
 /// 7 others`.
 std::string evidence_text(const sweeps::EarlyStop& evidence, const sweeps::Sweep& sweep);
 
-/// The object for a sweep; `tries` only if wanted.
-enum class WithTries { no, yes };
-report::Json sweep_json(const SweepStatus& status, WithTries tries, Time now);
-
 /// Adds the list `sweeps` to a document, without tries.
-void add_sweeps(report::Json::Members& document, const std::vector<SweepStatus>& sweeps, Time now);
+void add_sweeps(report::Json::Members& document, const std::vector<SweepLine>& sweeps);
 
 /// The document of `gpuq show` for a sweep, or for one of its tries.
 report::Json::Members sweep_document(const SweepStatus& status, std::optional<std::size_t> number,

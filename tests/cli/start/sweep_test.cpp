@@ -328,6 +328,35 @@ TEST_F(SweepTest, IsNotActiveWhileItIsStopped)
     EXPECT_TRUE(is_active());
 }
 
+TEST_F(SweepTest, IsListedWithoutReadingItsTriesOnceItIsOver)
+{
+    begin({"--workers", "1"});
+    for (int i = 0; i < 3; ++i) {
+        end_next(TryEnd::finished, i == 1 ? 1 : 0, 2.0 - i);
+    }
+    ASSERT_EQ(use(k_stop_verb, {"cal"}).status, 0);
+    const auto listed = [&] {
+        Globals json;
+        json.json = true;
+        const auto text = use(k_ls_verb, {}).out;
+        return text.substr(text.find('\n') + 1) + use(k_ls_verb, {}, json).out;
+    };
+    const std::string read = listed();
+    EXPECT_THAT(read, AllOf(HasSubstr("stopped"), HasSubstr("loss 0 (try 3)"),
+                            HasSubstr("\"succeeded\": 2,"), HasSubstr("\"waiting\": 1,")));
+    m_services.memory.unreadable.insert(layout::sweep_tries(key(), 1));
+    EXPECT_EQ(listed(), read);
+    ASSERT_TRUE(m_services.memory.write(layout::active_sweep(key()), ""));
+    EXPECT_THAT(listed(), Not(HasSubstr("cal"))) << "it can't be read";
+    m_services.memory.unreadable.clear();
+    EXPECT_EQ(listed(), read);
+    ASSERT_EQ(use(k_sweep_verb, {"retry", "cal", "--detach"}).status, 0);
+    end_next(TryEnd::finished, 0, 0.5);
+    EXPECT_THAT(listed(), HasSubstr("\"waiting\": 1,"));
+    end_next(TryEnd::finished, 0, 0.5);
+    EXPECT_THAT(listed(), AllOf(HasSubstr("ended"), HasSubstr("\"waiting\": 0,")));
+}
+
 TEST_F(SweepTest, IsShownAsAPage)
 {
     begin();
