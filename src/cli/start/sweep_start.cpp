@@ -162,6 +162,13 @@ bool is_leaving(Store& store, const RunStatus& worker, const SweepStatus& status
     });
 }
 
+void request_stop(Services& services, Store& store, const RunKey& worker)
+{
+    const StopRequest request{fmt::format("{}@{}", user_name(), host_name()),
+                              services.clock().now()};
+    (void)store.write_once(layout::inbox(worker) + "/" + layout::k_stop_request, to_json(request));
+}
+
 Result<std::optional<sweeps::Proposals>> given_proposals(const Options& options)
 {
     TRY_ASSIGN(const auto most, count_in(options, "tries", sweeps::k_most_tries));
@@ -239,7 +246,11 @@ Result<void> start_workers(Invocation& invocation, Store& store, const sweeps::S
 {
     TRY_ASSIGN(SweepStatus status, query_sweep(invocation.services, store, sweep));
     std::erase_if(status.workers, [&](const RunStatus& worker) {
-        return is_leaving(store, worker, status, before);
+        const bool leaves = is_leaving(store, worker, status, before);
+        if (leaves && before != nullptr && before->is_stopped()) {
+            request_stop(invocation.services, store, worker.key); // it may not have noticed yet
+        }
+        return leaves;
     });
     const std::size_t count = wanted ? *wanted : workers_by_default(invocation.services, status);
     const auto earlier = store.list(layout::sweep_runs(sweep.run.key));
@@ -282,10 +293,7 @@ void withdraw_waiting(Services& services, Store& store, const std::vector<RunSta
             continue;
         }
         // First the request on disk: it also ends a job that Slurm starts in this moment.
-        const StopRequest request{fmt::format("{}@{}", user_name(), host_name()),
-                                  services.clock().now()};
-        (void)store.write_once(layout::inbox(worker.key) + "/" + layout::k_stop_request,
-                               to_json(request));
+        request_stop(services, store, worker.key);
         const auto cluster = services.cluster();
         if (cluster && (*cluster)->cancel(worker.job->job)) {
             withdrawn.push_back(worker.key);

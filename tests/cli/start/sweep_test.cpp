@@ -262,8 +262,11 @@ TEST_F(SweepTest, WorkersOfAStoppedSweepAreReplacedWhenItContinues)
         .submitted(JobId{1})
         .started(JobId{1}, now);
     ASSERT_EQ(use(k_stop_verb, {"cal"}).status, 0);
+    const std::string request = layout::inbox(workers().front().key) + "/" + layout::k_stop_request;
+    EXPECT_FALSE(m_services.memory.size(request)) << "it notices that the sweep is stopped";
     EXPECT_EQ(use(k_sweep_verb, {"retry", "cal", "--detach", "--workers", "1"}).status, 0);
     EXPECT_THAT(workers(), SizeIs(2));
+    EXPECT_TRUE(m_services.memory.size(request)) << "it may not have noticed";
 }
 
 TEST_F(SweepTest, CountsTheTimeOfALostAttempt)
