@@ -159,18 +159,22 @@ private:
         return ::access(file.c_str(), F_OK) != 0 && errno == ENOENT;
     }
 
-    /// Withdraws the workers that still wait for GPUs: no try is left for them. Those that start in
-    /// this moment find the request, and those that can't be withdrawn now leave the queue with the
-    /// next gpuq ls.
+    /// Withdraws the workers that still wait for GPUs, if no try is left for them, the sweep is
+    /// stopped or its GPU time is spent. Those that start in this moment find the request, and
+    /// those that can't be withdrawn now leave the queue with the next gpuq ls.
     void release_waiting()
     {
         const auto waits = [](const sweeps::Try& entry) {
             return entry.state == sweeps::Try::State::waiting;
         };
-        // In this order: a client adds tries before it adds workers for them.
+        // In this order: a client adds tries, or continues the sweep, before it adds workers.
         const auto runs = m_store.list(layout::sweep_runs(m_plan.sweep));
+        if (!runs || !m_taker.refresh()) {
+            return;
+        }
         const auto& tries = m_taker.board().tries();
-        if (!runs || !m_taker.refresh() || std::any_of(tries.begin(), tries.end(), waits)) {
+        const bool is_over = m_spent || m_taker.board().is_stopped();
+        if (!is_over && std::any_of(tries.begin(), tries.end(), waits)) {
             return;
         }
         std::vector<JobId> jobs;

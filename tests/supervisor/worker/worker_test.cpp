@@ -86,7 +86,9 @@ protected:
                             m_root + "/no-stop",
                             [](const Request& request) { return request.program; },
                             {},
-                            [](const std::vector<JobId>&) {}};
+                            [this](const std::vector<JobId>& jobs) {
+                                std::ofstream(m_root + "/withdrawn") << jobs.size();
+                            }};
             plan.patience = patience;
             const auto status = work(store, clock, plan);
             std::fflush(nullptr);
@@ -120,6 +122,26 @@ TEST_F(WorkerTest, RunsEveryTry)
 {
     EXPECT_EQ(work_on(0s, 1h), 0);
     EXPECT_EQ(messages, "");
+}
+
+TEST_F(WorkerTest, WithdrawsTheWorkersThatWaitIfTheSweepIsSpentOrStopped)
+{
+    FullStore store(m_root, 0s);
+    const RunKey waiting = sweeps::numbered_key(2);
+    EXPECT_TRUE(store.write(layout::sweep_run(k_numbered_sweep, waiting), ""));
+    EXPECT_TRUE(store.write(layout::job_json(waiting, LinkNumber{1}),
+                            to_json(LinkJob{"lab", JobId{7}, {}, true})));
+    ASSERT_TRUE(sweeps::stop_sweep(store, k_numbered_sweep));
+    EXPECT_EQ(work_on(0s, 1h), 0);
+    EXPECT_EQ(contents(m_root + "/withdrawn"), "1");
+    EXPECT_TRUE(store.size(layout::inbox(waiting) + "/" + layout::k_stop_request));
+    std::filesystem::remove(m_root + "/withdrawn");
+    ASSERT_TRUE(sweeps::continue_sweep(store, k_numbered_sweep));
+    sweeps::Sweep sweep = sweeps::numbered_sweep("cal");
+    sweep.gpu_time = 0min;
+    EXPECT_TRUE(store.write(layout::sweep_json(k_numbered_sweep), to_json(sweep)));
+    EXPECT_EQ(work_on(0s, 1h), 0);
+    EXPECT_EQ(contents(m_root + "/withdrawn"), "1");
 }
 
 TEST(SlotTest, ItsBestValueIsThatOfAllAttemptsThatItContinues)
