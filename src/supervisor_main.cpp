@@ -3,12 +3,16 @@
 #include "core/number.h"
 #include "nvml/gpus.h"
 #include "posix/clock.h"
+#include "posix/host.h"
 #include "posix/leftovers.h"
+#include "posix/login_tickets.h"
+#include "posix/random.h"
 #include "posix/secret_files.h"
 #include "posix/store.h"
 #include "posix/tree.h"
 #include "remote/dialer.h"
 #include "remote/gate.h"
+#include "runs/added_worker.h"
 #include "runs/environment.h"
 #include "runs/notebook.h"
 #include "slurm/cluster.h"
@@ -26,6 +30,7 @@
 #include "supervisor/sampler/sampling.h"
 #include "supervisor/sshd/ssh_server.h"
 #include "supervisor/stream/relay.h"
+#include "supervisor/worker/grower.h"
 #include "supervisor/worker/worker.h"
 
 #include <fmt/format.h>
@@ -35,15 +40,16 @@
 #include <exception>
 #include <fstream>
 #include <sstream>
+#include <thread>
 #include <unistd.h>
 
 // gpuq-supervisor is the executable of all gpuq processes inside a job: `run` (guardian and
 // supervisor); `relay`, `guard`, `connect` and `forward`, in steps started by clients; `notice`, in
 // a step on the other nodes of the job; `keep` and `sample`, children of the supervisor; `ranks`,
 // which becomes srun; `helper`, for a request of the supervisor that may block; `member`, the
-// parent of each rank's program; `work`, the program of a run that works on a sweep; `gate`, a
-// child of a notebook's Jupyter that connects it with clients; and `view`, which becomes a program
-// that gets the files of a snapshot.
+// parent of each rank's program; `work`, the program of a run that works on a sweep, and
+// `add-worker`, its child that submits another one; `gate`, a child of a notebook's Jupyter that
+// connects it with clients; and `view`, which becomes a program that gets the files of a snapshot.
 namespace {
 
 using namespace gpuq;
@@ -176,6 +182,43 @@ void forward_to_notebook(const supervisor::Options& options, int output)
     }
 }
 
+/// Waits for a Slurm that does not respond only for so long: this process's parent works meanwhile,
+/// but it ends it when it leaves.
+Patience patience_of_worker()
+{
+    Patience patience{std::chrono::seconds(30), [](const std::string&) {}, {}};
+    patience.pause = [](std::chrono::milliseconds time) {
+        std::this_thread::sleep_for(time);
+        return true;
+    };
+    return patience;
+}
+
+/// `add-worker STATE_DIR SWEEP BEHIND NUMBER`, as a child of a worker (supervisor/worker/grower.h).
+constexpr std::size_t k_add_worker_arguments = 5;
+Result<int> add_worker(const std::vector<std::string>& arguments)
+{
+    TRY_ASSIGN(const RunKey sweep, RunKey::parse(arguments[2]));
+    TRY_ASSIGN(const auto vacancy, supervisor::parse_vacancy(arguments[3], arguments[4]));
+    TRY_ASSIGN(const RunKey self, RunKey::parse(variable("GPUQ_RUN_ID").value_or("")));
+    TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
+    TRY_ASSIGN(const auto cluster, SlurmCluster::open());
+    SystemClock clock;
+    PosixSecretFiles secrets;
+    PosixHost host;
+    PosixLoginTickets tickets([](const std::string& name) { return variable(name.c_str()); }, host);
+    const AddedWorker added{self, RunKey::make(clock.now(), random_bytes()), vacancy.number};
+    const auto done = sweeps::fill(*store, sweep, vacancy, added.key, [&]() -> Result<void> {
+        TRY(submit_worker(*store, *cluster, clock, secrets, tickets, added, patience_of_worker()));
+        return {};
+    });
+    if (!done && done.error().kind != Error::Kind::busy) {
+        return fail(done.error().kind,
+                    "this worker can't add another one to the sweep: " + done.error().text);
+    }
+    return 0;
+}
+
 Result<int> perform(const std::vector<std::string>& arguments)
 {
     // Started by another gpuq-supervisor process, with descriptors passed in addition to the
@@ -208,6 +251,7 @@ Result<int> perform(const std::vector<std::string>& arguments)
                        supervisor::listeners("GPUQ_RUN_ID=" + run_id, node, others), notice)
                 .size();
         };
+        plan.add_worker = {"/proc/self/exe", "add-worker", arguments[1], arguments[2]};
         plan.withdraw = [](const std::vector<JobId>& jobs) {
             // The worker holds its GPUs until this returns.
             (void)withdraw(jobs, std::chrono::seconds(3));
@@ -217,6 +261,9 @@ Result<int> perform(const std::vector<std::string>& arguments)
         auto status = supervisor::work(*store, clock, plan);
         remove_put_back(arguments[1], snapshot);
         return status;
+    }
+    if (arguments.size() == k_add_worker_arguments && arguments[0] == "add-worker") {
+        return add_worker(arguments);
     }
     if (!arguments.empty() && arguments[0] == "view") {
         return become_program_in_view(arguments);

@@ -194,6 +194,16 @@ std::string sweep_totals(const RunKey& key)
     return sweep_dir(key) + "/totals.json";
 }
 
+std::string sweep_grows(const RunKey& key)
+{
+    return sweep_dir(key) + "/grows";
+}
+
+std::string sweep_added(const RunKey& key, const RunKey& worker)
+{
+    return fmt::format("{}/added/{}", sweep_dir(key), worker.text());
+}
+
 std::string sweep_runs(const RunKey& key)
 {
     return sweep_dir(key) + "/runs";

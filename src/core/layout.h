@@ -48,7 +48,9 @@
 ///                                        program failed (worker)
 ///     sweeps/KEY/lock                    held by the worker that asks for proposals
 ///     sweeps/KEY/totals.json             its line in `gpuq ls`, once it is over (client)
-///     sweeps/KEY/runs/RUN                exists for each of its workers (client)
+///     sweeps/KEY/grows                   exists if its workers add others (client)
+///     sweeps/KEY/added/RUN               the worker added behind that one; written once (worker)
+///     sweeps/KEY/runs/RUN                exists for each of its workers (client, worker)
 ///     sweeps/KEY/workers/RUN             journal of that worker (worker)
 ///     sweeps/KEY/tries/N/claim-A         the owner of attempt A at try N; written once (worker)
 ///     sweeps/KEY/tries/N/out.log         output of try N, both streams (its program)
@@ -113,6 +115,8 @@ std::string sweep_stop(const RunKey&);
 std::string sweep_closed(const RunKey&);
 std::string sweep_lock(const RunKey&);
 std::string sweep_totals(const RunKey&);
+std::string sweep_grows(const RunKey&);
+std::string sweep_added(const RunKey&, const RunKey& worker);
 std::string sweep_runs(const RunKey&);
 std::string sweep_run(const RunKey&, const RunKey& worker);
 std::string sweep_workers(const RunKey&);

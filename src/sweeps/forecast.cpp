@@ -36,6 +36,19 @@ microseconds used_until(const Try& entry, Time now)
 
 } // namespace
 
+microseconds typical_time(const std::vector<Try>& tries, Time now)
+{
+    microseconds sum{0};
+    int running = 0;
+    for (const Try& entry : tries) {
+        if (entry.state == Try::State::running) {
+            sum += used_until(entry, now);
+            ++running;
+        }
+    }
+    return std::max(mean_time(tries).value_or(microseconds(0)), sum / std::max(running, 1));
+}
+
 Forecast forecast_of(const std::vector<Try>& tries, const Sweep& sweep, std::size_t workers,
                      Time now)
 {

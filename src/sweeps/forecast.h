@@ -21,6 +21,10 @@ struct Forecast {
     std::optional<Time> finish;
 };
 
+/// The mean time of the successful tries; that of the running ones until now, if it is longer or
+/// none has succeeded. Pure.
+std::chrono::microseconds typical_time(const std::vector<Try>& tries, Time now);
+
 /// `workers`: those that are running. Pure.
 Forecast forecast_of(const std::vector<Try>& tries, const Sweep& sweep, std::size_t workers,
                      Time now);

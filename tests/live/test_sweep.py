@@ -351,18 +351,22 @@ def test_a_program_that_always_asks_to_be_continued_ends(person):
     assert "it has saved no new checkpoint" in (worker.dir / "link-1" / "out.log").read_text()
 
 
-def test_workers_that_still_wait_leave_the_queue_with_the_last_try(person, train):
-    """No gpuq process runs on the login host."""
-    go = person.home / "go"
-    (person.home / "until.sh").write_text('while [ ! -e "$HOME/go" ]; do sleep 0.2; done\nexec "$@"\n')
-    done = sweep(person, "--detach", "-J", "cal", "-g", "2", "--workers", "3", "--over", "lr=1,2,3", "sh", "until.sh", "python3",
-                 "train.py", "{lr}", "0.1")
-    assert done.returncode == 0, done.stderr
-    wait_for(lambda: len(person.cluster.squeue()) == 3, 20,
-             lambda: f"two workers, and one that waits: {person.cluster.squeue()}")
-    go.touch()
-    wait_for(lambda: done_tries(person) == [1, 2, 3], 40, "all tries")
+def test_a_sweep_grows_and_its_waiting_worker_leaves_with_the_last_try(person):
+    """No gpuq process runs on the login host. The third worker waits for the GPUs of a lost one."""
+    (person.home / "until.sh").write_text('while [ ! -e "$HOME/go" ]; do sleep 0.2; done\necho $1 >>done\n')
+    done = sweep(person, "--detach", "-J", "cal", "-g", "2", "--over", "n=1..60", "sh", "until.sh", "{n}")
+    assert done.returncode == 0 and "60 tries, 2 workers" in done.stderr, done.stderr
+
+    def workers():
+        return {name: state for _, state, name in person.cluster.squeue()}
+    wait_for(lambda: workers() == {"cal-w1": "RUNNING", "cal-w2": "RUNNING", "cal-w3": "PENDING"}, 30,
+             lambda: f"a third worker: {workers()}")
+    os.kill(next(pid for pid in processes_of(person) if words_of(pid)[1:2] == ["work"]), signal.SIGKILL)
+    wait_for(lambda: workers().get("cal-w3") == "RUNNING", 20, lambda: f"its start: {workers()}")
+    (person.home / "go").touch()
+    wait_for(lambda: len(done_tries(person)) == 60, 30, "all tries")
     wait_for(lambda: not person.cluster.squeue(), 10, lambda: f"an empty queue: {person.cluster.squeue()}")
+    assert done_tries(person) == list(range(1, 61))
     assert shown(person, "cal")["workers"] == 0
 
 

@@ -238,6 +238,7 @@ private:
     Result<int> stop(const RunKey& key)
     {
         RunStatus run = query_run(m_services, key, SlurmQuery::never);
+        keep_from_growing(run);
         if (run.state == RunState::running && m_save) {
             return save_and_stop(run);
         }
@@ -254,6 +255,14 @@ private:
                             fmt::format("run {} {}", run_title(run), how_it_ended(run)));
         }
         return run.job ? cancel(run) : stop_without_job(run);
+    }
+
+    /// The other workers of a sweep would replace this one (sweeps/growth.h).
+    void keep_from_growing(const RunStatus& run)
+    {
+        if (run.state != RunState::ended && run.run && run.run->request.sweep) {
+            (void)m_store.remove(layout::sweep_grows(run.run->request.sweep->sweep));
+        }
     }
 
     /// The supervisor does the rest: it checks its inbox every second.

@@ -310,6 +310,8 @@ private:
         if (m_options.worker) {
             TRY_ASSIGN(const std::string supervisor, m_services.supervisor());
             work_on(*m_options.worker, supervisor, run.request);
+            run.request.gpus.model = plan.spec.gpu_model; // for workers that are added later
+            run.request.gpus.min_memory_mib.reset();
         }
         if (m_options.prepare) {
             TRY(m_options.prepare(run, m_rules));

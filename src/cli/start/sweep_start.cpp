@@ -244,6 +244,8 @@ Result<void> start_workers(Invocation& invocation, Store& store, const sweeps::S
                            const RunOptions& options, std::optional<std::size_t> wanted,
                            const sweeps::Board* before)
 {
+    const std::string grows = layout::sweep_grows(sweep.run.key);
+    TRY(wanted ? store.remove(grows) : store.write(grows, ""));
     TRY_ASSIGN(SweepStatus status, query_sweep(invocation.services, store, sweep));
     std::erase_if(status.workers, [&](const RunStatus& worker) {
         const bool leaves = is_leaving(store, worker, status, before);

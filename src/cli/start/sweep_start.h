@@ -32,9 +32,10 @@ Result<GivenTries> given_tries(Services& services, const Globals& globals, const
 Result<std::optional<std::size_t>> given_workers(const Options& options);
 
 /// Submits workers until `wanted` are active; by default as many as there are tries left and GPUs
-/// in the cluster, at most 16. `options`: of a try. `before`: the board read before tries were
-/// added or repeated; workers that had no try left by then do not count, as they are about to end;
-/// null: a new sweep. Prints a note. An error only if none could be submitted.
+/// in the cluster, at most 16, and lets workers add others (sweeps/growth.h). `options`: of a try.
+/// `before`: the board read before tries were added or repeated; workers that had no try left by
+/// then do not count, as they are about to end; null: a new sweep. Prints a note. An error only if
+/// none could be submitted.
 Result<void> start_workers(Invocation& invocation, Store& store, const sweeps::Sweep& sweep,
                            const RunOptions& options, std::optional<std::size_t> wanted,
                            const sweeps::Board* before = nullptr);

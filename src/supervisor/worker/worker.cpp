@@ -10,6 +10,7 @@
 #include "runs/records/record.h"
 #include "supervisor/base/program.h"
 #include "supervisor/worker/early_stopper.h"
+#include "supervisor/worker/grower.h"
 #include "supervisor/worker/proposer.h"
 #include "supervisor/worker/slot.h"
 #include "supervisor/worker/try_programs.h"
@@ -67,6 +68,7 @@ public:
         , m_programs(store, plan, m_sweep)
         , m_stopper(m_taker, m_sweep)
         , m_proposer(store, m_sweep, m_taker)
+        , m_grower(store, m_sweep, m_taker, plan.add_worker)
         , m_signals(block_and_report({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}))
         , m_round(m_loop, [] {})
     {
@@ -90,6 +92,9 @@ public:
             if (!fill_slots()) {
                 break;
             }
+            if (!m_leaving && !m_spent && !m_slots.empty()) {
+                m_grower.update(m_loop_time(), m_clock.now());
+            }
             if (m_slots.empty() && m_failing_since) {
                 const auto spent = m_loop_time() - *m_failing_since;
                 if (is_removed() || (spent >= m_plan.patience && !end_unstarted())) {
@@ -104,6 +109,7 @@ public:
         if (m_leaving && !m_spent && !m_taker.board().is_stopped()) {
             return k_status_continue_me;
         }
+        m_grower.end();
         release_waiting();
         return 0;
     }
@@ -491,6 +497,7 @@ private:
     TryPrograms m_programs;
     EarlyStopper m_stopper;
     Proposer m_proposer;
+    Grower m_grower;
     Descriptor m_signals;
     EventLoop m_loop;
     EventLoop::Timer m_round;

@@ -27,6 +27,8 @@ struct WorkerPlan {
         notify;
     /// Takes jobs out of Slurm's queue, unless they have started; within a few seconds.
     std::function<void(const std::vector<JobId>& jobs)> withdraw;
+    /// The command that adds a worker to a sweep that grows (grower.h); empty: none is added.
+    std::vector<std::string> add_worker = {};
     /// Time for which a worker without a running try keeps its GPUs while it can record nothing,
     /// for instance on a full disk; none once the sweep has been deleted.
     std::chrono::milliseconds patience = std::chrono::minutes(10);

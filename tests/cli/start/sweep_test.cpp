@@ -269,6 +269,24 @@ TEST_F(SweepTest, WorkersOfAStoppedSweepAreReplacedWhenItContinues)
     EXPECT_TRUE(m_services.memory.size(request)) << "it may not have noticed";
 }
 
+TEST_F(SweepTest, GrowsUnlessANumberOfWorkersIsGiven)
+{
+    const auto grows = [&] {
+        return m_services.memory.size(layout::sweep_grows(key())).has_value();
+    };
+    begin();
+    EXPECT_TRUE(grows());
+    const Arguments add{"add", "cal", "--detach", "--over", "lr=7", "--over", "n=8"};
+    Arguments add_with = add;
+    add_with.insert(add_with.end(), {"--workers", "4"});
+    ASSERT_EQ(use(k_sweep_verb, add_with).status, 0);
+    EXPECT_FALSE(grows());
+    ASSERT_EQ(use(k_sweep_verb, add).status, 0);
+    EXPECT_TRUE(grows());
+    ASSERT_EQ(use(k_stop_verb, {"cal-w1"}).status, 0);
+    EXPECT_FALSE(grows()) << "the worker would be replaced";
+}
+
 TEST_F(SweepTest, CountsTheTimeOfALostAttempt)
 {
     begin({"--workers", "1"});

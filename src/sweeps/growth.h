@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#pragma once
+
+#include "core/ids.h"
+#include "core/key.h"
+#include "core/result.h"
+#include "ports/store.h"
+#include "sweeps/board.h"
+#include "sweeps/records.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+/// A sweep whose number of workers was not given gets another one whenever tries wait and no worker
+/// does. The new worker waits in Slurm's queue, which knows when GPUs are free for it and what the
+/// policy allows, so that nothing has to query either.
+namespace gpuq::sweeps {
+
+/// Whether the waiting tries would occupy the workers that run tries now for longer than the start
+/// of another worker is worth, and the sweep's GPU time lasts as long. Pure.
+bool is_worker_worthwhile(const std::vector<Try>& tries, const Sweep& sweep, Time now);
+
+/// Where another worker belongs.
+struct Vacancy {
+    RunKey behind;  ///< the newest worker
+    int number = 1; ///< of the new one
+    bool operator==(const Vacancy&) const = default;
+};
+
+/// Finds vacancies of a sweep: for its workers, each of which may add the next one.
+///
+/// A worker is added behind the newest one, once that has begun a try: workers that fail at their
+/// start don't bring others. Only one process can create the file layout::sweep_added of the newest
+/// worker; it contains the key of the one to add. If that process dies before the new worker is
+/// registered, the next one is added behind the missing one.
+class Growth {
+public:
+    /// `store` must outlive the object.
+    Growth(Store& store, RunKey sweep)
+        : m_store(store)
+        , m_sweep(std::move(sweep))
+    {
+    }
+
+    /// False if the number of workers was given.
+    bool is_allowed();
+    /// Nothing: no worker is to be added now. `board`: read just before.
+    Result<std::optional<Vacancy>> vacancy(const Sweep& sweep, const Board& board, Time now);
+
+private:
+    bool waits(const RunKey& worker, Time now);
+    Result<RunKey> newest(const std::vector<RunKey>& workers);
+    bool is_followed_by_another(const std::vector<RunKey>& workers, const RunKey& newest, Time now);
+
+    Store& m_store;
+    RunKey m_sweep;
+    std::map<RunKey, LinkNumber> m_next; ///< by worker: its first link that has not started
+};
+
+/// Registers a worker and calls `submit`, unless another process fills the vacancy, or the sweep is
+/// not to grow any more: `busy`. After an error of `submit`, the vacancy is open again, except if
+/// the worker may have been submitted
+/// (`unreachable`).
+Result<void> fill(Store& store, const RunKey& sweep, const Vacancy& vacancy, const RunKey& worker,
+                  const std::function<Result<void>()>& submit);
+
+} // namespace gpuq::sweeps
