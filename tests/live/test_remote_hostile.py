@@ -196,6 +196,27 @@ def test_a_server_that_breaks_the_protocol(person, transport, serve):
         assert len(done.stderr) < 2000 and seconds < 35, (seconds, done.stderr)
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_host_that_waits_for_a_confirmation_elsewhere(person, transport):
+    """ConnectTimeout does not limit the answers within a login: the user may have to confirm it on a phone."""
+    server = Server()
+
+    def slowly(*_):
+        time.sleep(2.5)
+        return paramiko.AUTH_SUCCESSFUL
+    server.check_auth_publickey = slowly
+
+    def serve(host, client):
+        begun(host, client, server).accept(20)
+        server.command.wait(20)
+        client.close()
+    with host(transport, serve) as one:
+        config = one.folder / "ssh_config"
+        config.write_text(config.read_text() + " ConnectTimeout 1\n")
+        done, _ = gpuq(person.cluster.binary, one, "ls")
+        assert server.command.is_set() and len(one.open) == 1, done
+
+
 @contextlib.contextmanager
 def terminal(person, host):
     class Laptop:

@@ -341,6 +341,9 @@ SshLogin::Failed SshLogin::denied(const Authentication& authentication)
 
 SshLogin::Failed SshLogin::log_in()
 {
+    // The host may wait for a confirmation on a phone. The caller limits the attempt.
+    const long no_limit = 0;
+    (void)set(SSH_OPTIONS_TIMEOUT, &no_limit);
     const int result = m_ssh.userauth_none(m_session.get(), nullptr);
     if (char* const banner = m_ssh.get_issue_banner(m_session.get())) {
         show(banner);
