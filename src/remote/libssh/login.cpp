@@ -236,11 +236,18 @@ SshLogin::Failed SshLogin::set_options()
     const long limit = m_plan.connect_timeout.count();
     const int delegates = m_plan.delegates ? 1 : 0;
     const socket_t socket = m_request.socket.get();
+    // libssh accepts fewer characters in names than OpenSSH, and gives no reason.
+    for (const auto& [option, name] :
+         {std::pair{SSH_OPTIONS_HOST, m_plan.host}, std::pair{SSH_OPTIONS_USER, m_plan.user}}) {
+        if (!set(option, name.c_str())) {
+            const std::string reason =
+                fmt::format("libssh does not accept the name {}", sanitised(name));
+            return needs_openssh(reason, fail(Error::Kind::usage, reason));
+        }
+    }
     const bool is_set =
-        set(SSH_OPTIONS_PROCESS_CONFIG, &from_files) &&
-        set(SSH_OPTIONS_HOST, m_plan.host.c_str()) && set(SSH_OPTIONS_USER, m_plan.user.c_str()) &&
-        set(SSH_OPTIONS_PORT, &port) && set(SSH_OPTIONS_TIMEOUT, &limit) &&
-        set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null") &&
+        set(SSH_OPTIONS_PROCESS_CONFIG, &from_files) && set(SSH_OPTIONS_PORT, &port) &&
+        set(SSH_OPTIONS_TIMEOUT, &limit) && set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null") &&
         set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") &&
         set(SSH_OPTIONS_COMPRESSION, m_plan.compression ? "yes" : "no") &&
         set(SSH_OPTIONS_GSSAPI_DELEGATE_CREDENTIALS, &delegates) &&

@@ -453,6 +453,31 @@ TEST(HostTransport, ReconnectsByLibsshAlthoughASharedConnectionHasBegun)
     std::filesystem::remove_all(directory);
 }
 
+/// Connects by libssh, which fails, and then by OpenSSH; returns the output of both.
+std::string output_of_both(HostTransport& transport)
+{
+    std::string out;
+    for (const Verdict::What what : {Verdict::What::other_way, Verdict::What::broken}) {
+        auto streams = transport.connect(Attempt::first, false, "");
+        if (!streams) {
+            return streams.error().text;
+        }
+        Channel channel(streams->link);
+        std::optional<std::string_view> bytes = "";
+        for (int i = 0; i < 1000 && bytes; ++i) {
+            pollfd wait{channel.input(), POLLIN, 0};
+            (void)::poll(&wait, 1, 10);
+            bytes = channel.read_some();
+            out += bytes.value_or("");
+        }
+        const int status = transport.end(1000);
+        if (what == Verdict::What::other_way) {
+            EXPECT_EQ(transport.classify({status, "", ""}).what, what);
+        }
+    }
+    return out;
+}
+
 TEST(HostTransport, GoesToOpensshForAnUnknownKey)
 {
     if (::access("/usr/sbin/sshd", X_OK) != 0 || !libssh()) {
@@ -467,25 +492,31 @@ TEST(HostTransport, GoesToOpensshForAnUnknownKey)
     command.host = "login";
     command.program = sshd.path("hello");
     HostTransport transport(TransportChoice::automatic, command, "");
-    std::string out;
-    for (const Verdict::What what : {Verdict::What::other_way, Verdict::What::broken}) {
-        auto streams = transport.connect(Attempt::first, false, "");
-        ASSERT_TRUE(streams);
-        Channel channel(streams->link);
-        std::optional<std::string_view> bytes = "";
-        for (int i = 0; i < 1000 && bytes; ++i) {
-            pollfd wait{channel.input(), POLLIN, 0};
-            (void)::poll(&wait, 1, 10);
-            bytes = channel.read_some();
-            out += bytes.value_or("");
-        }
-        const int status = transport.end(1000);
-        if (what == Verdict::What::other_way) {
-            EXPECT_EQ(transport.classify({status, "", ""}).what, what);
-        }
-    }
-    EXPECT_EQ(out, "hello\n");
+    EXPECT_EQ(output_of_both(transport), "hello\n");
     EXPECT_THAT(transport.description(), HasSubstr("OpenSSH, since it asks about the unknown"));
+}
+
+TEST(HostTransport, GoesToOpensshForANameThatLibsshDoesNotAccept)
+{
+    if (::access("/usr/sbin/sshd", X_OK) != 0 || !libssh()) {
+        GTEST_SKIP() << "no sshd, or no libssh";
+    }
+    Sshd sshd;
+    sshd.start();
+    sshd.write("hello", "#!/bin/sh\necho hello\n");
+    SshCommand command;
+    command.ssh = {"ssh",
+                   "-F",
+                   sshd.path("ssh_config"),
+                   "-o",
+                   "HostName=gpu_login",
+                   "-o",
+                   fmt::format("ProxyCommand=/usr/sbin/sshd -i -f {}", sshd.path("sshd_config"))};
+    command.host = "login";
+    command.program = sshd.path("hello");
+    HostTransport transport(TransportChoice::automatic, command, "");
+    EXPECT_EQ(output_of_both(transport), "hello\n");
+    EXPECT_EQ(transport.description(), "OpenSSH, since libssh does not accept the name gpu_login");
 }
 
 } // namespace
