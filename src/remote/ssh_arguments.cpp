@@ -38,10 +38,11 @@ constexpr std::string_view k_without_address = "UNKNOWN port ";
 /// Lines of ssh that do not describe the problem.
 bool is_noise(std::string_view line)
 {
-    static constexpr std::array<std::string_view, 11> k_beginnings = {"@@@@",
+    static constexpr std::array<std::string_view, 12> k_beginnings = {"@@@@",
                                                                       "Warning: Permanently added",
                                                                       "debug",
                                                                       "Connection to ",
+                                                                      "Disconnected from ",
                                                                       "** ",
                                                                       "OpenSSH_",
                                                                       "Authenticated ",
@@ -360,7 +361,7 @@ Verdict classify_ssh(const SshEnd& end, const SshCommand& command)
     if (status == k_ssh_itself && command.attempt != Attempt::first && is_refusal(errors)) {
         return {Verdict::What::needs_user, login_wanted(command.host, output)};
     }
-    if (status == k_ssh_itself && has(errors, "Permission denied (")) {
+    if (status == k_ssh_itself && is_refusal(errors)) {
         return {Verdict::What::stop, login_refused(command.host, output, command.interactive)};
     }
     if (status == k_ssh_itself &&

@@ -234,6 +234,18 @@ TEST(JudgeSsh, AReconnectionThatIsRefusedNeedsTheUser)
     }
 }
 
+TEST(JudgeSsh, TooManyWrongKeysAreARefusal)
+{
+    const Verdict verdict = judged(255,
+                                   "Received disconnect from 192.0.2.1 port 22:2: Too many "
+                                   "authentication failures\nDisconnected from 192.0.2.1 port 22\n",
+                                   to_login());
+    EXPECT_EQ(verdict.what, Verdict::What::stop);
+    EXPECT_EQ(verdict.error.kind, Error::Kind::denied);
+    EXPECT_THAT(verdict.error.text, HasSubstr("(Received disconnect from 192.0.2.1 port 22:2: Too "
+                                              "many authentication failures)"));
+}
+
 TEST(JudgeSsh, WithoutGpuqThereItSaysWhatToSet)
 {
     const Verdict verdict = judged(127, "bash: line 1: gpuq: command not found\n", to_login());

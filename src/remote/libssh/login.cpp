@@ -369,6 +369,10 @@ SshLogin::Failed SshLogin::log_in()
     default:
         break;
     }
+    // sshd closes the connection after the last of MaxAuthTries.
+    if (error_text().find("Too many authentication failures") != std::string::npos) {
+        return denied(authentication);
+    }
     Failed failed = broken(error_text());
     if (!authentication.has_answered()) {
         failed->openssh_because = fmt::format("libssh failed: {}", error_text());

@@ -361,6 +361,23 @@ TEST_P(TransportContract, ReportsARefusedLogin)
     EXPECT_EQ(talk(transport, Attempt::again).verdict.what, Verdict::What::needs_user);
 }
 
+TEST_P(TransportContract, ReportsALoginThatIsRefusedBeforeAllKeysWereTried)
+{
+    sshd.stop();
+    sshd.more = "MaxAuthTries 1\n";
+    sshd.start();
+    execute({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", sshd.path("other_key")});
+    SshCommand with_other_key = command("echo");
+    with_other_key.ssh.insert(with_other_key.ssh.end(),
+                              {"-o", "IdentityFile=" + sshd.path("other_key")});
+    HostTransport transport(GetParam(), with_other_key, "");
+    const Ended first = talk(transport, Attempt::first);
+    EXPECT_EQ(first.verdict.what, Verdict::What::stop);
+    EXPECT_EQ(first.verdict.error.kind, Error::Kind::denied);
+    EXPECT_EQ(talk(transport, Attempt::again).verdict.what, Verdict::What::needs_user)
+        << "else it would be repeated without end";
+}
+
 TEST_P(TransportContract, ReportsAHostThatCannotBeReached)
 {
     sshd.stop();
