@@ -191,7 +191,7 @@ def test_names_in_known_hosts(person, transport):
         refused(login, f"has changed (in {known}:2)", "another machine may be answering")
         known.write_text(f"{name},!{name} {kind} {text}\n")
         refused(login, "!NAME" if transport == "libssh" else "is not known on this machine")
-        for lines in ([f"other {kind} {text}"], [f"[127.0.0.1]:1 {kind} {text}"], []):
+        for lines in ([f"other {kind} {text}"], [f"[127.0.0.1]:1 {kind} {text}"], [f"127.0.0.1 {kind} {other}"], []):
             known.write_text("\n".join(lines) + "\n")
             refused(login, "is not known on this machine")
         second = login.folder / "second"

@@ -69,6 +69,7 @@ KnownHost known_host(const Libssh& ssh, const SshPlan& plan)
             read_file(ssh, file, name, found);
         }
         if (!found.keys.empty()) {
+            found.is_without_port = name != plan.known_as.front();
             break;
         }
     }
@@ -93,7 +94,7 @@ HostKeyCheck check_host_key(const Libssh& ssh, const KnownHost& known, const Ssh
         if (ssh.key_cmp(each.key.get(), key.get(), SSH_KEY_CMP_PUBLIC) == 0) {
             return {HostKeyCheck::Is::known, ""};
         }
-        if (ssh.key_type(each.key.get()) == ssh.key_type(key.get())) {
+        if (!known.is_without_port && ssh.key_type(each.key.get()) == ssh.key_type(key.get())) {
             check = {HostKeyCheck::Is::changed, fmt::format("{}:{}", each.file, each.line)};
         }
     }

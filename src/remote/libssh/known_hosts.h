@@ -18,13 +18,16 @@ struct KnownHost {
         std::size_t line = 0;
     };
     std::vector<Key> keys;
+    /// They are those of the host's name without the port, where another server may listen: a
+    /// different key means nothing.
+    bool is_without_port = false;
     /// A line with @cert-authority, @revoked or a negated name (`!NAME`) may be about the host,
     /// which libssh cannot evaluate.
     bool is_special = false;
 };
 /// Reads plan.known_hosts; libssh itself would read only one file of each kind and does not report
 /// lines. Files that cannot be read are skipped, as by ssh. If the first of plan.known_as has no
-/// key, the next one counts.
+/// key, the next one counts, which is without the port.
 KnownHost known_host(const Libssh& ssh, const SshPlan& plan);
 
 /// plan.host_keys with the algorithms of the known keys first, so that the host shows a key that

@@ -90,6 +90,7 @@ TEST_F(KnownHosts, AreSearchedForTheBestName)
     plan.known_as = {"[login]:2222", "login"};
     add_file("login " + k_one + "\n");
     EXPECT_EQ(check(k_one).is, HostKeyCheck::Is::known);
+    EXPECT_EQ(check(k_other).is, HostKeyCheck::Is::unknown) << "of another server on that host";
     add_file("[login]:2222 " + k_other + "\n");
     EXPECT_EQ(check(k_one).is, HostKeyCheck::Is::changed);
 }
