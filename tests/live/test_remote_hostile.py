@@ -197,6 +197,26 @@ def test_a_server_that_breaks_the_protocol(person, transport, serve):
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_server_that_opens_channels(person, transport):
+    answers = []
+
+    def serve(host, client):
+        server = Server()
+        transport = begun(host, client, server)
+        transport.accept(20)
+        server.command.wait(20)
+        for kind in ("forwarded-tcpip", "x11", "auth-agent@openssh.com", "session", "nonsense"):
+            try:
+                transport.open_channel(kind, ("localhost", 1), ("localhost", 2), timeout=5)
+            except paramiko.ChannelException as refusal:
+                answers.append(refusal.code)
+        client.close()
+    with host(transport, serve) as one:
+        gpuq(person.cluster.binary, one, "ls")
+    assert len(answers) == 5, answers
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_host_that_waits_for_a_confirmation_elsewhere(person, transport):
     """ConnectTimeout does not limit the answers within a login: the user may have to confirm it on a phone."""
     server = Server()

@@ -54,6 +54,7 @@ const char* load_functions(void* library, Libssh& found)
     from.take("ssh_known_hosts_parse_line", found.known_hosts_parse_line);
     from.take("ssh_knownhosts_entry_free", found.knownhosts_entry_free);
     from.take("ssh_set_agent_socket", found.set_agent_socket);
+    from.take("ssh_set_message_callback", found.set_message_callback);
     from.take("ssh_key_cmp", found.key_cmp);
     from.take("ssh_key_free", found.key_free);
     from.take("ssh_key_type", found.key_type);

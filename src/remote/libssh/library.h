@@ -5,6 +5,7 @@
 
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
+#include <libssh/server.h>
 #include <memory>
 #include <string>
 
@@ -31,6 +32,7 @@ struct Libssh {
     decltype(&::ssh_known_hosts_parse_line) known_hosts_parse_line;
     decltype(&::ssh_knownhosts_entry_free) knownhosts_entry_free;
     decltype(&::ssh_set_agent_socket) set_agent_socket;
+    decltype(&::ssh_set_message_callback) set_message_callback;
 
     decltype(&::ssh_key_cmp) key_cmp;
     decltype(&::ssh_key_free) key_free;

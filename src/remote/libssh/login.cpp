@@ -35,6 +35,13 @@ int family_of(SshPlan::Family family)
                                              : AF_UNSPEC;
 }
 
+/// A request of the host, such as to open a channel. Without this function libssh would keep all of
+/// them for the caller, and answer none.
+int refuse_request(ssh_session, ssh_message, void*)
+{
+    return 1;
+}
+
 } // namespace
 
 SshLogin::SshLogin(const Libssh& ssh, Request request)
@@ -285,6 +292,7 @@ SshLogin::Failed SshLogin::begin_session()
     if (!m_session) {
         return broken("out of memory");
     }
+    m_ssh.set_message_callback(m_session.get(), &refuse_request, nullptr);
     if (Failed failed = set_options()) {
         return failed;
     }
