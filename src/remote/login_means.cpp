@@ -2,7 +2,6 @@
 #include "remote/login_means.h"
 
 #include "core/fnv.h"
-#include "io/descriptor.h"
 #include "remote/ssh_facts.h"
 
 #include <fmt/format.h>
@@ -50,23 +49,16 @@ std::uint64_t state_of_file(const std::string& path)
 }
 
 /// Sends SSH_AGENTC_REQUEST_IDENTITIES, which lists the public keys, and hashes the response.
-std::uint64_t state_of_agent(const std::string& path)
+std::uint64_t state_of_agent(const std::string& socket, std::chrono::milliseconds patience)
 {
     constexpr std::array<char, 5> k_request{0, 0, 0, 1, 11};
     constexpr std::size_t k_most = 256 << 10;
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const Descriptor agent(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (path.empty() || path.size() >= sizeof address.sun_path || !agent) {
+    const Descriptor agent = connect_to_agent(socket);
+    if (!agent || ::send(agent.get(), k_request.data(), k_request.size(), MSG_NOSIGNAL) !=
+                      ssize_t{k_request.size()}) {
         return 0;
     }
-    path.copy(static_cast<char*>(address.sun_path), path.size());
-    if (::connect(agent.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::send(agent.get(), k_request.data(), k_request.size(), MSG_NOSIGNAL) !=
-            ssize_t{k_request.size()}) {
-        return 0;
-    }
-    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(k_agent_ms);
+    const auto until = std::chrono::steady_clock::now() + patience;
     const auto size_of = [](std::string_view head) {
         std::size_t size = 0;
         for (const char c : head.substr(0, 4)) {
@@ -129,7 +121,7 @@ LoginMeans login_means_from(std::string_view configuration)
 
 LoginState state_of(const LoginMeans& means)
 {
-    LoginState state{state_of_agent(means.agent)};
+    LoginState state{state_of_agent(means.agent, k_agent_patience)};
     std::transform(means.files.begin(), means.files.end(), std::back_inserter(state),
                    state_of_file);
     return state;
@@ -143,6 +135,26 @@ bool may_let_in(const LoginState& before, const LoginState& now)
         }
     }
     return false;
+}
+
+Descriptor connect_to_agent(const std::string& socket)
+{
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    Descriptor agent(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (socket.empty() || socket.size() >= sizeof address.sun_path || !agent) {
+        return {};
+    }
+    socket.copy(static_cast<char*>(address.sun_path), socket.size());
+    if (::connect(agent.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        return {};
+    }
+    return agent;
+}
+
+bool has_keys(const std::string& socket, std::chrono::milliseconds patience)
+{
+    return state_of_agent(socket, patience) != 0;
 }
 
 } // namespace gpuq::remote

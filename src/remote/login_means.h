@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
+#include "io/descriptor.h"
+
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,11 +22,16 @@ struct LoginMeans {
 LoginMeans login_means_from(std::string_view configuration);
 
 /// A number for the current state of each item; 0: it does not exist. Asks the agent for its keys,
-/// which takes at most `k_agent_ms`.
+/// which takes at most `k_agent_patience`.
 using LoginState = std::vector<std::uint64_t>;
 LoginState state_of(const LoginMeans& means);
-inline constexpr int k_agent_ms = 300;
+inline constexpr std::chrono::milliseconds k_agent_patience{300};
 /// True when an item has appeared or changed. The disappearance of one cannot allow a login.
 bool may_let_in(const LoginState& before, const LoginState& now);
+
+/// A non-blocking connection to a key agent; empty if none listens.
+Descriptor connect_to_agent(const std::string& socket);
+/// True if the agent lists at least one key within `patience`.
+bool has_keys(const std::string& socket, std::chrono::milliseconds patience);
 
 } // namespace gpuq::remote

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <sys/stat.h>
@@ -201,9 +202,11 @@ int Authentication::try_agent()
             m_encrypted.empty() ? m_only_openssh : "IdentitiesOnly selects a key of the agent";
         return SSH_AUTH_DENIED;
     }
-    // libssh would wait without limit for an agent that hangs.
-    const bool has_keys = state_of({{}, m_plan.agent}).front() != 0;
-    return has_keys ? m_ssh.userauth_agent(m_session, nullptr) : SSH_AUTH_DENIED;
+    // libssh would wait without limit for an agent that hangs; one with a smart card takes its
+    // time.
+    constexpr std::chrono::seconds k_patience{3};
+    return has_keys(m_plan.agent, k_patience) ? m_ssh.userauth_agent(m_session, nullptr)
+                                              : SSH_AUTH_DENIED;
 }
 
 int Authentication::try_encrypted_key_files()

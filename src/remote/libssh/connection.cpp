@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -16,7 +17,7 @@
 
 /// Two threads, one after the other: the login's thread owns the session until its result is in
 /// Task, then the event loop does. If this object is destroyed before, the login is cancelled, and
-/// its thread ends by itself, at the latest when a name server, a KDC or an agent has answered.
+/// its thread ends by itself, at the latest when a name server or a KDC has answered.
 ///
 /// Bytes that have arrived are in m_incoming, put there by on_data() within pump(); libssh keeps
 /// none. So the socket tells when there is more to read, and input() is Task::done, which is always
@@ -26,6 +27,14 @@ namespace {
 
 constexpr std::size_t k_most_at_once = 64 << 10; ///< bytes per read() and write()
 constexpr int k_to_cancel_ms = 300;
+/// Logins that were cancelled and have not ended yet, since a name server or a KDC does not answer.
+constexpr int k_most_logins = 8;
+
+std::atomic<int>& logins()
+{
+    static std::atomic<int> number = 0;
+    return number;
+}
 
 bool is_readable(int descriptor, int milliseconds)
 {
@@ -53,9 +62,14 @@ Result<std::shared_ptr<LibsshConnection>> LibsshConnection::begin(const Libssh& 
                                                                   std::string command,
                                                                   Descriptor errors)
 {
+    if (logins() >= k_most_logins) {
+        return fail(Error::Kind::busy, "earlier logins still wait for a name server or a KDC");
+    }
     auto task = std::make_shared<Task>(ssh, std::move(request));
     TRY(start_thread([task] {
+        ++logins();
         task->result = task->login.run();
+        --logins();
         const std::uint64_t one = 1;
         (void)!::write(task->done.get(), &one, sizeof one);
     }));

@@ -5,6 +5,7 @@
 #include "remote/channel.h"
 #include "remote/libssh/authentication.h"
 #include "remote/libssh/known_hosts.h"
+#include "remote/login_means.h"
 #include "remote/peer_data.h"
 #include "term/sanitise.h"
 
@@ -65,6 +66,7 @@ std::variant<LoggedIn, LoginFailure> SshLogin::run()
         // As long as this copy of the socket is open, the relay at its other end does not end.
         const std::lock_guard lock(m_mutex);
         m_to_cancel.reset();
+        m_agent_to_cancel.reset();
     }
     if (failed) {
         // Which function of libssh notices that, and its message, differ by release.
@@ -116,8 +118,10 @@ void SshLogin::cancel()
     const std::uint64_t one = 1;
     (void)!::write(m_cancel_event.get(), &one, sizeof one);
     const std::lock_guard lock(m_mutex);
-    if (m_to_cancel) {
-        ::shutdown(m_to_cancel.get(), SHUT_RDWR);
+    for (const Descriptor* const socket : {&m_to_cancel, &m_agent_to_cancel}) {
+        if (*socket) {
+            ::shutdown(socket->get(), SHUT_RDWR);
+        }
     }
 }
 
@@ -354,6 +358,18 @@ SshLogin::Failed SshLogin::denied(const Authentication& authentication)
                          login_refused(command.host, reason, command.interactive));
 }
 
+/// The agent may hang, or wait for its user to confirm the use of a key: libssh's own connection to
+/// it could not be cancelled.
+void SshLogin::connect_agent()
+{
+    Descriptor agent = connect_to_agent(m_plan.agent);
+    const std::lock_guard lock(m_mutex);
+    if (agent && !m_cancelled) {
+        m_agent_to_cancel.reset(::fcntl(agent.get(), F_DUPFD_CLOEXEC, 0));
+        m_ssh.set_agent_socket(m_session.get(), agent.release());
+    }
+}
+
 SshLogin::Failed SshLogin::log_in()
 {
     // The host may wait for a confirmation on a phone. The caller limits the attempt.
@@ -364,6 +380,7 @@ SshLogin::Failed SshLogin::log_in()
         show(banner);
         m_ssh.string_free_char(banner);
     }
+    connect_agent();
     Authentication authentication(m_ssh, m_session.get(), m_plan,
                                   {m_request.asker.get(), m_request.may_use_openssh,
                                    m_request.command.attempt == Attempt::first

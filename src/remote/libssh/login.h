@@ -56,7 +56,7 @@ public:
 
     /// Blocks.
     std::variant<LoggedIn, LoginFailure> run();
-    /// Makes run() fail soon, unless it waits for a name server, a KDC or a key agent. Any thread.
+    /// Makes run() fail soon, unless it waits for a name server or a KDC. Any thread.
     void cancel();
     Asker* asker() { return m_request.asker.get(); }
     /// When its session is closed: waits at most this long for the threads of jump hosts.
@@ -74,6 +74,7 @@ private:
     Failed set_options();
     Failed check_host();
     Failed log_in();
+    void connect_agent();
     Failed open_channel(ssh_channel& channel);
     Failed denied(const Authentication& authentication);
     Failed broken(std::string_view reason);
@@ -91,6 +92,7 @@ private:
 
     std::mutex m_mutex;     ///< for:
     Descriptor m_to_cancel; ///< the socket
+    Descriptor m_agent_to_cancel;
     std::atomic<bool> m_cancelled{false};
     Descriptor m_cancel_event;
 };

@@ -422,6 +422,72 @@ TEST_P(TransportContract, AsksForAPassphraseOnceIfTheUserWantsTo)
     }
 }
 
+std::size_t number_of_threads()
+{
+    const std::filesystem::directory_iterator threads("/proc/self/task");
+    return static_cast<std::size_t>(std::distance(begin(threads), end(threads)));
+}
+
+/// Sets an environment variable of this process.
+class Variable {
+public:
+    Variable(std::string name, const std::string& value)
+        : m_name(std::move(name))
+    {
+        const char* const before = std::getenv(m_name.c_str());
+        m_before = before == nullptr ? std::nullopt : std::optional<std::string>(before);
+        ::setenv(m_name.c_str(), value.c_str(), 1);
+    }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+    ~Variable()
+    {
+        m_before ? ::setenv(m_name.c_str(), m_before->c_str(), 1) : ::unsetenv(m_name.c_str());
+    }
+
+private:
+    std::string m_name;
+    std::optional<std::string> m_before;
+};
+
+TEST_P(TransportContract, EndsAnAttemptWhoseKeyTheUserMustConfirmForTheAgent)
+{
+    if (GetParam() == TransportChoice::openssh) {
+        GTEST_SKIP() << "a process of its own";
+    }
+    sshd.write("confirm", fmt::format("#!/bin/sh\ntouch {}\nsleep 60\n", sshd.path("asked")));
+    const Variable socket("SSH_AUTH_SOCK", sshd.path("agent"));
+    const Variable program("SSH_ASKPASS", sshd.path("confirm"));
+    const Variable display("DISPLAY", "none");
+    const auto agent = spawn({.argv = {"ssh-agent", "-D", "-a", sshd.path("agent")},
+                              .descriptors = {Subprocess::k_null, Subprocess::k_null},
+                              .group = Subprocess::Group::own,
+                              .death_signal = SIGKILL});
+    ASSERT_TRUE(agent);
+    for (int i = 0; i < 500 && ::access(sshd.path("agent").c_str(), F_OK) != 0; ++i) {
+        std::this_thread::sleep_for(10ms);
+    }
+    execute({"ssh-add", "-q", "-c", sshd.path("user_key")});
+    std::filesystem::rename(sshd.path("user_key"), sshd.path("away"));
+    SshCommand by_agent = command("echo");
+    by_agent.ssh.insert(by_agent.ssh.end(), {"-o", "IdentitiesOnly=no"});
+    HostTransport transport(GetParam(), by_agent, "");
+    const std::size_t before = number_of_threads();
+    ASSERT_TRUE(transport.connect(Attempt::again, false, ""));
+    for (int i = 0; i < 500 && ::access(sshd.path("asked").c_str(), F_OK) != 0; ++i) {
+        std::this_thread::sleep_for(10ms);
+    }
+    EXPECT_EQ(::access(sshd.path("asked").c_str(), F_OK), 0);
+    EXPECT_EQ(number_of_threads(), before + 1);
+    transport.end(0);
+    for (int i = 0; i < 100 && number_of_threads() != before; ++i) {
+        std::this_thread::sleep_for(10ms);
+    }
+    EXPECT_EQ(number_of_threads(), before);
+    kill_children(agent->pid);
+    kill_and_reap(agent->pid);
+}
+
 TEST_P(TransportContract, EndsAnAttemptWhoseQuestionIsNotAnswered)
 {
     if (GetParam() == TransportChoice::openssh) {
