@@ -263,6 +263,8 @@ SshLogin::Failed SshLogin::set_options()
         set(SSH_OPTIONS_COMPRESSION, m_plan.compression ? "yes" : "no") &&
         set(SSH_OPTIONS_GSSAPI_DELEGATE_CREDENTIALS, &delegates) &&
         (m_plan.agent.empty() || set(SSH_OPTIONS_IDENTITY_AGENT, m_plan.agent.c_str())) &&
+        (m_plan.key_rules.least_rsa_bits == 0 ||
+         set(SSH_OPTIONS_RSA_MIN_SIZE, &m_plan.key_rules.least_rsa_bits)) &&
         set(SSH_OPTIONS_FD, &socket);
     if (!is_set) {
         return broken(error_text());
@@ -330,8 +332,16 @@ SshLogin::Failed SshLogin::check_host()
                                               "for {}, which libssh can't evaluate",
                                               sanitised(host))));
     }
+    if (m_plan.key_rules.least_rsa_bits > 0 && m_ssh.key_type(key.get()) == SSH_KEYTYPE_RSA) {
+        // libssh checks only the size of the user's keys.
+        return needs_openssh("RequiredRSASize is set, and the host has an RSA key",
+                             fail(Error::Kind::denied,
+                                  fmt::format("{} has an RSA key, whose size libssh can't check "
+                                              "(RequiredRSASize)",
+                                              sanitised(host))));
+    }
     if (check.is == HostKeyCheck::Is::changed) {
-        return needs_openssh(m_plan.takes_changed_key ? "StrictHostKeyChecking is off" : "",
+        return needs_openssh(m_plan.key_rules.takes_changed ? "StrictHostKeyChecking is off" : "",
                              host_key_changed(host, sanitised(check.where)));
     }
     if (check.is == HostKeyCheck::Is::unknown) {

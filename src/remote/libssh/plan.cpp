@@ -269,7 +269,10 @@ Result<void> read_host_keys(SshPlan& plan, const Configuration& configuration,
         }
     }
     const std::string_view strict = configuration.value("stricthostkeychecking");
-    plan.takes_changed_key = strict == "no" || strict == "off" || strict == "false";
+    constexpr int k_default_bits = 1024;
+    const int bits = configuration.number<int>("requiredrsasize").value_or(k_default_bits);
+    plan.key_rules.least_rsa_bits = bits > k_default_bits ? bits : 0;
+    plan.key_rules.takes_changed = strict == "no" || strict == "off" || strict == "false";
     return {};
 }
 

@@ -25,7 +25,11 @@ struct SshPlan {
 
     std::vector<std::string> known_as;    ///< the host's names in known_hosts, the best first
     std::vector<std::string> known_hosts; ///< files
-    bool takes_changed_key = false;       ///< StrictHostKeyChecking no
+    struct KeyRules {
+        bool takes_changed = false; ///< StrictHostKeyChecking no
+        int least_rsa_bits = 0;     ///< RequiredRSASize, of user keys too; 0: the default
+        bool operator==(const KeyRules&) const = default;
+    } key_rules;
 
     /// Comma-separated algorithms in order of preference; libssh ignores those that it lacks.
     std::string key_exchange, host_keys, ciphers, macs, user_keys;

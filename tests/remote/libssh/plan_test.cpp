@@ -70,7 +70,7 @@ TEST(SshPlan, FollowsTheUsersConfiguration)
     EXPECT_EQ(plan->agent, "/run/agent");
     EXPECT_EQ(plan->ciphers, "chacha20-poly1305@openssh.com,aes128-ctr");
     EXPECT_EQ(plan->connect_timeout, std::chrono::seconds{10});
-    EXPECT_FALSE(plan->takes_changed_key);
+    EXPECT_FALSE(plan->key_rules.takes_changed);
 }
 
 TEST(SshPlan, NamesTheHostAsKnownHostsDoes)
@@ -78,6 +78,13 @@ TEST(SshPlan, NamesTheHostAsKnownHostsDoes)
     EXPECT_THAT(with("port 2222")->known_as,
                 ElementsAre("[login1.example.org]:2222", "login1.example.org"));
     EXPECT_THAT(with("port 2222\nhostkeyalias Cluster")->known_as, ElementsAre("cluster"));
+}
+
+TEST(SshPlan, HasTheLeastSizeOfRsaKeys)
+{
+    EXPECT_EQ(planned(k_plain)->key_rules.least_rsa_bits, 0);
+    EXPECT_EQ(with("requiredrsasize 1024")->key_rules.least_rsa_bits, 0);
+    EXPECT_EQ(with("requiredrsasize 3072")->key_rules.least_rsa_bits, 3072);
 }
 
 TEST(SshPlan, OrdersAndOmitsMethods)

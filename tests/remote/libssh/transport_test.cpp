@@ -341,6 +341,24 @@ TEST_P(TransportContract, StopsAtAChangedKey)
     }
 }
 
+TEST_P(TransportContract, RefusesRsaKeysThatAreTooSmall)
+{
+    for (const char* const key : {"host_key", "user_key"}) {
+        std::filesystem::remove(sshd.path(key));
+        execute({"ssh-keygen", "-q", "-t", "rsa", "-b", "2048", "-N", "", "-f", sshd.path(key)});
+        sshd.trust("host_key");
+        sshd.stop();
+        sshd.start();
+        SshCommand larger = command("print");
+        larger.ssh.insert(larger.ssh.end(), {"-o", "RequiredRSASize=3072"});
+        HostTransport transport(GetParam(), larger, "");
+        EXPECT_EQ(talk(transport, Attempt::first).out, "") << key;
+        EXPECT_EQ(talk("print").out, "out\n") << key;
+        std::filesystem::remove(sshd.path(key));
+        execute({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", sshd.path(key)});
+    }
+}
+
 TEST_P(TransportContract, StopsAtAnUnknownKey)
 {
     sshd.write("known_hosts", "");
