@@ -18,6 +18,14 @@ namespace {
 constexpr std::size_t k_longest_answer = 1024;
 constexpr std::size_t k_longest_shown = 2000;
 
+void wipe(std::optional<std::string>& secret)
+{
+    if (secret) {
+        ::explicit_bzero(secret->data(), secret->size());
+        secret.reset();
+    }
+}
+
 void ring(int event)
 {
     const std::uint64_t one = 1;
@@ -101,6 +109,11 @@ QuestionBox::QuestionBox()
 {
 }
 
+QuestionBox::~QuestionBox()
+{
+    wipe(m_answer);
+}
+
 std::optional<std::string> QuestionBox::ask(const std::string& text, bool)
 {
     std::unique_lock lock(m_mutex);
@@ -141,7 +154,9 @@ void QuestionBox::answer(std::string_view text)
 {
     const std::lock_guard lock(m_mutex);
     if (m_is_asked) {
-        m_answer = std::string(text);
+        wipe(m_answer);
+        m_answer.emplace().reserve(k_longest_answer); // not within the object, whose copies stay
+        *m_answer += text;
         m_changed.notify_all();
     }
 }

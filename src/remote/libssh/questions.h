@@ -39,6 +39,9 @@ private:
 class QuestionBox : public Asker {
 public:
     QuestionBox();
+    ~QuestionBox() override;
+    QuestionBox(const QuestionBox&) = delete;
+    QuestionBox& operator=(const QuestionBox&) = delete;
     std::optional<std::string> ask(const std::string& text, bool echo) override;
     void cancel() override;
 

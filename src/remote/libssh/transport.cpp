@@ -283,15 +283,21 @@ void HostTransport::answer(std::string_view text)
     }
 }
 
-int HostTransport::end(int milliseconds)
+void HostTransport::end_proxy()
 {
-    if (!m_connection) {
-        return m_openssh.end(milliseconds);
-    }
-    m_connection->end(milliseconds);
     if (m_proxy > 0) {
         kill_and_reap(std::exchange(m_proxy, -1));
     }
+}
+
+int HostTransport::end(int milliseconds)
+{
+    if (!m_connection) {
+        end_proxy(); // of an attempt that has failed on this machine
+        return m_openssh.end(milliseconds);
+    }
+    m_connection->end(milliseconds);
+    end_proxy();
     const LoginFailure* const failure = m_connection->failure();
     if (failure != nullptr && m_choice == TransportChoice::automatic &&
         m_attempt == Attempt::first && m_openssh_because.empty()) {

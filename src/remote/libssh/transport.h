@@ -52,6 +52,7 @@ private:
     Result<void> add_hops(const std::string& proxy_jump, Way& way);
     Result<Streams> connect_by_libssh(Way way, Attempt attempt, std::string_view first);
     Result<Descriptor> start_proxy(const SshPlan& plan, Attempt attempt, int errors);
+    void end_proxy();
     QuestionBox* questions_of_libssh() const;
 
     TransportChoice m_choice;
