@@ -2,6 +2,7 @@
 #include "remote/client.h"
 
 #include "log/log.h"
+#include "term/sanitise.h"
 
 #include <fmt/format.h>
 
@@ -270,19 +271,29 @@ void Client::connect()
                                                  : Attempt::again;
     const std::string first = first_bytes();
     auto streams = m_transport.connect(attempt, m_alone, first);
-    if (!streams && !m_was_live) {
-        return stop(std::move(streams).error());
+    if (!streams) {
+        return not_connected(attempt, std::move(streams).error());
     }
-    if (!streams) { // a lack of processes or descriptors, for instance: it may pass
-        log::warning(log::Part::remote, "the attempt failed on this machine: {}",
-                     streams.error().text);
-        m_reconnect.lost(now());
-        return state_changed();
-    }
+    m_outage.failure.clear();
     m_ssh.begin(std::move(streams->errors));
     Channel& channel = m_connection.channel.emplace(std::move(streams->link));
     channel.send_bytes(first, {});
     (void)channel.write_some();
+}
+
+/// An attempt fails on this machine, for lack of processes, descriptors or space: it may pass.
+void Client::not_connected(Attempt attempt, Error error)
+{
+    if (attempt == Attempt::first) {
+        return stop(std::move(error));
+    }
+    log::warning(log::Part::remote, "the attempt failed on this machine: {}", error.text);
+    if (attempt == Attempt::asked) {
+        return needs_user(std::move(error));
+    }
+    m_outage.failure = sanitised(error.text);
+    m_reconnect.lost(now());
+    state_changed();
 }
 
 /// Open, and also Start for a brief verb as long as no session is known.
@@ -565,15 +576,14 @@ void Client::state_changed()
         return m_reconnect.asks() && m_login ? show_login() : void();
     }
     if (m_reconnect.state() != ReconnectPolicy::State::reconnecting) {
-        m_lost_at.reset();
+        m_outage = {};
         return m_ui.show_state("");
     }
-    if (!m_lost_at) {
-        m_lost_at = now();
-    }
-    m_ui.show_state(fmt::format("reconnecting ({}), shown up to byte {}",
+    m_outage.begun_at = m_outage.begun_at.value_or(now());
+    m_ui.show_state(fmt::format("reconnecting ({}), shown up to byte {}{}{}",
                                 std::max(1, m_reconnect.attempts()),
-                                m_options.shown_before + m_output.written()));
+                                m_options.shown_before + m_output.written(),
+                                m_outage.failure.empty() ? "" : ": ", m_outage.failure));
     m_state_timer.start_in(k_show_again); // the next attempt may be far away
 }
 

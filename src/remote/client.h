@@ -86,8 +86,8 @@ struct ClientOptions {
 
 /// State while the host requires an interactive login (client_login.cpp).
 struct Login {
-    Error error;          ///< why the login is needed
-    bool refused = false; ///< the last answers were rejected
+    Error error;         ///< why the login is needed
+    std::string request; ///< to the user, why to press Enter
     bool is_shown = false;
     bool has_keys = true; ///< false when the terminal has hung up
     LoginState state;     ///< of keys, tickets and shared connections that may allow a login
@@ -134,6 +134,7 @@ private:
     void drop(Moment at);
     void beat();
     void connect();
+    void not_connected(Attempt attempt, Error error);
     std::string first_bytes();
     bool only_shows_the_rest() const;
     bool is_silent() const;
@@ -207,7 +208,10 @@ private:
     std::optional<Login> m_login;
     EventLoop::Timer m_login_timer; ///< when to check whether a login may succeed now
     bool m_was_live = false;
-    std::optional<Moment> m_lost_at;
+    struct Outage {
+        std::optional<Moment> begun_at;
+        std::string failure; ///< of the last attempt, on this machine; empty: it was made
+    } m_outage;
     EventLoop::Timer m_state_timer; ///< to show the state again during an outage
 
     bool m_started = false;

@@ -72,7 +72,7 @@ std::string span_text(std::chrono::seconds span)
 
 void Client::needs_user(Error error)
 {
-    const bool refused = m_reconnect.asks();
+    const bool asked = m_reconnect.asks();
     m_reconnect.denied();
     if (!m_login) {
         m_login.emplace();
@@ -82,8 +82,11 @@ void Client::needs_user(Error error)
             take_typed();
         }
     }
+    m_login->request = !asked ? "needs an interactive login"
+                       : error.kind == Error::Kind::denied
+                           ? "refused the login"
+                           : fmt::format("could not be asked ({})", sanitised(error.text));
     m_login->error = std::move(error);
-    m_login->refused = refused;
     m_login->question.reset();
     wipe(m_login->answer);
     m_login->state = m_transport.login_state();
@@ -128,9 +131,8 @@ void Client::show_login()
         return m_ui.show_request(fmt::format("{}: logging in, Ctrl-C cancels", m_options.host));
     }
     if (m_options.asks) {
-        return m_ui.show_request(fmt::format(
-            "{} {}: Enter tries again, Ctrl-C leaves{}", m_options.host,
-            m_login->refused ? "refused the login" : "needs an interactive login", run));
+        return m_ui.show_request(fmt::format("{} {}: Enter tries again, Ctrl-C leaves{}",
+                                             m_options.host, m_login->request, run));
     }
     if (!std::exchange(m_login->is_shown, true)) {
         m_ui.print_message(
@@ -145,7 +147,8 @@ void Client::show_login()
 void Client::poll_login()
 {
     const Moment at = now();
-    if (!m_options.asks && m_lost_at && at >= *m_lost_at + m_options.start.patience) {
+    if (!m_options.asks && m_outage.begun_at &&
+        at >= *m_outage.begun_at + m_options.start.patience) {
         Error error = std::move(m_login->error);
         error.text +=
             fmt::format("; no login succeeded within {}", span_text(m_options.start.patience));
@@ -187,7 +190,7 @@ void Client::cancel_login()
     m_reconnect.denied();
     if (m_login) {
         m_login->question.reset();
-        m_login->refused = false;
+        m_login->request = "needs an interactive login";
         wipe(m_login->answer);
         m_login->state = m_transport.login_state();
         show_login();

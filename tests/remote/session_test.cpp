@@ -222,12 +222,19 @@ public:
     void watch(std::string_view) override {}
     void print_message(std::string_view message) override { messages.emplace_back(message); }
     void show_state(std::string_view message) override { states.emplace_back(message); }
-    void show_request(std::string_view message) override { requests.emplace_back(message); }
+    void show_request(std::string_view message) override
+    {
+        requests.emplace_back(message);
+        if (on_request) {
+            on_request(message);
+        }
+    }
     void begin_own_keys() override { own_keys = true; }
     void end_own_keys() override { own_keys = false; }
     void show_ssh(std::string_view) override {}
     std::vector<std::string> messages, states, requests;
     bool own_keys = false;
+    std::function<void(std::string_view)> on_request;
     Descriptor coming; ///< nonblocking pipe that delivers signals, one byte each
 };
 
@@ -270,7 +277,8 @@ protected:
         options.start.brief = brief;
         options.reads_input = !no_input;
         options.pace = pace;
-        options.in = in.get();
+        options.in = typed ? typed.get() : in.get();
+        options.asks = static_cast<bool>(typed);
         options.out = slow_reader ? slow_reader.get() : out.get();
         options.err = err.get();
         options.random = [] {
@@ -340,6 +348,7 @@ protected:
     std::array<std::function<std::string(std::string_view)>, 2> shown_as;
     NoTerminal nobody;
     Descriptor slow_reader; ///< a pipe that replaces the file `out`
+    Descriptor typed;       ///< a pipe that replaces the file `in`, as if it were a terminal
     off_t in_offset = 0;    ///< of the file `in` after run()
     std::string m_directory;
 };
@@ -375,6 +384,8 @@ TEST_F(SessionTest, AnAttemptToReconnectThatFailsHereIsRepeated)
     EXPECT_EQ(content("out").size(), 108'894U);
     EXPECT_EQ(transport.attempts, 3);
     EXPECT_THAT(nobody.states, testing::Contains(HasSubstr("reconnecting (2), ")));
+    EXPECT_THAT(nobody.states, testing::Contains(HasSubstr(": no descriptors are left")));
+    EXPECT_EQ(nobody.states.back(), "");
     EXPECT_TRUE(is_all_gone());
 }
 
@@ -708,6 +719,43 @@ TEST_F(SessionTest, WithoutATerminalAHostThatAsksIsGivenUpAfterThePatience)
                 HasSubstr("it wants an answer; no login succeeded within 1 s"));
     EXPECT_EQ(transport.attempts, (std::vector{Attempt::first, Attempt::again}));
     EXPECT_TRUE(is_all_gone());
+}
+
+TEST_F(SessionTest, ALoginThatCanNotBeAskedForHereIsTriedAgainOnEnter)
+{
+    struct Stumbling : AskingTransport {
+        using AskingTransport::AskingTransport;
+        Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) override
+        {
+            if (attempt == Attempt::asked && !std::exchange(has_stumbled, true)) {
+                attempts.push_back(attempt);
+                end(0);
+                return fail(Error::Kind::io, "/tmp: no space left");
+            }
+            return AskingTransport::connect(attempt, alone, first);
+        }
+        bool has_stumbled = false;
+    };
+    Pipe keys = *make_pipe();
+    typed = std::move(keys.read);
+    nobody.on_request = [&](std::string_view request) {
+        const std::string_view typed_now =
+            request.find("Enter tries") != std::string_view::npos ? "\r"
+            : request.find(" asks: ") != std::string_view::npos   ? "right\r"
+                                                                  : "";
+        (void)!::write(keys.write.get(), typed_now.data(), typed_now.size());
+    };
+    Stumbling transport(options(), cut_once());
+    const auto status = run(transport, "seq 1 10000; exit 5");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 5);
+    EXPECT_EQ(content("out").size(), 48894U);
+    EXPECT_EQ(transport.attempts, (std::vector{Attempt::first, Attempt::again, Attempt::asked,
+                                               Attempt::asked, Attempt::again}));
+    EXPECT_EQ(transport.answers, std::vector<std::string>{"right"});
+    EXPECT_THAT(nobody.requests,
+                testing::Contains("login1 could not be asked (/tmp: no space left): Enter tries "
+                                  "again, Ctrl-C leaves"));
 }
 
 TEST_F(SessionTest, AFirstConnectionThatNobodyAnswersHasAnEnd)
