@@ -12,7 +12,7 @@
 namespace gpuq::remote {
 namespace {
 
-constexpr std::size_t k_most = 64 << 10;
+constexpr std::size_t k_most = 64 << 10; ///< of the newest, which contain the reason of the end
 
 } // namespace
 
@@ -40,8 +40,9 @@ void SshMessages::read()
     ssize_t count = 0;
     while (m_descriptor && (count = ::read(m_descriptor.get(), buffer.data(), buffer.size())) > 0) {
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
-        if (m_text.size() < k_most) {
-            m_text += bytes;
+        m_text += bytes;
+        if (m_text.size() > 2 * k_most) {
+            m_text.erase(0, m_text.size() - k_most);
         }
         if (m_is_shown()) {
             show_lines(bytes);

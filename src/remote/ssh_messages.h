@@ -24,7 +24,7 @@ public:
     /// Reads all available bytes.
     void read();
     void close() { m_descriptor.reset(); }
-    /// Everything printed by the newest ssh process, up to a limit.
+    /// What the newest ssh process has printed; the end of it, if that is much.
     const std::string& text() const { return m_text; }
 
 private:
