@@ -40,8 +40,8 @@ class Laptop:
 
 
 @contextlib.contextmanager
-def terminal(login, *words):
-    one = Terminal(Laptop(login), "--host", "login", *words)
+def terminal(login, *words, **options):
+    one = Terminal(Laptop(login), "--host", "login", *words, **options)
     try:
         yield one
     finally:
@@ -233,7 +233,8 @@ def test_top_is_drawn_and_left(login):
 
 
 def test_top_over_a_drop(login):
-    with terminal(login, "top") as screen:
+    """The state is shown on the screen, and nothing of it in a file that stderr is."""
+    with terminal(login, "top", before="2>errors") as screen:
         screen.wait_for("GPU", 20)
         login.cut(stop=True)
         screen.screen = b""
@@ -243,6 +244,7 @@ def test_top_over_a_drop(login):
         screen.wait_for("GPU", 20)  # redrawn over the message
         screen.type("q")
         assert screen.status() == 0
+    assert (login.folder / "errors").read_bytes() == b""
 
 
 def test_ctrl_c_while_reconnecting_leaves_the_run_alone(login):

@@ -38,10 +38,10 @@ bool begins_with_verb(std::string_view text, Verbs verbs)
     return find_verb(verbs, word) != nullptr;
 }
 
-std::string in_the_last_row(const std::string& message)
+std::string in_the_last_row(int terminal, const std::string& message)
 {
     winsize size{};
-    const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    const bool known = ::ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     const std::size_t width = known ? size.ws_col : 80;
     // Saves cursor, attributes and character sets; moves to the last row, in reverse; restores
     // them.
@@ -62,9 +62,14 @@ std::string line_of(const std::string& message, Cursor cursor)
     case Cursor::raw:
         return "\r\n" + message + "\r\n";
     case Cursor::other_screen:
-        return in_the_last_row(message);
+        return in_the_last_row(STDERR_FILENO, message);
     }
     return message + "\n";
+}
+
+std::string message_of(std::string_view text)
+{
+    return "gpuq: " + sanitised(as_typed(text));
 }
 
 } // namespace
@@ -123,8 +128,13 @@ void print_message(std::string_view text, Cursor cursor)
 {
     const bool terminal = isatty(STDERR_FILENO) == 1;
     // One write, so that lines of several processes are not mixed.
-    write_own(
-        line_of("gpuq: " + sanitised(as_typed(text)), terminal ? cursor : Cursor::line_start));
+    write_own(line_of(message_of(text), terminal ? cursor : Cursor::line_start));
+}
+
+void show_in_last_row(int terminal, std::string_view text)
+{
+    const std::string row = in_the_last_row(terminal, message_of(text));
+    [[maybe_unused]] const ssize_t count = ::write(terminal, row.data(), row.size());
 }
 
 } // namespace gpuq::cli

@@ -41,7 +41,10 @@ enum class Cursor {
 /// uses the last row until the program redraws it.
 void print_message(std::string_view text, Cursor cursor = Cursor::line_start);
 
-/// The same for a message that --quiet suppresses.
+/// Shows the message in the last row of a terminal, as over a full-screen program.
+void show_in_last_row(int terminal, std::string_view text);
+
+/// The same as print_message for a message that --quiet suppresses.
 void print_note(bool is_quiet, std::string_view text);
 
 /// Writes bytes of gpuq's own to stderr, unchanged and in one write; errors are ignored.

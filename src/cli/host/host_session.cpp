@@ -110,7 +110,7 @@ public:
             return;
         }
         if (m_terminal.is_raw()) {
-            show_in_last_row(message);
+            show_in_row(message);
             m_state_shown = true;
             return;
         }
@@ -127,7 +127,7 @@ public:
     void show_request(std::string_view message) override
     {
         if (m_terminal.is_raw()) {
-            show_in_last_row(message);
+            show_in_row(message);
         } else {
             cli::print_message(message);
         }
@@ -155,13 +155,16 @@ private:
         return m_terminal.on_other_screen() ? Cursor::other_screen : Cursor::raw;
     }
 
+    /// The user's screen: stderr may be a file. In raw mode, stdout is a terminal.
+    static int screen() { return ::isatty(STDERR_FILENO) == 1 ? STDERR_FILENO : STDOUT_FILENO; }
+
     /// The connection may have broken in the middle of anything: first ends a string, and an update
     /// that the terminal holds back until it is complete.
-    static void show_in_last_row(std::string_view message)
+    static void show_in_row(std::string_view message)
     {
         constexpr std::string_view k_ready = "\x1b\\\x1b[?2026l";
-        (void)!::write(STDERR_FILENO, k_ready.data(), k_ready.size());
-        cli::print_message(message, Cursor::other_screen);
+        (void)!::write(screen(), k_ready.data(), k_ready.size());
+        show_in_last_row(screen(), message);
     }
 
     static void clear_last_row()
@@ -169,7 +172,7 @@ private:
         constexpr std::string_view k_clear = "\x1b"
                                              "7\x1b[999;1H\x1b[0m\x1b[2K\x1b"
                                              "8";
-        (void)!::write(STDERR_FILENO, k_clear.data(), k_clear.size());
+        (void)!::write(screen(), k_clear.data(), k_clear.size());
     }
 
     bool m_quiet;
