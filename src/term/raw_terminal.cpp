@@ -33,6 +33,9 @@ struct Saved {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): for a signal handler
 Saved g_saved;
 
+/// Output may be incomplete: it may end within a string, which would contain what follows.
+constexpr const char* k_end_of_string = "\x1b\\";
+
 constexpr std::array k_crashes = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
                                   SIGABRT, SIGSYS, SIGXCPU, SIGXFSZ};
 
@@ -125,6 +128,12 @@ void RawTerminal::enter()
     }
 }
 
+std::string RawTerminal::undo() const
+{
+    const std::string modes = m_modes.to_undo();
+    return modes.empty() && !m_modes.is_within_string() ? modes : k_end_of_string + modes;
+}
+
 void RawTerminal::leave()
 {
     end_own_keys();
@@ -132,7 +141,7 @@ void RawTerminal::leave()
         return;
     }
     m_raw = false;
-    write_to_screen(m_modes.to_undo());
+    write_to_screen(undo());
     keep_undo(m_screen, {});
     give_back();
 }
@@ -144,8 +153,9 @@ void RawTerminal::begin_own_keys()
     }
     m_own_keys = true;
     continued();
-    if (m_raw) {
-        write_to_screen(m_modes.to_plain_keys());
+    const std::string plain = m_modes.to_plain_keys();
+    if (m_raw && !plain.empty()) {
+        write_to_screen(k_end_of_string + plain);
     }
 }
 
@@ -166,7 +176,7 @@ void RawTerminal::watch(std::string_view bytes)
     m_modes.feed(bytes);
     if (m_raw && std::exchange(m_undo_version, m_modes.version()) != m_modes.version() &&
         ::isatty(m_screen) == 1) {
-        keep_undo(m_screen, m_modes.to_undo());
+        keep_undo(m_screen, undo());
     }
 }
 

@@ -54,6 +54,7 @@ private:
     bool is_ours() const;
     bool save_modes() const;
     void write_to_screen(const std::string& bytes) const;
+    std::string undo() const;
 
     int m_keys, m_screen;
     bool m_raw = false;

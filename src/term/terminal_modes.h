@@ -30,6 +30,11 @@ public:
     bool on_other_screen() const;
     /// True if keys may arrive as sequences (term/keys.h) that a terminal does not send by default.
     bool encodes_keys() const;
+    /// True within a string, such as a title or an image, which ends with ESC \ or BEL.
+    bool is_within_string() const
+    {
+        return m_state == State::string || m_state == State::string_escape;
+    }
     /// Changes whenever the result of to_undo() may change.
     std::uint64_t version() const { return m_version; }
 

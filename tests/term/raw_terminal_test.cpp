@@ -181,8 +181,20 @@ TEST(RawTerminal, SwitchesOffWhatTheProgramSwitchedOnWhateverHappens)
             terminal.watch("\x1b[?2004l");
             end();
         });
-        EXPECT_TRUE(login.shown().ends_with("raw\x1b[<u\x1b(B")) << login.shown();
+        EXPECT_TRUE(login.shown().ends_with("raw\x1b\\\x1b[<u\x1b(B")) << login.shown();
     }
+}
+
+TEST(RawTerminal, EndsAStringInWhichTheOutputEnds)
+{
+    for (const char* const begin : {"\x1b]0;a title", "\x1bPq#0;2;0", "\x1b_Gf=24;AAAA\x1b"}) {
+        Login login;
+        login.status_of([&](RawTerminal& terminal) { terminal.watch(begin); });
+        EXPECT_EQ(login.shown(), "raw\x1b\\") << begin;
+    }
+    Login login;
+    login.status_of([](RawTerminal& terminal) { terminal.watch("\x1b]0;a title\x07text"); });
+    EXPECT_EQ(login.shown(), "raw");
 }
 
 TEST(RawTerminal, ReadsKeysOfItsOwnPlainAndUnseen)
@@ -195,8 +207,8 @@ TEST(RawTerminal, ReadsKeysOfItsOwnPlainAndUnseen)
         terminal.end_own_keys();
         (void)!::write(STDOUT_FILENO, "program", 7);
     });
-    EXPECT_EQ(login.shown(),
-              "raw\x1b[?1004l\x1b[=0uown\x1b[?1004h\x1b[=5uprogram\x1b[?1004l\x1b[<u");
+    EXPECT_EQ(login.shown(), "raw\x1b\\\x1b[?1004l\x1b[=0uown\x1b[?1004h\x1b[=5uprogram"
+                             "\x1b\\\x1b[?1004l\x1b[<u");
 
     Login cooked;
     const termios before = cooked.modes();
