@@ -7,18 +7,27 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 #include <variant>
 
 namespace gpuq::remote {
+namespace {
+
+constexpr std::chrono::seconds k_pause{1};
+
+} // namespace
 
 ClientForwards::ClientForwards(EventLoop& loop, std::vector<std::vector<Descriptor>> listeners,
                                Events events)
     : m_listeners(std::move(listeners))
     , m_events(std::move(events))
     , m_streams(loop, m_events.channel)
+    , m_pause(loop, [] {})
 {
     for (std::uint32_t forward = 0; forward < m_listeners.size(); ++forward) {
         for (const Descriptor& each : m_listeners[forward]) {
@@ -31,7 +40,7 @@ void ClientForwards::watch(EventLoop& loop, std::uint32_t forward, int listener)
 {
     const auto takes_visitors = [this] {
         return m_events.channel() != nullptr && m_events.has_run() &&
-               m_streams.size() < frames::k_most_streams;
+               m_streams.size() < frames::k_most_streams && !m_pause.is_started();
     };
     loop.add([=] { return EventLoop::to_read(listener, takes_visitors()); },
              [=, this] { on_accept(forward, listener); });
@@ -41,7 +50,7 @@ void ClientForwards::on_accept(std::uint32_t forward, int listener)
 {
     Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-        return; // the peer has already closed it
+        return on_refused(errno);
     }
     const auto user = user_of_client(socket.get());
     if (user != ::geteuid()) { // any local user can connect to the port
@@ -53,6 +62,16 @@ void ClientForwards::on_accept(std::uint32_t forward, int listener)
     m_streams.begin(stream);
     m_streams.give(stream, std::move(socket));
     m_events.channel()->send(frames::Dial{stream, forward});
+}
+
+/// Without a descriptor the listener stays ready. Other errors are those of a connection that its
+/// peer has already closed.
+void ClientForwards::on_refused(int error)
+{
+    if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+        m_pause.start_in(k_pause);
+        print_message(fmt::format("a connection waits: {}", std::strerror(error)));
+    }
 }
 
 bool ClientForwards::is_unknown(const frames::Frame& frame) const

@@ -39,10 +39,12 @@ private:
     void on_accept(std::uint32_t forward, int listener);
     void on_closed(const frames::StreamClosed& gone);
     void print_message(const std::string& why);
+    void on_refused(int error);
 
     std::vector<std::vector<Descriptor>> m_listeners;
     Events m_events;
     Streams m_streams;
+    EventLoop::Timer m_pause; ///< no descriptor is left: connections wait
     std::uint32_t m_next_stream = 0;
     std::string m_printed;
 };
