@@ -21,7 +21,9 @@ namespace gpuq::wire {
 
 /// Maximum size of the output or input in one frame.
 constexpr std::size_t k_piece = 64 << 10;
-constexpr int k_version = 1;
+/// Since version 2, the supervisor takes NumberedSignal.
+constexpr int k_version = 2;
+constexpr int k_numbers_signals = 2;
 
 /// The purpose of a connection.
 enum class Role : std::uint8_t {
@@ -64,6 +66,15 @@ struct Signal {
     static constexpr std::uint8_t k_type = 4;
     int number = 0;
     bool operator==(const Signal&) const = default;
+};
+/// The same, once: the client sends it over each of its connections until it is confirmed by
+/// SignalTaken, since any of them may be broken without it noticing.
+struct NumberedSignal {
+    static constexpr std::uint8_t k_type = 13;
+    std::uint64_t client = 0; ///< identifies the client across its connections
+    std::uint64_t place = 0;  ///< the client's first signal is 1
+    int number = 0;
+    bool operator==(const NumberedSignal&) const = default;
 };
 /// End the run, as stopped by its owner.
 struct Stop {
@@ -156,6 +167,12 @@ struct StdinTaken {
     std::uint64_t room = 0;
     bool operator==(const StdinTaken&) const = default;
 };
+/// The client's signals up to this one have reached the program.
+struct SignalTaken {
+    static constexpr std::uint8_t k_type = 75;
+    std::uint64_t place = 0;
+    bool operator==(const SignalTaken&) const = default;
+};
 /// A one-line message from gpuq to the user (a time warning, lost output).
 struct Note {
     static constexpr std::uint8_t k_type = 69;
@@ -203,8 +220,8 @@ struct Ended {
 };
 
 using Frame = std::variant<Attach, Stdin, StdinEnd, Signal, Stop, OutputTaken, Terminal, Take,
-                           Report, Challenge, Answer, Bye, Hello, Started, Output, StdinTaken, Note,
-                           Screen, Taken, Refused, Proof, Ended>;
+                           Report, Challenge, Answer, NumberedSignal, Bye, Hello, Started, Output,
+                           StdinTaken, SignalTaken, Note, Screen, Taken, Refused, Proof, Ended>;
 
 /// Encodes a frame. A payload larger than `k_max_payload` is a programming error.
 std::string encode(const Frame& frame);

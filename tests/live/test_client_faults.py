@@ -225,16 +225,22 @@ def test_on_a_terminal_HUP_and_TERM_detach(person, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", ["before the hand-over", "after it"])
+@pytest.mark.parametrize("moment", ["before the hand-over", "after it", "into a relay that dies"])
 def test_without_a_terminal_INT_and_TERM_are_the_programs(person, number, moment):
     program = ("import signal, sys\n"
                f"signal.signal({int(number)}, lambda *_: (print('caught'), sys.exit(42)))\n"
                "print('begin', flush=True)\nwhile True: signal.pause()")
     with person.start("run", PYTHON, "-c", program) as client:
         begun(client)
-        if moment == "after it":
+        if moment != "before the hand-over":
             wait_for_handover(person)
+        dying = sruns(person, "relay") if moment == "into a relay that dies" else []
+        for pid in dying:
+            os.kill(pid, signal.SIGSTOP)
         client.send_signal(number)
+        time.sleep(0.5 if dying else 0)
+        for pid in dying:
+            os.kill(pid, signal.SIGKILL)
         assert client.wait(20) == 42
         assert client.stdout.read() == b"caught\n"
     check_whole(person, 42, b"begin\ncaught\n", b"")

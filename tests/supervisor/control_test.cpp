@@ -124,6 +124,27 @@ TEST(Signals, OfAClientReachTheProgramsGroup)
     EXPECT_EQ(client.ended->ending.status, 6);
 }
 
+TEST(Signals, ThatAClientSendsAgainReachTheProgramOnce)
+{
+    Stage stage = Stage::shell("trap 'echo got' INT; trap 'exit 6' TERM; echo ready; "
+                               "while :; do sleep 0.02; done");
+    Client client = stage.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    for (int i = 0; i < 3; ++i) {
+        client.send(wire::NumberedSignal{7, 1, SIGINT});
+    }
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ngot\n"; }));
+    client.send(wire::NumberedSignal{7, 1, SIGINT});
+    client.send(wire::NumberedSignal{7, 2, SIGINT});
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ngot\ngot\n"; }));
+    client.send(wire::NumberedSignal{8, 1, SIGINT}); // another client
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ngot\ngot\ngot\n"; }));
+    client.send(wire::NumberedSignal{7, 3, SIGTERM});
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.out, "ready\ngot\ngot\ngot\n");
+    EXPECT_EQ(client.ended->ending.status, 6);
+}
+
 TEST(Signals, OthersDoNotHurtTheSupervisor)
 {
     Stage stage = Stage::shell("echo ready; read line; exit 6");

@@ -14,6 +14,7 @@
 #include "runs/records/own_names.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <poll.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ Connections::Connections(EventLoop& loop, Services& services, const Run& run, Li
     , m_job(job)
     , m_handover(handover)
     , m_greeting(std::move(greeting))
+    , m_signals{.client = std::bit_cast<std::uint64_t>(services.random()), .waiting = {}}
     , m_handover_timer(loop, [this] { begin_handover(); })
     , m_release_timer(loop, [this] { release_first(); })
     , m_retry_timer(loop,
@@ -78,17 +80,41 @@ void Connections::begin(std::optional<StepProcess> first)
     m_current->limit_output();
 }
 
-void Connections::greeted()
+void Connections::greeted(const wire::Hello& hello)
 {
-    m_current->greeted = true;
+    m_current->version = hello.version;
     m_was_connected = true;
+    send_signals();
 }
 
 void Connections::send_signal(int number)
 {
-    m_current->send(wire::Signal{number});
+    if (m_current->version < wire::k_numbers_signals) {
+        m_current->send(wire::Signal{number});
+        m_signals.last = Clock::now();
+    } else {
+        m_signals.waiting.push_back(number);
+        m_current->send(wire::NumberedSignal{m_signals.client,
+                                             m_signals.taken + m_signals.waiting.size(), number});
+    }
     m_current->write_some();
-    m_signalled_at = Clock::now();
+}
+
+/// Repeats those that are not confirmed.
+void Connections::send_signals()
+{
+    std::uint64_t place = m_signals.taken;
+    for (const int number : m_signals.waiting) {
+        m_current->send(wire::NumberedSignal{m_signals.client, ++place, number});
+    }
+}
+
+void Connections::signal_taken(const wire::SignalTaken& taken)
+{
+    while (m_signals.taken < taken.place && !m_signals.waiting.empty()) {
+        m_signals.waiting.pop_front();
+        ++m_signals.taken;
+    }
 }
 
 void Connections::started()
@@ -116,8 +142,8 @@ bool Connections::on_next()
         }
         frame = m_next->next();
     }
-    if (frame && std::holds_alternative<wire::Hello>(*frame)) {
-        finish_handover();
+    if (const auto* hello = frame ? std::get_if<wire::Hello>(&*frame) : nullptr) {
+        finish_handover(*hello);
         return true;
     }
     if (const auto* refused = frame ? std::get_if<wire::Refused>(&*frame) : nullptr) {
@@ -146,14 +172,14 @@ void Connections::begin_handover()
     }
 }
 
-void Connections::finish_handover()
+void Connections::finish_handover(const wire::Hello& hello)
 {
     m_network_timer.stop();
-    const bool has_signal = Clock::now() - m_signalled_at < k_signal_passes;
+    const bool has_signal = Clock::now() - m_signals.last < k_signal_passes;
     m_former = has_signal ? std::exchange(m_current, std::nullopt) : std::nullopt;
     m_current = std::exchange(m_next, std::nullopt);
     log::info(log::Part::client, "the new connection has taken over");
-    greeted();
+    greeted(hello);
     m_retry_after = 1s;
     if (!m_guarded && !m_guard) {
         open_guard();
@@ -339,7 +365,7 @@ void Connections::open_way()
 Connections::Broken Connections::drop_current()
 {
     const bool first = m_current->kind() == Connection::Kind::first;
-    Broken broken{first && !m_current->greeted, m_current->errors()};
+    Broken broken{first && !m_current->version, m_current->errors()};
     log::info(log::Part::client, "the connection ended{}{}", broken.messages.empty() ? "" : ": ",
               broken.messages);
     m_current.reset();

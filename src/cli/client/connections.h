@@ -8,6 +8,8 @@
 #include "runs/records/network_login.h"
 
 #include <chrono>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -37,15 +39,20 @@ public:
     std::optional<Connection>& guard() { return m_guard; }
 
     /// To be called when the current connection has received Hello, and Started.
-    void greeted();
+    void greeted(const wire::Hello& hello);
     void started();
     bool was_connected() const { return m_was_connected; }
     /// The supervisor's reason for refusing the connection, if it did.
     const std::optional<std::string>& refused() const { return m_refused; }
 
-    /// Sends a signal for the program on the current connection, at once: unlike input, signals are
-    /// not acknowledged. A connection that is replaced soon after it is kept for a moment.
+    /// Sends a signal for the program on the current connection, and on later ones until it is
+    /// confirmed. A supervisor of version 1 does not confirm it: then it is sent once, and a
+    /// connection that is replaced soon after it is kept for a moment.
     void send_signal(int number);
+    /// To be called when the current connection has received a confirmation.
+    void signal_taken(const wire::SignalTaken& taken);
+    /// Identifies this client to the supervisor across its connections.
+    std::uint64_t client() const { return m_signals.client; }
 
     /// Why there is no connection, as the last attempt reported it: arbitrary bytes. May be empty.
     const std::string& why() const { return m_why; }
@@ -81,8 +88,9 @@ private:
     void open_guard();
     void retry_guard();
     void begin_handover();
-    void finish_handover();
+    void finish_handover(const wire::Hello& hello);
     void release_first();
+    void send_signals();
     void wait_for_guard();
     bool step_has_died();
     bool has_recorded_end() const;
@@ -106,12 +114,17 @@ private:
     std::optional<std::string> m_refused;
     std::string m_why;
 
-    Clock::time_point m_signalled_at{}; ///< when a signal was sent last
-    EventLoop::Timer m_handover_timer;  ///< to begin the handover
-    EventLoop::Timer m_release_timer;   ///< to detach the supervisor's own srun
-    EventLoop::Timer m_retry_timer;     ///< to open another connection
-    EventLoop::Timer m_guard_timer;     ///< to open the guard step
-    EventLoop::Timer m_network_timer;   ///< to try another way than the network
+    struct SentSignals {
+        std::uint64_t client;
+        std::deque<int> waiting;  ///< to be confirmed
+        std::uint64_t taken = 0;  ///< number of those that were
+        Clock::time_point last{}; ///< when one was sent that will not be confirmed
+    } m_signals;
+    EventLoop::Timer m_handover_timer; ///< to begin the handover
+    EventLoop::Timer m_release_timer;  ///< to detach the supervisor's own srun
+    EventLoop::Timer m_retry_timer;    ///< to open another connection
+    EventLoop::Timer m_guard_timer;    ///< to open the guard step
+    EventLoop::Timer m_network_timer;  ///< to try another way than the network
     std::chrono::seconds m_retry_after{1};
 };
 

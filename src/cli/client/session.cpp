@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -69,7 +68,6 @@ Session::Session(Services& services, Signals& signals, const Run& run, JobId job
     , m_options(options)
     , m_printer(STDOUT_FILENO, STDERR_FILENO)
     , m_terminal(STDIN_FILENO, STDOUT_FILENO)
-    , m_client(std::bit_cast<std::uint64_t>(services.random()))
     , m_connections(m_loop, services, run, options.link, job, options.handover,
                     [this] { return greeting(); })
     , m_disk(services, run, options.link, m_printer,
@@ -118,7 +116,8 @@ std::optional<wire::Terminal> Session::terminal(bool redraw) const
     if (!has_terminal()) {
         return std::nullopt;
     }
-    return wire::Terminal{m_client, m_terminal.size().value_or(m_run.request.pty->size), redraw};
+    return wire::Terminal{m_connections.client(),
+                          m_terminal.size().value_or(m_run.request.pty->size), redraw};
 }
 
 Result<int> Session::run(std::optional<StepProcess> first)
@@ -237,7 +236,7 @@ void Session::on_terminal_changed()
 /// Sends the program's signals as soon as there is a connection.
 void Session::forward_signals()
 {
-    if (current() && current()->greeted) {
+    if (current() && current()->version) {
         for (const int number : std::exchange(m_signals_to_send, {})) {
             m_connections.send_signal(number);
         }
@@ -333,8 +332,8 @@ void Session::on_taken(const std::string& by)
 
 void Session::on_frame(wire::Frame frame)
 {
-    if (std::holds_alternative<wire::Hello>(frame)) {
-        m_connections.greeted();
+    if (const auto* hello = std::get_if<wire::Hello>(&frame)) {
+        m_connections.greeted(*hello);
         if (has_terminal()) {
             m_terminal.enter();
         }
@@ -350,6 +349,8 @@ void Session::on_frame(wire::Frame frame)
     } else if (const auto* taken = std::get_if<wire::StdinTaken>(&frame)) {
         m_stdin.taken(*taken);
         send_input();
+    } else if (const auto* signal = std::get_if<wire::SignalTaken>(&frame)) {
+        m_connections.signal_taken(*signal);
     } else if (const auto* screen = std::get_if<wire::Screen>(&frame)) {
         m_terminal.watch(screen->bytes);
         m_printer.show(screen->bytes);

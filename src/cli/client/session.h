@@ -122,7 +122,6 @@ private:
     SessionOptions m_options;
     Printer m_printer;
     RawTerminal m_terminal;
-    std::uint64_t m_client;           ///< identifies this process in Terminal frames
     std::vector<std::string> m_notes; ///< to be printed when the terminal is restored
 
     EventLoop m_loop;

@@ -218,6 +218,8 @@ void Clients::handle_frame(Member& member, const wire::Frame& frame)
                     m_typing == Typing::one_owner && owns(member) && !m_input.end(each.offset);
             } else if constexpr (std::is_same_v<Kind, wire::Signal>) {
                 m_requests.signal(each.number);
+            } else if constexpr (std::is_same_v<Kind, wire::NumberedSignal>) {
+                take_signal(member, each);
             } else if constexpr (std::is_same_v<Kind, wire::Stop>) {
                 m_requests.stop(each.by);
             } else if constexpr (std::is_same_v<Kind, wire::OutputTaken>) {
@@ -225,7 +227,7 @@ void Clients::handle_frame(Member& member, const wire::Frame& frame)
             } else if constexpr (std::is_same_v<Kind, wire::Bye>) {
                 member.connection.leave();
                 lose_owner(member.connection);
-                forget_typed(member);
+                forget_client(member);
                 lose_terminal(member);
             } else if constexpr (std::is_same_v<Kind, wire::Terminal>) {
                 add_terminal(member, each);
@@ -262,11 +264,26 @@ void Clients::type(Member& member, const wire::Stdin& frame)
     m_input.take(m_input.taken(), news);
 }
 
+/// Signals that a client sends again after a change of connection are delivered only once.
+void Clients::take_signal(Member& member, const wire::NumberedSignal& frame)
+{
+    member.signals_of = frame.client;
+    std::uint64_t& taken = m_signals[frame.client];
+    if (frame.place > taken) {
+        taken = frame.place;
+        m_requests.signal(frame.number);
+    }
+    member.connection.send(wire::SignalTaken{taken});
+}
+
 /// Called for a client that does not come back.
-void Clients::forget_typed(const Member& member)
+void Clients::forget_client(const Member& member)
 {
     if (member.terminal) {
         m_typed.erase(member.terminal->client);
+    }
+    if (member.signals_of) {
+        m_signals.erase(*member.signals_of);
     }
 }
 

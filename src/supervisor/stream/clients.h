@@ -89,6 +89,7 @@ private:
         std::array<Loop::Watch, 3> watches = {};
         bool dead = false;
         std::optional<wire::Terminal> terminal;
+        std::optional<std::uint64_t> signals_of; ///< the client, if it has sent numbered signals
         std::uint64_t turn = 0; ///< the terminal with the highest number determines the size
         std::optional<wire::StdinTaken> reported;
         std::optional<NetworkLogin> login; ///< of a client whose proof is still to come
@@ -107,7 +108,8 @@ private:
     void handle_frame(Member& member, const wire::Frame& frame);
     void handle_input(Member& member, const wire::Stdin& frame);
     void type(Member& member, const wire::Stdin& frame);
-    void forget_typed(const Member& member);
+    void take_signal(Member& member, const wire::NumberedSignal& frame);
+    void forget_client(const Member& member);
     void add_terminal(Member& member, const wire::Terminal& frame);
     void lose_terminal(Member& member);
     void take(const Member& taker, const wire::Take& frame);
@@ -125,7 +127,8 @@ private:
     wire::Hello m_hello;
     Requests m_requests;
     Typing m_typing;
-    std::map<std::uint64_t, std::uint64_t> m_typed; ///< input offset per client
+    std::map<std::uint64_t, std::uint64_t> m_typed;   ///< input offset per client
+    std::map<std::uint64_t, std::uint64_t> m_signals; ///< number of signals per client
     std::uint64_t m_turn = 0;
     Entrance m_local, m_network;
     std::function<NetworkLogin()> m_new_login;

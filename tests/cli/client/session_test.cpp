@@ -148,7 +148,7 @@ TEST_F(SessionTest, ForwardsSignalsOfAScript)
     supervisor.send(out(0, "ready\n"));
     ASSERT_TRUE(m_client.shows("ready"));
     m_client.signal(SIGTERM);
-    EXPECT_EQ(supervisor.receive<wire::Signal>(), wire::Signal{SIGTERM});
+    EXPECT_EQ(supervisor.receive<wire::NumberedSignal>().number, SIGTERM);
     end(supervisor, 143);
     EXPECT_EQ(m_client.status(), 143);
 }
@@ -166,7 +166,31 @@ TEST_F(SessionTest, SendsASignalThatArrivesWithTheRelaysHelloToTheRelay)
     m_client.signal(SIGTERM);
     relay.greet();
     m_client.signal(SIGCONT);
-    EXPECT_EQ(relay.receive<wire::Signal>(), wire::Signal{SIGTERM});
+    EXPECT_EQ(relay.receive<wire::NumberedSignal>().number, SIGTERM);
+    guard.send(wire::Hello{});
+    end(relay, 143);
+    EXPECT_EQ(m_client.status(), 143);
+}
+
+TEST_F(SessionTest, SendsASignalAgainThatWasLostWithItsConnection)
+{
+    Supervisor& supervisor = m_client.first_step();
+    Supervisor& relay = m_client.relay();
+    Supervisor& guard = m_client.guard();
+    start();
+    supervisor.greet();
+    supervisor.send(out(0, "ready\n"));
+    ASSERT_TRUE(m_client.shows("ready"));
+    m_client.signal(SIGUSR1);
+    const auto lost = supervisor.receive<wire::NumberedSignal>();
+    supervisor.disconnect();
+    (void)relay.receive<wire::Attach>();
+    relay.greet();
+    EXPECT_EQ(relay.receive<wire::NumberedSignal>(), lost);
+    relay.send(wire::SignalTaken{1});
+    m_client.signal(SIGTERM);
+    const auto next = relay.receive<wire::NumberedSignal>();
+    EXPECT_EQ(next, (wire::NumberedSignal{lost.client, 2, SIGTERM}));
     guard.send(wire::Hello{});
     end(relay, 143);
     EXPECT_EQ(m_client.status(), 143);
