@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -26,6 +27,7 @@ namespace frames = wire::remote;
 constexpr std::chrono::milliseconds k_first_pause = 100ms;
 constexpr std::chrono::milliseconds k_longest_pause = 10s;
 constexpr std::size_t k_longest_greeting = 1024;
+constexpr std::size_t k_longest_error = 4096;
 /// For the command to end after its input has ended.
 constexpr auto k_patience = 3s;
 
@@ -51,6 +53,8 @@ public:
                            : EventLoop::Interest{};
             },
             [this] { write(); });
+        m_loop.add([this] { return EventLoop::to_read(m_errors.get()); },
+                   [this] { read_errors(); });
     }
     ~Forwarder() { end(); }
     Forwarder(const Forwarder&) = delete;
@@ -79,10 +83,16 @@ private:
     {
         TRY_ASSIGN(Pipe to, make_pipe());
         TRY_ASSIGN(Pipe from, make_pipe());
+        TRY_ASSIGN(Pipe errors, make_pipe());
+        // The first command may show its progress, and ask questions.
+        const int stderr_of_child = m_worked ? errors.write.get() : STDERR_FILENO;
         TRY_ASSIGN(const Spawned child,
                    spawn({.argv = m_options.command(m_worked),
-                          .descriptors = {to.read.get(), from.write.get(), STDERR_FILENO}}));
+                          .descriptors = {to.read.get(), from.write.get(), stderr_of_child}}));
         m_pid = child.pid;
+        m_errors = std::move(errors.read);
+        remote::set_nonblocking(m_errors.get());
+        m_error.clear();
         m_channel.emplace(std::move(from.read), std::move(to.write));
         m_decoder = {};
         m_line.clear();
@@ -114,6 +124,34 @@ private:
     {
         if (m_channel && !m_channel->write_some()) {
             on_end();
+        }
+    }
+
+    void read_errors()
+    {
+        std::array<char, 4096> buffer;
+        ssize_t count = 0;
+        while ((count = ::read(m_errors.get(), buffer.data(), buffer.size())) > 0) {
+            m_error.append(buffer.data(), static_cast<std::size_t>(count));
+            for (std::size_t end = 0; (end = m_error.find('\n')) != std::string::npos;) {
+                show_error(std::string_view(m_error).substr(0, end));
+                m_error.erase(0, end + 1);
+            }
+            m_error.resize(std::min(m_error.size(), k_longest_error));
+        }
+        if (count == 0) {
+            m_errors.reset();
+        }
+    }
+
+    /// The same reason as that of the last attempt is not news.
+    void show_error(std::string_view line)
+    {
+        constexpr std::string_view k_own = "gpuq: ";
+        line.remove_prefix(line.starts_with(k_own) ? k_own.size() : 0);
+        if (!line.empty() && line != m_shown) {
+            m_shown = line;
+            m_options.print_message(line);
         }
     }
 
@@ -157,6 +195,7 @@ private:
     void note_work()
     {
         m_works = true;
+        m_shown.clear();
         m_pause = k_first_pause;
         if (!std::exchange(m_worked, true)) {
             m_options.connected();
@@ -167,6 +206,8 @@ private:
     void on_end()
     {
         const int status = end();
+        read_errors();
+        m_errors.reset();
         if (m_status) {
             return;
         }
@@ -210,6 +251,8 @@ private:
     pid_t m_pid = -1;
     frames::Decoder m_decoder;
     std::string m_line;
+    Descriptor m_errors; ///< stderr of a command that is not the first
+    std::string m_error, m_shown;
     bool m_is_greeted = false;
     bool m_works = false;  ///< this command has connected
     bool m_worked = false; ///< one of them has

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/host/port_forwarder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <array>
 
 namespace gpuq::cli {
 namespace {
@@ -36,6 +39,30 @@ std::pair<int, std::size_t> forward_with(const std::vector<int>& later)
 TEST(PortForwarder, StartsTheCommandAgainUntilTheRunHasEnded)
 {
     EXPECT_EQ(forward_with({125, 120, 119, 2}), std::pair(0, std::size_t{5}));
+}
+
+TEST(PortForwarder, PrintsTheReasonOfRepeatedFailuresOnce)
+{
+    Signals signals;
+    std::vector<std::string> messages;
+    ForwarderOptions options;
+    options.command = [starts = 0](bool) mutable {
+        const std::array scripts{"echo connected",
+                                 "echo 'gpuq: the next link waits' >&2; exit 120",
+                                 "echo 'gpuq: the next link waits' >&2; exit 120",
+                                 "echo 'gpuq: Slurm is silent' >&2; exit 120",
+                                 "echo connected; echo 'gpuq: Slurm is silent' >&2",
+                                 "echo 'gpuq: Slurm is silent' >&2; exit 120",
+                                 "exit 2"};
+        return std::vector<std::string>{"sh", "-c", scripts.at(static_cast<std::size_t>(starts++))};
+    };
+    options.greeting = [](std::string_view) -> Result<void> { return {}; };
+    options.greets_when_connected = true;
+    options.result = [](int status) { return status == 2 ? std::optional(0) : std::nullopt; };
+    options.print_message = [&](std::string_view text) { messages.emplace_back(text); };
+    EXPECT_EQ(forward_ports(std::move(options), signals).value(), 0);
+    EXPECT_THAT(messages,
+                testing::ElementsAre("the next link waits", "Slurm is silent", "Slurm is silent"));
 }
 
 TEST(PortForwarder, DoesNotRepeatARefusedLogin)
