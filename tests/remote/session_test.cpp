@@ -746,10 +746,13 @@ TEST_F(SessionTest, ALoginThatCanNotBeAskedForHereIsTriedAgainOnEnter)
         (void)!::write(keys.write.get(), typed_now.data(), typed_now.size());
     };
     Stumbling transport(options(), cut_once());
+    transport.question = "\x1b]0;owned\x07"
+                         "Code:\n ";
     const auto status = run(transport, "seq 1 10000; exit 5");
     ASSERT_TRUE(status) << status.error().text;
     EXPECT_EQ(*status, 5);
     EXPECT_EQ(content("out").size(), 48894U);
+    EXPECT_THAT(nobody.requests, testing::Contains("login1 asks: ^[]0;owned^GCode:"));
     EXPECT_EQ(transport.attempts, (std::vector{Attempt::first, Attempt::again, Attempt::asked,
                                                Attempt::asked, Attempt::again}));
     EXPECT_EQ(transport.answers, std::vector<std::string>{"right"});

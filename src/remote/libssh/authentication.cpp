@@ -79,6 +79,24 @@ bool is_security_key(const std::string& file)
     return static_cast<bool>(std::ifstream(file + ".pub") >> kind) && kind.starts_with("sk-");
 }
 
+/// True if a file is a private key with a passphrase.
+bool is_encrypted(const std::string& file)
+{
+    // The beginning of "openssh-key-v1" and of the name of a cipher, `none`, in Base64.
+    constexpr std::string_view k_without_cipher = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmU";
+    std::array<char, 4096> buffer;
+    std::ifstream in(file);
+    in.read(buffer.data(), buffer.size());
+    const std::string_view text(buffer.data(), static_cast<std::size_t>(in.gcount()));
+    const auto has = [text](std::string_view part) {
+        return text.find(part) != std::string_view::npos;
+    };
+    const bool result = has("BEGIN OPENSSH PRIVATE KEY") ? !has(k_without_cipher)
+                                                         : has("PRIVATE KEY") && has("ENCRYPTED");
+    ::explicit_bzero(buffer.data(), buffer.size());
+    return result;
+}
+
 } // namespace
 
 Authentication::Authentication(const Libssh& ssh, ssh_session session, const SshPlan& plan,
@@ -165,7 +183,11 @@ int Authentication::try_key_files()
             ssh_key key = nullptr;
             if (m_ssh.pki_import_privkey_file(file.c_str(), nullptr, nullptr, nullptr, &key) !=
                 SSH_OK) {
-                m_encrypted.push_back(file);
+                if (is_encrypted(file)) {
+                    m_encrypted.push_back(file);
+                } else { // a public key, for instance, which selects a key of the agent
+                    m_only_openssh = "libssh cannot read a key file";
+                }
                 break;
             }
             if (const int result = use(SshKey(key), certificate); result != SSH_AUTH_DENIED) {

@@ -440,6 +440,24 @@ TEST_P(TransportContract, AsksForAPassphraseOnceIfTheUserWantsTo)
     }
 }
 
+TEST_P(TransportContract, AsksForNoPassphraseOfAFileThatHasNone)
+{
+    if (GetParam() == TransportChoice::openssh) {
+        GTEST_SKIP() << "its askpass program is gpuq itself";
+    }
+    std::ofstream(sshd.path("copy.pub")) << std::ifstream(sshd.path("user_key.pub")).rdbuf();
+    ::chmod(sshd.path("copy.pub").c_str(), 0600);
+    sshd.write("garbage", "-----BEGIN OPENSSH PRIVATE KEY-----\n"
+                          "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAASg\n"
+                          "-----END OPENSSH PRIVATE KEY-----\n");
+    sshd.write("user_key.pub", "");
+    SshCommand others = command("echo");
+    others.ssh.insert(others.ssh.end(), {"-o", "IdentityFile=" + sshd.path("copy.pub"), "-o",
+                                         "IdentityFile=" + sshd.path("garbage")});
+    HostTransport transport(GetParam(), others, "");
+    EXPECT_EQ(talk(transport, Attempt::asked).verdict.what, Verdict::What::needs_user);
+}
+
 std::size_t number_of_threads()
 {
     const std::filesystem::directory_iterator threads("/proc/self/task");
