@@ -114,6 +114,16 @@ Result<std::string> SshTransport::configuration()
     return *m_configuration;
 }
 
+void SshTransport::read_again()
+{
+    std::string text = printed_by_ssh(ssh_question(m_command, false));
+    if (m_configuration && !text.empty() && text != *m_configuration) {
+        m_command.facts = ssh_facts_from(text);
+        m_configuration = std::move(text);
+        m_means.reset();
+    }
+}
+
 Result<Transport::Streams> SshTransport::connect(Attempt attempt, bool alone,
                                                  std::string_view first)
 {

@@ -86,6 +86,8 @@ public:
     /// The output of `ssh -G`, read once; empty if there is none. `usage` for options of ssh with
     /// which it has no standard streams.
     Result<std::string> configuration();
+    /// Reads it again: `Match exec` may depend on the network to which this machine is connected.
+    void read_again();
 
     /// A shared connection is checked after this much silence,
     static constexpr Span k_patience = std::chrono::seconds{2};

@@ -158,6 +158,9 @@ Result<Transport::Streams> HostTransport::connect(Attempt attempt, bool alone,
     end(0);
     m_connection.reset();
     m_attempt = attempt;
+    if (attempt != Attempt::first) {
+        m_openssh.read_again();
+    }
     auto planned = plan(attempt, alone);
     if (planned) {
         m_why_not_libssh.clear();

@@ -321,6 +321,21 @@ TEST_P(TransportContract, NoticesACut)
     EXPECT_EQ(transport.classify({status, "", ""}).what, Verdict::What::broken);
 }
 
+TEST_P(TransportContract, FollowsAConfigurationThatDependsOnTheNetwork)
+{
+    std::stringstream usual;
+    usual << std::ifstream(sshd.path("ssh_config")).rdbuf();
+    sshd.write("ssh_config",
+               fmt::format("Match originalhost login exec \"test -e {}\"\n Port 1\n{}",
+                           sshd.path("elsewhere"), usual.str()));
+    HostTransport transport(GetParam(), command("print"), "");
+    EXPECT_EQ(talk(transport, Attempt::first).out, "out\n");
+    sshd.write("elsewhere", "");
+    EXPECT_EQ(talk(transport, Attempt::again).out, "");
+    std::filesystem::remove(sshd.path("elsewhere"));
+    EXPECT_EQ(talk(transport, Attempt::again).out, "out\n");
+}
+
 TEST_P(TransportContract, ReportsThatThereIsNoSuchProgram)
 {
     const Ended ended = talk("none");
