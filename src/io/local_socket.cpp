@@ -142,6 +142,25 @@ Result<Descriptor> connect_to_first(const std::vector<std::string>& names)
     return why.value_or(Error{Error::Kind::missing, "no name to connect to"});
 }
 
+Descriptor connect_to_path(const std::string& path)
+{
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.empty() || path.size() >= sizeof address.sun_path) {
+        errno = path.empty() ? ENOENT : ENAMETOOLONG;
+        return {};
+    }
+    std::memcpy(address.sun_path, path.data(), path.size());
+    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (socket &&
+        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        const int error = errno;
+        socket.reset();
+        errno = error;
+    }
+    return socket;
+}
+
 bool is_same_user(int socket)
 {
     const auto peer = peer_of(socket);

@@ -28,6 +28,10 @@ Result<Descriptor> connect_to(const std::string& name);
 /// error of the first name held by another user, else that of the first name.
 Result<Descriptor> connect_to_first(const std::vector<std::string>& names);
 
+/// A non-blocking connection to a socket in the file system, whose user is not checked. Sets errno
+/// on failure.
+Descriptor connect_to_path(const std::string& path);
+
 /// True when the peer process has the same user (SO_PEERCRED).
 bool is_same_user(int socket);
 

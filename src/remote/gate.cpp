@@ -19,7 +19,6 @@
 #include <memory>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -34,22 +33,10 @@ constexpr auto k_pause = 20ms;
 constexpr std::size_t k_most_sessions = 32;
 
 /// A connection to a local socket of this user, at once. Sets errno on failure.
-Descriptor connect_to_path(const std::string& path)
+Descriptor connect_to_own(const std::string& path)
 {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return {};
-    }
-    std::memcpy(address.sun_path, path.data(), path.size());
-    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket ||
-        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-        const int error = errno;
-        socket.reset();
-        errno = error;
-    } else if (!is_same_user(socket.get())) {
+    Descriptor socket = connect_to_path(path);
+    if (socket && !is_same_user(socket.get())) {
         socket.reset();
         errno = EPERM;
     }
@@ -144,7 +131,7 @@ private:
         if (m_streams.has(stream) || m_streams.size() >= frames::k_most_streams) {
             return m_channel.send(frames::StreamClosed{stream, "too many connections"});
         }
-        Descriptor socket = connect_to_path(m_server);
+        Descriptor socket = connect_to_own(m_server);
         if (!socket) {
             return m_channel.send(frames::StreamClosed{stream, std::strerror(errno)});
         }
@@ -205,7 +192,7 @@ public:
 private:
     void probe()
     {
-        m_is_open = static_cast<bool>(connect_to_path(m_server));
+        m_is_open = static_cast<bool>(connect_to_own(m_server));
         if (!m_is_open) {
             m_probe.start_in(k_pause);
         }

@@ -2,6 +2,7 @@
 #include "remote/login_means.h"
 
 #include "core/fnv.h"
+#include "io/local_socket.h"
 #include "remote/ssh_facts.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 namespace gpuq::remote {
@@ -53,7 +53,7 @@ std::uint64_t state_of_agent(const std::string& socket, std::chrono::millisecond
 {
     constexpr std::array<char, 5> k_request{0, 0, 0, 1, 11};
     constexpr std::size_t k_most = 256 << 10;
-    const Descriptor agent = connect_to_agent(socket);
+    const Descriptor agent = connect_to_path(socket);
     if (!agent || ::send(agent.get(), k_request.data(), k_request.size(), MSG_NOSIGNAL) !=
                       ssize_t{k_request.size()}) {
         return 0;
@@ -135,21 +135,6 @@ bool may_let_in(const LoginState& before, const LoginState& now)
         }
     }
     return false;
-}
-
-Descriptor connect_to_agent(const std::string& socket)
-{
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    Descriptor agent(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (socket.empty() || socket.size() >= sizeof address.sun_path || !agent) {
-        return {};
-    }
-    socket.copy(static_cast<char*>(address.sun_path), socket.size());
-    if (::connect(agent.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-        return {};
-    }
-    return agent;
 }
 
 bool has_keys(const std::string& socket, std::chrono::milliseconds patience)

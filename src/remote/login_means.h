@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
 
-#include "io/descriptor.h"
-
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -29,8 +27,6 @@ inline constexpr std::chrono::milliseconds k_agent_patience{300};
 /// True when an item has appeared or changed. The disappearance of one cannot allow a login.
 bool may_let_in(const LoginState& before, const LoginState& now);
 
-/// A non-blocking connection to a key agent; empty if none listens.
-Descriptor connect_to_agent(const std::string& socket);
 /// True if the agent lists at least one key within `patience`.
 bool has_keys(const std::string& socket, std::chrono::milliseconds patience);
 

@@ -39,19 +39,6 @@ bool wait_for(int descriptor, short events, int milliseconds)
     return count > 0;
 }
 
-bool write_all(int descriptor, std::string_view bytes)
-{
-    while (!bytes.empty()) {
-        const ssize_t count = ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-        if (count > 0) {
-            bytes.remove_prefix(static_cast<std::size_t>(count));
-        } else if (count == 0 || errno != EINTR) {
-            return false;
-        }
-    }
-    return true;
-}
-
 using TwoDescriptors = std::array<int, 2>;
 
 /// Number of bytes already read from a connection, and how many of the next bytes repeat them.
@@ -144,12 +131,13 @@ public:
 
     Result<int> run()
     {
-        if (!write_all_bytes(frames::k_marker)) {
+        if (!write_all(m_out.get(), frames::k_marker)) {
             return 0;
         }
         auto open = read_open();
         if (!open) {
-            write_all_bytes(frames::encode(frames::Failure{open.error().kind, open.error().text}));
+            write_all(m_out.get(),
+                      frames::encode(frames::Failure{open.error().kind, open.error().text}));
             return std::move(open).error();
         }
         const std::string name = m_options.place + "/" + open->session;
@@ -183,18 +171,6 @@ private:
             session = connect_to(name);
         }
         return session;
-    }
-
-    bool write_all_bytes(std::string_view bytes)
-    {
-        while (!bytes.empty()) {
-            const ssize_t count = ::write(m_out.get(), bytes.data(), bytes.size());
-            if (count <= 0 && errno != EINTR) {
-                return false;
-            }
-            bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-        }
-        return true;
     }
 
     /// Reads the next frame. All bytes read are kept in m_read for the holder, which parses them
@@ -244,7 +220,7 @@ private:
         frames::Hello hello{
             frames::k_version,   m_options.identity.version, m_options.identity.host, false, 0,
             frames::k_input_room};
-        if (!write_all_bytes(frames::encode(hello))) {
+        if (!write_all(m_out.get(), frames::encode(hello))) {
             return 0;
         }
         TRY_ASSIGN(auto frame, next_frame());
@@ -253,8 +229,8 @@ private:
         }
         auto listener = listen_at(name, k_backlog);
         if (!listener) {
-            write_all_bytes(
-                frames::encode(frames::Failure{listener.error().kind, listener.error().text}));
+            write_all(m_out.get(), frames::encode(frames::Failure{listener.error().kind,
+                                                                  listener.error().text}));
             return std::move(listener).error();
         }
         std::array<int, 2> ends{};

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <csignal>
 #include <fmt/format.h>
 #include <string>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +34,30 @@ TEST(LocalSocket, ConnectsToWhoeverOfTheUserListens)
     char heard[8] = {};
     EXPECT_EQ(::read(other.get(), heard, sizeof heard), 5);
     EXPECT_STREQ(heard, "hello");
+}
+
+TEST(LocalSocket, InTheFileSystemIsConnectedToWithoutWaiting)
+{
+    const std::string path = "/tmp/" + a_name();
+    EXPECT_FALSE(connect_to_path(path));
+    EXPECT_EQ(errno, ENOENT);
+    EXPECT_FALSE(connect_to_path(std::string(200, 'x')));
+    EXPECT_EQ(errno, ENAMETOOLONG);
+    EXPECT_FALSE(connect_to_path(""));
+    const Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(static_cast<char*>(address.sun_path), path.size());
+    ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              0);
+    EXPECT_FALSE(connect_to_path(path));
+    EXPECT_EQ(errno, ECONNREFUSED);
+    ASSERT_EQ(::listen(listener.get(), 0), 0);
+    const Descriptor first = connect_to_path(path);
+    EXPECT_TRUE(first);
+    EXPECT_FALSE(connect_to_path(path)) << "its queue is full";
+    EXPECT_EQ(errno, EAGAIN);
+    ::unlink(path.c_str());
 }
 
 TEST(LocalSocket, IsMissingWhereNobodyListens)

@@ -2,10 +2,10 @@
 #include "remote/libssh/login.h"
 
 #include "core/strings.h"
+#include "io/local_socket.h"
 #include "remote/channel.h"
 #include "remote/libssh/authentication.h"
 #include "remote/libssh/known_hosts.h"
-#include "remote/login_means.h"
 #include "remote/peer_data.h"
 #include "term/sanitise.h"
 
@@ -372,7 +372,7 @@ SshLogin::Failed SshLogin::denied(const Authentication& authentication)
 /// it could not be cancelled.
 void SshLogin::connect_agent()
 {
-    Descriptor agent = connect_to_agent(m_plan.agent);
+    Descriptor agent = connect_to_path(m_plan.agent);
     const std::lock_guard lock(m_mutex);
     if (agent && !m_cancelled) {
         m_agent_to_cancel.reset(::fcntl(agent.get(), F_DUPFD_CLOEXEC, 0));

@@ -16,7 +16,6 @@
 #include <poll.h>
 #include <pwd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <utility>
 
@@ -41,16 +40,7 @@ std::string home_of_user()
 /// True if a process listens on the socket of a shared connection.
 bool is_live(const std::string& socket)
 {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const Descriptor there(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (socket.empty() || socket.size() >= sizeof address.sun_path || !there) {
-        return false;
-    }
-    socket.copy(static_cast<char*>(address.sun_path), socket.size());
-    return ::connect(there.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
-               0 ||
-           errno == EAGAIN;
+    return connect_to_path(socket) || errno == EAGAIN;
 }
 
 bool is_ssh(const std::vector<std::string>& command)
