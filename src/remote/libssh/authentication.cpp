@@ -108,6 +108,12 @@ Authentication::Authentication(const Libssh& ssh, ssh_session session, const Ssh
 {
 }
 
+/// The response to a method of authentication.
+int Authentication::wait(const std::function<int()>& call) const
+{
+    return repeated(m_ssh, m_session, call);
+}
+
 std::string Authentication::offered() const
 {
     return names_of(m_ssh.userauth_list(m_session, nullptr));
@@ -136,8 +142,8 @@ int Authentication::complete(int result)
 /// SSH_AUTH_ERROR: the connection is broken.
 int Authentication::try_method(const std::string& method)
 {
-    return method == "gssapi-with-mic"        ? m_ssh.userauth_gssapi(m_session)
-           : method == "publickey"            ? try_keys()
+    return method == "gssapi-with-mic" ? wait([&] { return m_ssh.userauth_gssapi(m_session); })
+           : method == "publickey"     ? try_keys()
            : method == "keyboard-interactive" ? ask_interactively()
                                               : try_password();
 }
@@ -211,7 +217,7 @@ int Authentication::use(SshKey key, const std::string& certificate)
             return SSH_AUTH_DENIED;
         }
     }
-    return m_ssh.userauth_publickey(m_session, nullptr, key.get());
+    return wait([&] { return m_ssh.userauth_publickey(m_session, nullptr, key.get()); });
 }
 
 int Authentication::try_agent()
@@ -227,8 +233,9 @@ int Authentication::try_agent()
     // libssh would wait without limit for an agent that hangs; one with a smart card takes its
     // time.
     constexpr std::chrono::seconds k_patience{3};
-    return has_keys(m_plan.agent, k_patience) ? m_ssh.userauth_agent(m_session, nullptr)
-                                              : SSH_AUTH_DENIED;
+    return has_keys(m_plan.agent, k_patience)
+               ? wait([&] { return m_ssh.userauth_agent(m_session, nullptr); })
+               : SSH_AUTH_DENIED;
 }
 
 int Authentication::try_encrypted_key_files()
@@ -250,7 +257,8 @@ int Authentication::try_encrypted(const std::string& file)
     ssh_key known = nullptr;
     if (m_ssh.pki_import_pubkey_file((file + ".pub").c_str(), &known) == SSH_OK) {
         const SshKey offered(known);
-        const int result = m_ssh.userauth_try_publickey(m_session, nullptr, known);
+        const int result =
+            wait([&] { return m_ssh.userauth_try_publickey(m_session, nullptr, known); });
         if (result != SSH_AUTH_SUCCESS) {
             return result;
         }
@@ -288,12 +296,12 @@ int Authentication::ask_interactively()
 {
     int result = SSH_AUTH_DENIED;
     for (int i = 0; i < m_plan.tries && m_questions.asker && result == SSH_AUTH_DENIED; ++i) {
-        result = m_ssh.userauth_kbdint(m_session, nullptr, nullptr);
+        result = wait([&] { return m_ssh.userauth_kbdint(m_session, nullptr, nullptr); });
         for (int round = 0; result == SSH_AUTH_INFO; ++round) {
             if (round >= k_most_rounds || answer_round() != SSH_OK) {
                 return SSH_AUTH_DENIED;
             }
-            result = m_ssh.userauth_kbdint(m_session, nullptr, nullptr);
+            result = wait([&] { return m_ssh.userauth_kbdint(m_session, nullptr, nullptr); });
         }
         if (m_refused_to_answer || !m_has_answered) {
             break; // the host has no question
@@ -339,7 +347,8 @@ int Authentication::try_password()
         if (!password) {
             break;
         }
-        result = m_ssh.userauth_password(m_session, nullptr, password->c_str());
+        result =
+            wait([&] { return m_ssh.userauth_password(m_session, nullptr, password->c_str()); });
         wipe(*password);
     }
     return result;

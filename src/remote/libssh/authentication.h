@@ -43,6 +43,7 @@ public:
     bool was_asked() const { return m_has_answered || m_refused_to_answer; }
 
 private:
+    int wait(const std::function<int()>& call) const;
     int try_method(const std::string& method);
     int try_keys();
     int try_key_files();

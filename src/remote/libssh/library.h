@@ -78,6 +78,23 @@ struct Libssh {
 /// than 0.10.6, with a text that can follow "OpenSSH, since". Any thread.
 Result<const Libssh*> libssh();
 
+/// Repeats a call that waits for the host until it has a response or the connection is closed, for
+/// a session whose time limit is short. libssh itself notices only that limit, and no
+/// disconnection.
+template <typename Call>
+int repeated(const Libssh& ssh, ssh_session session, const Call& call)
+{
+    while (true) {
+        const int result = call();
+        if (result != SSH_AGAIN && result != SSH_AUTH_AGAIN) {
+            return result;
+        }
+        if ((ssh.get_status(session) & (SSH_CLOSED | SSH_CLOSED_ERROR)) != 0) {
+            return SSH_ERROR; // also SSH_AUTH_ERROR
+        }
+    }
+}
+
 /// Owners of libssh's objects.
 struct LibsshDeleter {
     void operator()(ssh_session session) const;

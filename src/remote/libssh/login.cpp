@@ -85,14 +85,18 @@ SshLogin::Failed SshLogin::open_channel(ssh_channel& channel)
         return broken("out of memory");
     }
     if (const auto& to = m_request.forwards_to) {
-        if (m_ssh.channel_open_forward(channel, to->host.c_str(), to->port, "127.0.0.1", 0) !=
-            SSH_OK) {
+        const int result = repeated(m_ssh, m_session.get(), [&] {
+            return m_ssh.channel_open_forward(channel, to->host.c_str(), to->port, "127.0.0.1", 0);
+        });
+        if (result != SSH_OK) {
             return broken(fmt::format("can't connect to {} port {}: {}", sanitised(to->host),
                                       to->port, error_text()));
         }
         return std::nullopt;
     }
-    return m_ssh.channel_open_session(channel) == SSH_OK ? std::nullopt : broken(error_text());
+    const int result =
+        repeated(m_ssh, m_session.get(), [&] { return m_ssh.channel_open_session(channel); });
+    return result == SSH_OK ? std::nullopt : broken(error_text());
 }
 
 void SshLogin::wait_for_relays(int milliseconds) const
@@ -382,10 +386,12 @@ void SshLogin::connect_agent()
 
 SshLogin::Failed SshLogin::log_in()
 {
-    // The host may wait for a confirmation on a phone. The caller limits the attempt.
-    const long no_limit = 0;
-    (void)set(SSH_OPTIONS_TIMEOUT, &no_limit);
-    const int result = m_ssh.userauth_none(m_session.get(), nullptr);
+    // The host may wait for a confirmation on a phone: the caller limits the attempt, and each call
+    // is repeated.
+    const long seconds = 0, microseconds = 200'000;
+    (void)(set(SSH_OPTIONS_TIMEOUT, &seconds) && set(SSH_OPTIONS_TIMEOUT_USEC, &microseconds));
+    const int result = repeated(m_ssh, m_session.get(),
+                                [this] { return m_ssh.userauth_none(m_session.get(), nullptr); });
     if (char* const banner = m_ssh.get_issue_banner(m_session.get())) {
         show(banner);
         m_ssh.string_free_char(banner);
