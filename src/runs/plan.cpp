@@ -7,6 +7,7 @@
 #include "ports/job.h"
 #include "ports/nodes.h"
 #include "runs/chain.h"
+#include "runs/preflight.h"
 #include "runs/queue_choice.h"
 #include "runs/queues/gpu_models.h"
 
@@ -226,8 +227,12 @@ std::vector<std::string> resolved(const RunParameters& parameters, const SiteCon
     std::vector<std::string> arguments = parameters.program;
     const std::string& program = arguments.front();
     const bool bare = program.find('/') == std::string::npos;
-    const File file = site_context.file(absolute(site_context.work_dir, program));
-    if ((file == File::plain || file == File::unreadable) && program.ends_with(".py")) {
+    const std::string path = absolute(site_context.work_dir, program);
+    const File file = site_context.file(path);
+    const bool can_start = file == File::executable && !lacks_interpreter(path, site_context);
+    const bool is_file =
+        file == File::plain || file == File::unreadable || file == File::executable;
+    if (is_file && !can_start && program.ends_with(".py")) {
         // Python takes a script name that begins with a dash for an option.
         arguments.front() = program.starts_with('-') ? "./" + program : program;
         arguments.insert(arguments.begin(), "python3");

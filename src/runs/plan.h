@@ -87,8 +87,8 @@ bool needs_nodes(const RunParameters& parameters);
 /// chains.
 ///
 /// An executable file with the program's name in the working directory takes precedence over PATH.
-/// A `.py` file that is not executable is run by `python3`, found in the PATH of the chosen
-/// environment.
+/// A `.py` file that is not executable, or has no `#!` line, is run by `python3`, found in the PATH
+/// of the chosen environment.
 ///
 /// `denied`: the time exceeds the limit of the named queue (the message names a queue that allows
 /// it) or of all queues; `missing`: no such queue; `usage`: no time can be derived, a variable of

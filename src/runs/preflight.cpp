@@ -26,31 +26,35 @@ Error not_executable(std::string text)
     return fail(Error::Kind::not_executable, std::move(text));
 }
 
+constexpr std::string_view k_own_descriptor =
+    "a pipe of this shell, as <(...) makes it, which the node can't read: write the text to a file";
+
 std::string base_name(const std::string& path)
 {
     return path.substr(path.find_last_of('/') + 1);
 }
 
-/// How the program is started. gpuq starts a file of the working directory by its name, and a
-/// script of Python by python3.
-enum class StartedBy { gpuq, wrapper };
+/// How the program is started. As the program of a run, a file of the working directory can be
+/// given by its name, and python3 starts a script of Python.
+enum class StartedAs { program, command };
 
 class Check {
 public:
     Check(const RunParameters& parameters, const SiteContext& site_context,
-          std::vector<std::string> command, StartedBy started_by)
+          std::vector<std::string> command, StartedAs started_as)
         : m_asked(parameters)
         , m_here(site_context)
         , m_command(std::move(command))
         , m_name(m_command.front())
-        , m_is_by_gpuq(started_by == StartedBy::gpuq)
+        , m_is_program(started_as == StartedAs::program)
     {
     }
 
     Result<std::string> run() const
     {
+        TRY(check_own_descriptors());
         const bool may_change_directory = !m_asked.sources.empty() && !m_name.starts_with('/');
-        if (m_asked.container || may_change_directory) {
+        if (m_asked.container || may_change_directory || is_open(m_name)) {
             return std::string();
         }
         if (m_name.find('/') != std::string::npos) {
@@ -69,6 +73,9 @@ public:
     Result<void> check_files_of_options() const
     {
         for (const std::string& path : m_asked.sources) {
+            if (is_own_descriptor(path)) {
+                return missing_file("--source", path, k_own_descriptor);
+            }
             const File file = m_here.file(absolute(path));
             const bool is_wrong =
                 file == File::missing || file == File::unreadable || file == File::directory;
@@ -98,9 +105,41 @@ private:
         return path.starts_with('/') ? path : m_here.work_dir + "/" + path;
     }
 
+    /// Whether the nodes see the same at this path.
     bool certain(const std::string& path) const
     {
         return m_here.same_on_nodes && m_here.same_on_nodes(absolute(path));
+    }
+
+    /// Whether a part of the word is replaced before it is used.
+    bool is_open(const std::string& word) const
+    {
+        return std::any_of(
+            m_asked.placeholders.begin(), m_asked.placeholders.end(),
+            [&](const std::string& part) { return word.find(part) != std::string::npos; });
+    }
+
+    /// `/dev/fd/63`, as a shell writes `<(command)`: a pipe of this process, which no other has.
+    bool is_own_descriptor(const std::string& word) const
+    {
+        constexpr std::string_view k_descriptors[] = {"/dev/fd/", "/proc/self/fd/"};
+        constexpr std::string_view k_standard = "012";
+        const bool is_descriptor =
+            std::any_of(std::begin(k_descriptors), std::end(k_descriptors),
+                        [&](std::string_view place) { return word.starts_with(place); });
+        const std::string name = is_descriptor ? base_name(word) : "";
+        const bool is_standard = name.size() == 1 && k_standard.find(name[0]) != std::string::npos;
+        return is_descriptor && !is_standard && m_here.file(word) == File::other;
+    }
+
+    Result<void> check_own_descriptors() const
+    {
+        const auto found =
+            std::find_if(m_command.begin(), m_command.end(),
+                         [this](const std::string& word) { return is_own_descriptor(word); });
+        return found == m_command.end()
+                   ? Result<void>()
+                   : fail(Error::Kind::usage, fmt::format("{}: {}", *found, k_own_descriptor));
     }
 
     Error missing_file(std::string_view option, const std::string& path,
@@ -112,7 +151,11 @@ private:
     /// True if the value can only be a path, not the name of an environment or of an image.
     static bool is_path(const std::string& value)
     {
-        return value.starts_with('/') || value.starts_with("./") || value.starts_with("../");
+        const bool is_image =
+            value.find(':') == std::string::npos &&
+            (value.ends_with(".sif") || value.ends_with(".simg") || value.ends_with(".sqsh"));
+        return is_image || value.starts_with('/') || value.starts_with("./") ||
+               value.starts_with("../");
     }
 
     Result<void> check_venv(const std::string& venv) const
@@ -121,22 +164,25 @@ private:
         if (m_here.file(absolute(venv)) == File::missing && certain(venv)) {
             return missing_file("--venv", venv, "not found");
         }
-        if (m_here.file(absolute(python)) == File::missing && certain(python)) {
-            return missing_file("--venv", venv,
-                                "has no bin/python; python3 -m venv DIR makes an environment");
+        const File file = m_here.file(absolute(python));
+        if (file == File::executable || !certain(python)) {
+            return {};
         }
-        return {};
+        return missing_file("--venv", venv,
+                            file == File::missing
+                                ? "has no bin/python; python3 -m venv DIR makes an environment"
+                                : "its bin/python is not executable");
     }
 
     /// Checks a program that was given as a path.
     Result<void> check_path() const
     {
         const File file = m_here.file(absolute(m_name));
-        if (file == File::executable) {
-            return check_first_line();
-        }
         if (is_for_python(file)) {
             return {};
+        }
+        if (file == File::executable) {
+            return check_first_line(absolute(m_name));
         }
         return certain(m_name) ? Result<void>(refusal(file)) : Result<void>();
     }
@@ -163,22 +209,26 @@ private:
     /// Whether gpuq starts the program by python3.
     bool is_for_python(File file) const
     {
-        return m_is_by_gpuq && file == File::plain && m_name.ends_with(".py");
+        return m_is_program && m_name.ends_with(".py") &&
+               (file == File::plain ||
+                (file == File::executable && lacks_interpreter(absolute(m_name), m_here)));
     }
 
     /// Checks a program without a slash: a file in the working directory, else a command that the
     /// node looks up in PATH.
     Result<std::string> check_bare_name() const
     {
-        const File file = m_is_by_gpuq ? m_here.file(absolute(m_name)) : File::missing;
-        if (file == File::executable) {
-            TRY(check_first_line());
+        const File file = m_is_program ? m_here.file(absolute(m_name)) : File::missing;
+        if (is_for_python(file)) {
             return std::string();
         }
-        if (is_for_python(file) || is_in_path(m_name)) {
+        const auto found =
+            file == File::executable ? std::optional(absolute(m_name)) : path_of_command(m_name);
+        if (found && (file == File::executable || !path_is_of_node())) {
+            TRY(certain(*found) ? check_first_line(*found) : Result<void>());
             return std::string();
         }
-        TRY(check_syntax());
+        TRY(found ? Result<void>() : check_syntax());
         if (path_is_of_node()) {
             return std::string();
         }
@@ -188,7 +238,7 @@ private:
         if (!certain(m_name)) {
             return std::string();
         }
-        if (!m_is_by_gpuq) {
+        if (!m_is_program) {
             return not_found(fmt::format("{0}: not found in PATH; for a file of the working "
                                          "directory, write ./{0}",
                                          m_name));
@@ -203,7 +253,7 @@ private:
     /// Refuses words that only a shell understands.
     Result<void> check_syntax() const
     {
-        if (m_is_by_gpuq && is_assignment(m_name)) {
+        if (m_is_program && is_assignment(m_name)) {
             return not_found(fmt::format("{0}: not found; to set a variable, write --env {0} "
                                          "before the program",
                                          m_name));
@@ -230,27 +280,29 @@ private:
                            [](const auto& pair) { return pair.first == "PATH"; });
     }
 
-    /// `also`: another kind of file that counts.
-    bool is_in_path(const std::string& name, File also = File::executable) const
+    /// Its path if it is in PATH on this host. `also`: another kind of file that counts.
+    std::optional<std::string> path_of_command(const std::string& name,
+                                               File also = File::executable) const
     {
         const std::string path = m_here.variable("PATH").value_or("/usr/bin:/bin");
         for (std::size_t at = 0; at <= path.size();) {
             const std::size_t end = std::min(path.find(':', at), path.size());
             const std::string directory = path.substr(at, end - at);
-            const File file = m_here.file(absolute(directory + "/" + name));
+            const std::string found = absolute((directory.empty() ? "." : directory) + "/" + name);
+            const File file = m_here.file(found);
             if (file == File::executable || file == also) {
-                return true;
+                return found;
             }
             at = end + 1;
         }
-        return false;
+        return std::nullopt;
     }
 
     /// Parses `#!` as the kernel does: an interpreter up to the first blank, then one argument.
-    Result<void> check_first_line() const
+    Result<void> check_first_line(const std::string& path) const
     {
         constexpr std::size_t k_longest = 255;
-        const std::string text = m_here.text ? m_here.text(absolute(m_name)) : "";
+        const std::string text = m_here.text ? m_here.text(path) : "";
         std::string line = text.substr(0, text.find('\n'));
         if (!line.starts_with("#!") || line.size() > k_longest) {
             return {};
@@ -258,7 +310,7 @@ private:
         line.erase(0, std::min(line.find_first_not_of(" \t", 2), line.size()));
         const std::string interpreter = line.substr(0, line.find_first_of(" \t"));
         const bool is_env = base_name(interpreter) == "env";
-        if ((interpreter.ends_with('\r') || (is_env && line.ends_with('\r'))) && certain(m_name)) {
+        if ((interpreter.ends_with('\r') || (is_env && line.ends_with('\r'))) && certain(path)) {
             return not_found(fmt::format("{}: its first line ends with a carriage return, so that "
                                          "no interpreter has this name; convert it: sed -i "
                                          "'s/\\r$//' {}",
@@ -286,8 +338,8 @@ private:
             return {};
         }
         const std::string& script = m_command[*index];
-        const bool may_be_elsewhere =
-            script.empty() || (!m_asked.sources.empty() && !script.starts_with('/'));
+        const bool may_be_elsewhere = script.empty() || is_open(script) ||
+                                      (!m_asked.sources.empty() && !script.starts_with('/'));
         if (may_be_elsewhere || (is_shell(m_name) && may_be_in_path(script))) {
             return {};
         }
@@ -305,33 +357,70 @@ private:
     bool may_be_in_path(const std::string& script) const
     {
         return script.find('/') == std::string::npos &&
-               (path_is_of_node() || is_in_path(script, File::plain));
+               (path_is_of_node() || path_of_command(script, File::plain));
     }
 
     const RunParameters& m_asked;
     const SiteContext& m_here;
     const std::vector<std::string> m_command;
     const std::string& m_name;
-    const bool m_is_by_gpuq;
+    const bool m_is_program;
 };
 
-} // namespace
-
-Result<std::string> check_program(const RunParameters& parameters, const SiteContext& site_context)
+/// Checks a command, and those behind the wrappers in it.
+Result<std::string> check_arguments(const RunParameters& parameters,
+                                    const SiteContext& site_context,
+                                    std::vector<std::string> command, StartedAs as)
 {
-    if (parameters.after) { // the earlier run may create any file
-        return std::string();
-    }
-    std::vector<std::string> command = parameters.program;
-    TRY(Check(parameters, site_context, command, StartedBy::gpuq).check_files_of_options());
-    for (StartedBy by = StartedBy::gpuq;; by = StartedBy::wrapper) {
-        TRY_ASSIGN(std::string warning, Check(parameters, site_context, command, by).run());
+    for (;; as = StartedAs::command) {
+        TRY_ASSIGN(std::string warning, Check(parameters, site_context, command, as).run());
         const auto wrapped = index_of_wrapped(command);
         if (!warning.empty() || !wrapped) {
             return warning;
         }
         command.erase(command.begin(), command.begin() + static_cast<std::ptrdiff_t>(*wrapped));
     }
+}
+
+} // namespace
+
+bool lacks_interpreter(const std::string& path, const SiteContext& site_context)
+{
+    constexpr char k_elf = 0x7f; // the first byte of an executable of this system
+    const std::string text = site_context.text ? site_context.text(path) : "";
+    return !text.empty() && text.front() != k_elf && !text.starts_with("#!");
+}
+
+Result<std::string> check_program(const RunParameters& parameters, const SiteContext& site_context)
+{
+    if (parameters.after) { // the earlier run may create any file
+        return std::string();
+    }
+    TRY(Check(parameters, site_context, parameters.program, StartedAs::program)
+            .check_files_of_options());
+    TRY_ASSIGN(const std::string warning,
+               check_arguments(parameters, site_context, parameters.program, StartedAs::program));
+    if (parameters.chain.valid.empty()) {
+        return warning;
+    }
+    RunParameters with_checkpoint = parameters;
+    with_checkpoint.placeholders.emplace_back("{}");
+    TRY_ASSIGN(const std::string more,
+               check_command("--valid", parameters.chain.valid, with_checkpoint, site_context));
+    return warning.empty() ? more : warning;
+}
+
+Result<std::string> check_command(std::string_view option, const std::vector<std::string>& command,
+                                  const RunParameters& parameters, const SiteContext& site_context)
+{
+    if (command.empty() || parameters.after) {
+        return std::string();
+    }
+    auto checked = check_arguments(parameters, site_context, command, StartedAs::command);
+    if (!checked) {
+        return fail(Error::Kind::usage, fmt::format("{}: {}", option, checked.error().text));
+    }
+    return checked->empty() ? std::string() : fmt::format("{}: {}", option, *checked);
 }
 
 } // namespace gpuq

@@ -6,6 +6,8 @@
 #include "runs/run_parameters.h"
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace gpuq {
 
@@ -19,5 +21,14 @@ namespace gpuq {
 /// `not_found` (127): no such program or script, or its interpreter is missing; `not_executable`
 /// (126): a directory, or no permission; `usage`: a file named by an option is missing.
 Result<std::string> check_program(const RunParameters& parameters, const SiteContext& site_context);
+
+/// Checks a command that a run executes beside its program, in the same environment (--valid,
+/// --propose), as check_program() does the program, but without the special rules for files of the
+/// working directory. `usage`, with the name of the option: it can't be executed.
+Result<std::string> check_command(std::string_view option, const std::vector<std::string>& command,
+                                  const RunParameters& parameters, const SiteContext& site_context);
+
+/// Whether the executable file is a text without a `#!` line, which is executed by /bin/sh.
+bool lacks_interpreter(const std::string& path, const SiteContext& site_context);
 
 } // namespace gpuq

@@ -238,6 +238,51 @@ std::optional<std::size_t> script_behind_options(const Interpreter& row, const A
     return std::nullopt;
 }
 
+/// The script of a launcher that is started as a module: `python3 -m torch.distributed.run
+/// train.py`.
+std::optional<std::size_t> script_of_module(const Arguments& command)
+{
+    const auto option = std::find(command.begin(), command.end(), "-m");
+    const auto at = static_cast<std::size_t>(option - command.begin());
+    if (at + 1 >= command.size() || !is_among(command[at + 1], k_torch_modules) ||
+        std::any_of(command.begin() + 1, option, [](const std::string& word) {
+            return !word.starts_with('-') || word.size() < 2;
+        })) {
+        return std::nullopt;
+    }
+    const auto end = end_in_launcher(command, at + 2, true);
+    return end && is_script_name(command[*end - 1]) ? std::optional(*end - 1) : std::nullopt;
+}
+
+/// Whether an option of a launcher may change the directory.
+bool may_move(std::string_view word)
+{
+    constexpr std::string_view k_parts[] = {"dir", "cwd", "-C", "-D", "-wd"};
+    return std::any_of(std::begin(k_parts), std::end(k_parts), [&](std::string_view part) {
+        return word.starts_with('-') && word.find(part) != std::string_view::npos;
+    });
+}
+
+/// The script of Python that a launcher starts: `mpirun -n 2 python3 train.py`. In a
+/// container there may be other files.
+std::optional<std::size_t> script_in_launcher(const Arguments& command)
+{
+    constexpr std::string_view k_with_containers[] = {"apptainer", "singularity", "srun"};
+    if (is_one_of(base_name(command.front()), k_with_containers)) {
+        return std::nullopt;
+    }
+    for (std::size_t at = 1; at < command.size() && !may_move(command[at]); ++at) {
+        if (is_python(base_name(command[at]))) {
+            const Arguments program(command.begin() + static_cast<std::ptrdiff_t>(at),
+                                    command.end());
+            const auto script = script_behind_options(k_python, program);
+            return script && is_script_name(program[*script]) ? std::optional(at + *script)
+                                                              : std::nullopt;
+        }
+    }
+    return std::nullopt;
+}
+
 /// A program that starts the one behind its options and operands.
 struct Wrapper {
     std::string_view name;
@@ -336,18 +381,22 @@ bool is_shell(std::string_view program)
 std::optional<std::size_t> index_of_script(const Arguments& command)
 {
     const Interpreter* const row = interpreter(command.front());
-    if (row == &k_python || row == &k_shell) {
+    if (row == &k_python) {
+        const auto launched = script_of_module(command);
+        return launched ? launched : script_behind_options(*row, command);
+    }
+    if (row == &k_shell) {
         return script_behind_options(*row, command);
     }
     if (row != nullptr) {
         return command.size() > 1 && is_script_name(command[1]) ? std::optional<std::size_t>(1)
                                                                 : std::nullopt;
     }
-    if (base_name(command.front()) != "torchrun") {
-        return std::nullopt;
+    if (is_module_launcher(command.front())) {
+        const auto end = end_in_launcher(command, 1, true);
+        return end && is_script_name(command[*end - 1]) ? std::optional(*end - 1) : std::nullopt;
     }
-    const auto end = end_in_launcher(command, 1, true);
-    return end && is_script_name(command[*end - 1]) ? std::optional(*end - 1) : std::nullopt;
+    return is_launcher(command.front()) ? script_in_launcher(command) : std::nullopt;
 }
 
 bool is_python(std::string_view program)

@@ -33,9 +33,10 @@ bool is_script_name(std::string_view name);
 /// `command` must not be empty.
 std::optional<std::size_t> size_of_program(const std::vector<std::string>& command);
 
-/// The index of the script in the command line of an interpreter or of torchrun: 2 for
-/// `python3 -u train.py 3`. Nothing for code, a module or standard input, and where the words do
-/// not determine it. `command` must not be empty.
+/// The index of the script in the command line of an interpreter or of a launcher: 2 for
+/// `python3 -u train.py 3` and for `accelerate launch train.py`, 4 for `mpirun -n 2 python3
+/// train.py`. Nothing for code, a module or standard input, and where the words do not determine
+/// it. `command` must not be empty.
 std::optional<std::size_t> index_of_script(const std::vector<std::string>& command);
 
 /// The index of the program that env, nice, nohup, setsid, stdbuf or timeout starts: 3 for

@@ -40,6 +40,8 @@ struct ChainParameters {
 /// The options that the user typed, without any defaults.
 struct RunParameters {
     std::vector<std::string> program; ///< as typed
+    /// Parts of its words that are replaced before it starts: `{lr}` in a sweep.
+    std::vector<std::string> placeholders;
     std::optional<std::chrono::minutes> walltime;
     std::optional<GpuRequest> gpus;
     std::optional<int> cpus;

@@ -109,12 +109,24 @@ def test_files_and_runs_that_options_name_are_looked_for(person):
     for words, reason in ((["--keytab", "nosuch.keytab"], f"--keytab: {person.home}/nosuch.keytab: not found"),
                           (["--after", "nosuch"], "nosuch"),
                           (["--container", "./nosuch.sif"], "--container ./nosuch.sif: not found"),
+                          (["--checkpoint", "*.pt", "--valid", "./nosuch {}"], "--valid: ./nosuch: not found"),
                           (["--conda", f"{person.home}/gone"], f"--conda {person.home}/gone: not found")):
         for way in (["run"], ["run", "--detach"], ["run", "--dry-run"]):
             done = person.gpuq(*way, *words, "true")
             assert (done.returncode, done.stdout) == (2, "") and reason in done.stderr, (way, done)
+    swept = person.gpuq("sweep", "--over", "n=1,2", "--propose", "./nosuch", "true", "{n}")
+    assert swept.returncode == 2 and "--propose: ./nosuch: not found" in swept.stderr
+    piped = run(["bash", "-c", '"$gpuq" run --detach bash <(echo echo hi)'],
+                env={**person.env, "gpuq": person.cluster.binary}, user=person.user, cwd=person.home)
+    assert piped.returncode == 2 and "a pipe of this shell" in piped.stderr
     assert job_requests(person) == before
     assert records(person) == []
+
+
+def test_an_executable_python_file_without_an_interpreter_is_run_by_python(person):
+    put(person.home / "train.py", "import sys\nprint(sys.argv[1:])\n")
+    done = person.gpuq("-Q", "run", "train.py", "x")
+    assert (done.returncode, done.stdout) == (0, "['x']\n"), done.stderr
 
 
 def test_options_of_sbatch_that_a_run_can_not_have_never_reach_it(person):

@@ -330,6 +330,7 @@ def test_a_container_is_entered_by_the_sites_command(person):
     stand_in(person.home / "bin/apptainer", "#!/bin/sh\necho container: $*\nshift 3\nexec \"$@\"\n")
     stand_in(person.home / "bin/our-box", "#!/bin/sh\necho box: $*\nshift 2\nexec \"$@\"\n")
     env = {"PATH": f"{person.home}/bin:{person.env['PATH']}"}
+    (person.home / "image.sif").touch()
     done = person.gpuq("run", "--container", "image.sif", "echo", "inside", env=env)
     assert done.stdout == "container: exec --nv image.sif echo inside\ninside\n"
     assert the_run(person).run["request"]["container"] == "image.sif"

@@ -298,6 +298,18 @@ TEST(Plan, RunsTheFileInTheWorkingDirectoryFirst)
               (Strings{"python3", "./-x.py"}));
 }
 
+TEST(Plan, StartsAnExecutableScriptWithoutAnInterpreterByPython)
+{
+    const auto program_with = [](const std::string& text) {
+        SiteContext site = here({{"/home/ann/train.py", File::executable}});
+        site.text = [&](const std::string&) { return text; };
+        return plan(asking({"train.py"}), k_lab, site)->request.program;
+    };
+    EXPECT_EQ(program_with("import torch\n"), (Strings{"python3", "train.py"}));
+    EXPECT_EQ(program_with("#!/usr/bin/env python3\n"), Strings{"./train.py"});
+    EXPECT_EQ(program_with(""), Strings{"./train.py"}) << "a binary, or not readable";
+}
+
 std::string name_of(const std::string& program)
 {
     return plan(asking({program}), k_lab, here({{"/home/ann/train.py", File::plain}}))

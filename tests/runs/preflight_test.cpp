@@ -106,6 +106,10 @@ TEST(Preflight, RefusesAnInterpretersScriptThatIsNotThere)
                      {"/usr/bin/bash", File::executable},
                      {"/usr/bin/perl", File::executable},
                      {"/usr/bin/torchrun", File::executable},
+                     {"/usr/bin/accelerate", File::executable},
+                     {"/usr/bin/deepspeed", File::executable},
+                     {"/usr/bin/mpirun", File::executable},
+                     {"/usr/bin/uv", File::executable},
                      {"/home/ann/bin/tool.sh", File::plain},
                      {"/home/ann/run.sh", File::plain}},
                     {}};
@@ -115,22 +119,33 @@ TEST(Preflight, RefusesAnInterpretersScriptThatIsNotThere)
                               {"bash", "nosuch.py"},
                               {"bash", "-eux", "-o", "pipefail", "./nosuch.py"},
                               {"perl", "nosuch.py"},
-                              {"torchrun", "--nproc-per-node", "2", "nosuch.py", "x.py"}}) {
+                              {"torchrun", "--nproc-per-node", "2", "nosuch.py", "x.py"},
+                              {"accelerate", "launch", "--multi_gpu", "nosuch.py", "--lr", "1"},
+                              {"deepspeed", "--num_gpus=2", "nosuch.py", "--deepspeed"},
+                              {"python3", "-u", "-m", "torch.distributed.run", "nosuch.py"},
+                              {"mpirun", "-n", "2", "python3", "nosuch.py"},
+                              {"uv", "run", "python3", "-u", "nosuch.py"}}) {
         EXPECT_THAT(outcome(program, disk), HasSubstr("nosuch.py: not found")) << program[0];
     }
-    for (const Strings& program : std::vector<Strings>{{"bash", "run.sh"},
-                                                       {"bash", "tool.sh"}, // found in PATH
-                                                       {"bash", "-c", "nosuch.sh"},
-                                                       {"bash", "-s", "nosuch.sh"},
-                                                       {"bash", "--rcfile", "nosuch.sh", "run.sh"},
-                                                       {"bash", "--version", "nosuch.sh"},
-                                                       {"python3", "-m", "nosuch.py"},
-                                                       {"python3", "-uc", "pass", "nosuch.py"},
-                                                       {"python3", "-"},
-                                                       {"python3", "--help", "nosuch.py"},
-                                                       {"perl", "-S", "nosuch.pl"},
-                                                       {"torchrun", "-m", "nosuch"},
-                                                       {"torchrun", "--help"}}) {
+    for (const Strings& program :
+         std::vector<Strings>{{"bash", "run.sh"},
+                              {"bash", "tool.sh"}, // found in PATH
+                              {"bash", "-c", "nosuch.sh"},
+                              {"bash", "-s", "nosuch.sh"},
+                              {"bash", "--rcfile", "nosuch.sh", "run.sh"},
+                              {"bash", "--version", "nosuch.sh"},
+                              {"python3", "-m", "nosuch.py"},
+                              {"python3", "-uc", "pass", "nosuch.py"},
+                              {"python3", "-"},
+                              {"python3", "--help", "nosuch.py"},
+                              {"perl", "-S", "nosuch.pl"},
+                              {"torchrun", "-m", "nosuch"},
+                              {"accelerate", "launch", "-m", "nosuch"},
+                              {"python3", "-m", "pdb", "nosuch.py"},
+                              {"mpirun", "-wdir", "x", "python3", "no.py"},
+                              {"mpirun", "nosuch.py"},
+                              {"uv", "run", "--directory=x", "python3", "nosuch.py"},
+                              {"torchrun", "--help"}}) {
         EXPECT_EQ(outcome(program, disk), "") << program[0] << " " << program.back();
     }
     RunParameters sourced = parameters_for({"/usr/bin/bash", "nosuch.sh"});
@@ -177,10 +192,87 @@ TEST(Preflight, RefusesAScriptWhoseInterpreterIsNotThere)
     EXPECT_THAT(of_script("#!/bin/sh\r"), HasSubstr("127: ./run: its first line ends with a "
                                                     "carriage return"));
     EXPECT_THAT(of_script("#!/usr/bin/env python3\r"), HasSubstr("carriage return"));
-    for (const char* fine : {"#!/bin/sh", "#! /bin/sh -e", "#!/opt/node/bin/python3", "#!",
-                             "no first line", "#!/usr/bin/env python3", ""}) {
+    for (const char* fine :
+         {"#!/bin/sh", "#! /bin/sh -e", "#!/opt/node/bin/python3", "#!", "#!/usr/bin/env python3",
+          "\x7f"
+          "ELF"}) {
         EXPECT_EQ(of_script(fine), "") << fine;
     }
+}
+
+TEST(Preflight, LetsATextWithoutAnInterpreterBeExecutedByAShell)
+{
+    const Disk disk{{{"/home/ann/run", File::executable},
+                     {"/home/ann/train.py", File::executable},
+                     {"/home/ann/bin/tool", File::executable},
+                     {"/home/ann/bin/moved", File::executable}},
+                    {{"/home/ann/run", "echo hi\n"},
+                     {"/home/ann/train.py", "print(1)\n"},
+                     {"/home/ann/bin/tool", "echo hi\n"},
+                     {"/home/ann/bin/moved", "#!/home/ann/gone/python\n"}}};
+    for (const char* program : {"./run", "run", "tool", "train.py", "./train.py"}) {
+        EXPECT_EQ(outcome({program}, disk), "") << program;
+    }
+    EXPECT_THAT(outcome({"moved"}, disk),
+                HasSubstr("127: moved: the interpreter in its first line"))
+        << "also of a command in PATH";
+}
+
+TEST(Preflight, RefusesAPipeOfThisShell)
+{
+    const Disk disk{{{"/dev/fd/63", File::other},
+                     {"/dev/fd/0", File::other},
+                     {"/usr/bin/bash", File::executable},
+                     {"/usr/bin/train", File::executable}},
+                    {}};
+    const std::string why = "a pipe of this shell, as <(...) makes it, which the node can't read: "
+                            "write the text to a file";
+    for (const Strings& program :
+         std::vector<Strings>{{"bash", "/dev/fd/63"}, {"train", "--config", "/dev/fd/63"}}) {
+        EXPECT_EQ(outcome(program, disk), "2: /dev/fd/63: " + why);
+    }
+    EXPECT_EQ(outcome({"bash", "/dev/fd/0"}, disk), "");
+    EXPECT_EQ(outcome({"train", "/dev/fd/4"}, disk), "") << "nothing here: not of this shell";
+    RunParameters sourced = parameters_for({"train"});
+    sourced.sources = {"/dev/fd/63"};
+    EXPECT_EQ(outcome(sourced, disk), "2: --source /dev/fd/63: " + why);
+}
+
+TEST(Preflight, ChecksTheCheckOfACheckpoint)
+{
+    const Disk disk{{{"/usr/bin/python3", File::executable},
+                     {"/usr/bin/true", File::executable},
+                     {"/home/ann/check.py", File::plain},
+                     {"/home/ann/check", File::executable}},
+                    {}};
+    const auto valid = [&](const Strings& command) {
+        RunParameters parameters = parameters_for({"true"});
+        parameters.chain.valid = command;
+        return outcome(parameters, disk);
+    };
+    EXPECT_EQ(valid({"./nosuch", "{}"}), "2: --valid: ./nosuch: not found");
+    EXPECT_EQ(valid({"python3", "nosuch.py", "{}"}), "2: --valid: nosuch.py: not found");
+    EXPECT_EQ(valid({"check.py"}), "2: --valid: check.py: not found in PATH; for a file of the "
+                                   "working directory, write ./check.py");
+    EXPECT_THAT(valid({"./check.py"}), HasSubstr("2: --valid: ./check.py: not executable"));
+    EXPECT_EQ(valid({"check"}),
+              "warning: --valid: check is not in PATH on this host; the node may have it");
+    for (const Strings& fine : std::vector<Strings>{{"./check", "{}"},
+                                                    {"python3", "check.py", "{}"},
+                                                    {"python3", "{}"},
+                                                    {"{}/check"},
+                                                    {"/opt/node/check"}}) {
+        EXPECT_EQ(valid(fine), "") << fine[0];
+    }
+}
+
+TEST(Preflight, LeavesWordsWithValuesToTheirTries)
+{
+    RunParameters parameters = parameters_for({"python3", "train_{model}.py", "{lr}"});
+    const Disk disk{{{"/usr/bin/python3", File::executable}}, {}};
+    EXPECT_EQ(outcome(parameters, disk), "127: train_{model}.py: not found");
+    parameters.placeholders = {"{lr}", "{model}"};
+    EXPECT_EQ(outcome(parameters, disk), "");
 }
 
 TEST(Preflight, LeavesToTheNodeWhatOnlyItCanKnow)
@@ -200,7 +292,7 @@ TEST(Preflight, LeavesToTheNodeWhatOnlyItCanKnow)
     parameters.env = {{"PATH", "/opt/bin"}};
     EXPECT_EQ(outcome(parameters, {}), "");
     parameters = parameters_for({"./in-image"});
-    parameters.container = "image.sif";
+    parameters.container = "docker://image";
     EXPECT_EQ(outcome(parameters, {}), "");
     parameters = parameters_for({"./built-by-the-run-before"});
     parameters.after = JobId{7};
@@ -262,6 +354,8 @@ TEST(Preflight, LooksForTheFilesOfOptions)
                      {"/home/ann/secret.sh", File::unreadable},
                      {"/home/ann/venv", File::directory},
                      {"/home/ann/venv/bin/python", File::executable},
+                     {"/home/ann/copied", File::directory},
+                     {"/home/ann/copied/bin/python", File::plain},
                      {"/home/ann/empty", File::directory}},
                     {}};
     const auto with = [&](const auto& set) {
@@ -284,6 +378,9 @@ TEST(Preflight, LooksForTheFilesOfOptions)
     EXPECT_EQ(venv("/opt/venv"), "");
     EXPECT_EQ(venv("nosuch"), "2: --venv nosuch: not found");
     EXPECT_THAT(venv("empty"), HasSubstr("2: --venv empty: has no bin/python"));
+    EXPECT_EQ(venv("copied"), "2: --venv copied: its bin/python is not executable");
+    EXPECT_EQ(with([](RunParameters& parameters) { parameters.container = "no.sif"; }),
+              "2: --container no.sif: not found");
     EXPECT_EQ(with([](RunParameters& parameters) { parameters.container = "./no.sif"; }),
               "2: --container ./no.sif: not found");
     EXPECT_EQ(with([](RunParameters& parameters) { parameters.container = "docker://x/y"; }), "");

@@ -128,6 +128,9 @@ private:
         parameters.conda = request.setup.conda;
         parameters.venv = request.setup.venv;
         parameters.container = request.setup.container;
+        if (request.chain) {
+            parameters.chain.valid = request.chain->valid;
+        }
         const auto checked = check_program(parameters, here);
         return checked ? Result<void>()
                        : fail(checked.error().kind,

@@ -18,6 +18,7 @@
 #include "core/quote.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
+#include "runs/preflight.h"
 #include "runs/repeat.h"
 #include "sweeps/arguments.h"
 #include "sweeps/changes.h"
@@ -102,6 +103,16 @@ Result<int> print_tries(const Invocation& invocation, const RunOptions& options,
     return 0;
 }
 
+/// What stands for the values of the parameters in the program's words.
+Arguments placeholders(const Arguments& names)
+{
+    Arguments all;
+    for (const std::string& name : names) {
+        all.push_back("{" + name + "}");
+    }
+    return all;
+}
+
 /// `gpuq sweep --over ... PROGRAM`.
 class NewSweep {
 public:
@@ -125,6 +136,8 @@ public:
         TRY_ASSIGN(Sweep sweep, settings(given));
         sweep.gpu_time = std::exchange(options.parameters.chain.gpu_time, std::nullopt);
         TRY(check_program(options.parameters.program, given.names));
+        options.parameters.placeholders = placeholders(given.names);
+        TRY(check_proposer(sweep, options.parameters));
         if (options.dry_run) {
             note_placeholders(options.parameters.program, given.names);
             return print_tries(m_invocation, options, given);
@@ -212,6 +225,19 @@ private:
             sweep.per_gpu = static_cast<int>(*number);
         }
         return sweep;
+    }
+
+    /// It is started by a worker, which has a GPU by then.
+    Result<void> check_proposer(const Sweep& sweep, const RunParameters& parameters)
+    {
+        if (!sweep.propose) {
+            return {};
+        }
+        TRY_ASSIGN(const SiteContext here, site_context(m_services));
+        TRY_ASSIGN(const std::string warning,
+                   check_command("--propose", sweep.propose->command, parameters, here));
+        print_note(m_invocation.globals.quiet || warning.empty(), warning);
+        return {};
     }
 
     /// The program itself is looked up once, for all tries.
@@ -324,6 +350,7 @@ Result<int> work_again(Invocation& invocation, Store& store, const Sweep& sweep,
     run.parameters.program = sweep.run.request.program;
     run.parameters =
         repeated(std::move(run.parameters), sweep.run.request, invocation.services.clock().now());
+    run.parameters.placeholders = placeholders(sweep.parameters);
     run.parameters.chain.from_scratch = true;
     for (const auto& [name, value] : sweep.run.request.setup.env) {
         run.recorded_env.push_back(name);

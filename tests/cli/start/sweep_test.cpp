@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace gpuq::cli {
@@ -140,6 +141,22 @@ TEST_F(SweepTest, StartsAsManyWorkersAsRequested)
 {
     begin({"--workers", "2"});
     EXPECT_THAT(workers(), SizeIs(2));
+}
+
+TEST_F(SweepTest, RefusesWhatNoWorkerCanStart)
+{
+    m_services.variables["PATH"] = "/usr/bin:/bin";
+    const Arguments sweep{"--detach", "-J", "cal", "--over", "model=a,b"};
+    const auto with = [&](const Arguments& more) {
+        Arguments arguments = sweep;
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return use(k_sweep_verb, arguments);
+    };
+    EXPECT_THAT(with({"--propose", "./nosuch x", "true", "{model}"}).err,
+                HasSubstr("--propose: ./nosuch: not found"));
+    EXPECT_THAT(with({"python3", "nosuch.py", "{model}"}).err, HasSubstr("nosuch.py: not found"));
+    EXPECT_THAT(workers(), IsEmpty());
+    EXPECT_EQ(with({"python3", "train_{model}.py"}).status, 0) << "each try has its own script";
 }
 
 TEST_F(SweepTest, LeavesNothingIfSlurmRefusesTheFirstWorker)
@@ -626,14 +643,16 @@ TEST_F(SweepTest, ShowsWhyATryWasStoppedEarlyAndRepeatsOnlyThatIfNamed)
 
 TEST_F(SweepTest, WithProposalsEndsOnceTheyHaveEnded)
 {
+    std::ofstream(m_dir / "my search.py") << "#!/usr/bin/env python3\n";
+    ASSERT_EQ(::chmod((m_dir / "my search.py").c_str(), 0700), 0);
     const Use begun =
         use(k_sweep_verb, {"--detach", "-J", "cal", "--over", "lr=log:1e-5..1", "--propose",
-                           "'my search.py' --fast", "--tries", "2", "train.py", "{lr}"});
+                           "'./my search.py' --fast", "--tries", "2", "train.py", "{lr}"});
     ASSERT_EQ(begun.status, 0) << begun.err;
     EXPECT_THAT(workers(), SizeIs(2));
     const auto sweep = sweeps::find_sweep(m_services.memory, "cal");
     EXPECT_EQ(sweep->propose,
-              (sweeps::Proposals{{"my search.py", "--fast"}, {"lr=log:1e-5..1"}, 2}));
+              (sweeps::Proposals{{"./my search.py", "--fast"}, {"lr=log:1e-5..1"}, 2}));
     EXPECT_THAT(use(k_show_verb, {"cal"}).out, HasSubstr("sweep cal (waiting): 0 of 0 tries"));
     ASSERT_TRUE(sweeps::add_tries(m_services.memory, key(), {{"0.1"}}));
     end_next(TryEnd::finished, 0, 0.5);
