@@ -210,24 +210,6 @@ std::optional<seconds> gpu_time_left(const Request& request, const Links& links,
     return std::chrono::duration_cast<seconds>(whole) - time_used(links, now);
 }
 
-std::optional<std::string> budget_used_up(const Request& request, const Links& links, Time now)
-{
-    const Chain& chain = *request.chain;
-    if (chain.max_links && static_cast<int>(links.size()) >= *chain.max_links) {
-        return fmt::format("its {} links are used up (--max-links)", *chain.max_links);
-    }
-    if (next_length(request, links, now) >= k_shortest_link) {
-        return std::nullopt;
-    }
-    if (chain.until && now >= *chain.until - k_shortest_link) {
-        return "its end date is reached (--until)";
-    }
-    const auto gpu_time = gpu_time_left(request, links, now);
-    return gpu_time && *gpu_time < k_shortest_link
-               ? "its GPU-hours are used up (--gpu-hours)"
-               : fmt::format("its time of {} is used up", to_text(request.walltime));
-}
-
 Verdict by_kind(const Chain& chain, const Links& links)
 {
     switch (kind_of(links.back())) {
@@ -315,7 +297,7 @@ Verdict decide_next(const Request& request, const std::vector<LinkPast>& links, 
     }
     Verdict verdict = by_kind(*request.chain, links);
     if (verdict.decision == Verdict::Decision::next_link) {
-        if (const auto what = budget_used_up(request, links, now)) {
+        if (const auto what = why_no_link(request, links, now)) {
             return used_up(last, *what);
         }
     }
@@ -346,6 +328,24 @@ seconds time_used(const Links& links, Time now)
         }
     }
     return used;
+}
+
+std::optional<std::string> why_no_link(const Request& request, const Links& links, Time now)
+{
+    const Chain& chain = *request.chain;
+    if (chain.max_links && static_cast<int>(links.size()) >= *chain.max_links) {
+        return fmt::format("its {} links are used up (--max-links)", *chain.max_links);
+    }
+    if (next_length(request, links, now) >= k_shortest_link) {
+        return std::nullopt;
+    }
+    if (chain.until && now >= *chain.until - k_shortest_link) {
+        return "its end date is reached (--until)";
+    }
+    const auto gpu_time = gpu_time_left(request, links, now);
+    return gpu_time && *gpu_time < k_shortest_link
+               ? "its GPU-hours are used up (--gpu-hours)"
+               : fmt::format("its time of {} is used up", to_text(request.walltime));
 }
 
 seconds length_of(const Chain& chain, LinkNumber link)

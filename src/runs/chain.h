@@ -92,6 +92,11 @@ std::chrono::seconds length_of(const Chain& chain, LinkNumber link);
 std::chrono::seconds next_length(const Request& request, const std::vector<LinkPast>& links,
                                  Time now);
 
+/// Why no further link of a chain can start, the first one if there are none: the limit that is
+/// used up. Nothing if one can.
+std::optional<std::string> why_no_link(const Request& request, const std::vector<LinkPast>& links,
+                                       Time now);
+
 /// Nodes that failed under links, each listed once.
 std::vector<std::string> failed_nodes(const std::vector<LinkPast>& links);
 

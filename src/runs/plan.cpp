@@ -407,6 +407,20 @@ std::string summary_of(const RunParameters& parameters, const Request& request, 
                                  : "; it waits until the queue is up");
 }
 
+/// The first link of a chain may have less time than its length. `usage`: none.
+Result<void> limit_to_budget(const Request& request, Time now, JobSpec& spec)
+{
+    if (!request.chain) {
+        return {};
+    }
+    if (const auto why = why_no_link(request, {}, now)) {
+        return fail(Error::Kind::usage, fmt::format("it would not start: {}", *why));
+    }
+    spec.walltime = std::clamp(std::chrono::ceil<minutes>(next_length(request, {}, now)),
+                               minutes{1}, spec.walltime);
+    return {};
+}
+
 /// The GPU model for `-g 16G+`.
 Result<std::string> model_for(const GpuRequest& gpus, const std::vector<std::string>& queues,
                               const Partition& first, const SiteContext& site_context)
@@ -507,6 +521,7 @@ Result<Plan> plan(const RunParameters& parameters, const Partitions& partitions,
     }
     JobSpec spec = job_spec(request);
     spec.gpu_model = model;
+    TRY(limit_to_budget(request, site_context.now, spec));
     return Plan{request, spec, summary_of(parameters, request, spec, *queue), when_short};
 }
 

@@ -32,6 +32,7 @@ struct SiteContext {
     enum class Entry { open, unknown, closed };
 
     std::string work_dir; ///< absolute
+    Time now;             ///< for limits that are dates
     /// The kind of file at an absolute path; symbolic links are followed.
     std::function<File(const std::string& path)> file;
     /// True if the nodes certainly see the same files at an absolute path, so that a file missing

@@ -40,9 +40,13 @@ void Supervisor::join_chain(const std::optional<LinkStart>& link_start)
     if (m_options.link > LinkNumber{1}) {
         m_run->request.input = Input::none; // its client may be long gone
     }
+    const Time time = m_services.clock.now();
     m_chain.emplace(m_loop, m_services.clock, m_options, *m_run,
-                    link_start ? *link_start : first_link_start(m_run->request),
+                    link_start ? *link_start : first_link_start(m_run->request, time),
                     [this](Event event) { m_log->record(std::move(event)); });
+    if (const auto why = link_start ? std::nullopt : why_no_link(m_run->request, {}, time)) {
+        not_started({static_cast<int>(ExitStatus::time_limit), *why});
+    }
 }
 
 void Supervisor::report_link_start()

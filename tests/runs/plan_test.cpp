@@ -490,6 +490,25 @@ TEST(PlanOfAChain, IsRefusedToWhatIsNotKnownToSave)
     EXPECT_TRUE(plan(reckless, k_lab, with_script("train()"))->request.chain);
 }
 
+TEST(PlanOfAChain, HasNoMoreTimeThanItsDateAndItsHoursLeave)
+{
+    SiteContext site = here();
+    site.now = Time{} + 24h;
+    RunParameters parameters = asking_for(1h);
+    parameters.chain.checkpoint = "out/*";
+    parameters.chain.until = site.now + 20min;
+    EXPECT_EQ(plan(parameters, k_lab, site)->spec.walltime, 20min);
+    parameters.chain.until = site.now - 1min;
+    EXPECT_EQ(plan(parameters, k_lab, site).error(),
+              fail(Error::Kind::usage, "it would not start: its end date is reached (--until)"));
+    parameters.chain.until.reset();
+    parameters.chain.gpu_time = 30min;
+    EXPECT_EQ(plan(parameters, k_lab, site)->spec.walltime, 30min);
+    parameters.chain.gpu_time = 1min;
+    parameters.gpus = *parse_gpu_request("16");
+    EXPECT_THAT(plan(parameters, k_lab, site).error().text, HasSubstr("--gpu-hours"));
+}
+
 TEST(PlanOfAChain, IsMadeWithinTheLimitOnlyWhenAskedFor)
 {
     RunParameters parameters = asking_for(1h);

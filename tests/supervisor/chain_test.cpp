@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ports/job.h"
 #include "runs/chain.h"
+#include "supervisor/chain/chain_work.h"
 #include "supervisor/stage.h"
 
 #include <fmt/format.h>
@@ -167,6 +168,24 @@ TEST(Chained, AProgramThatDoesNotHearIsEndedAtTheEnd)
     EXPECT_EQ(ending.cause, Cause::time_limit);
     EXPECT_TRUE(ending.continues) << "it may begin again from scratch";
     EXPECT_GE(ending.at, *link.options.ends_at);
+}
+
+TEST(Chained, TheFirstLinkEndsAtTheDateOfTheRun)
+{
+    Link link("stay");
+    Request& request = link.run.request;
+    const Time now = RealClock().now();
+    EXPECT_EQ(first_link_start(request, now).length, 50s);
+    request.chain->until = now + 20s;
+    EXPECT_EQ(first_link_start(request, now).length, 20s);
+    request.chain->until = now - 1h;
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_to_the_end());
+    const Ending& ending = client.ended->ending;
+    EXPECT_EQ(ending.status, 124);
+    EXPECT_EQ(ending.cause, Cause::not_started);
+    EXPECT_EQ(ending.detail, "its end date is reached (--until)");
+    EXPECT_FALSE(ending.continues);
 }
 
 TEST(Chained, WithoutACheckpointNothingBeginsAgainByItself)

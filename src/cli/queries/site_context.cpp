@@ -4,6 +4,7 @@
 #include "cli/queries/node_paths.h"
 #include "core/strings.h"
 #include "io/trusted_path.h"
+#include "ports/clock.h"
 
 #include <fmt/format.h>
 
@@ -188,6 +189,7 @@ Result<SiteContext> site_context(Services& services)
 {
     SiteContext here;
     TRY_ASSIGN(here.work_dir, working_directory(services));
+    here.now = services.clock().now();
     here.file = file_at;
     here.same_on_nodes = same_on_nodes(services, here.work_dir);
     here.text = text_at;

@@ -280,10 +280,10 @@ std::optional<CheckpointSet> find_checkpoints_again(Services& services, const Op
     return run ? std::optional(find_checkpoints(**store, *run, before)) : std::nullopt;
 }
 
-LinkStart first_link_start(const Request& request)
+LinkStart first_link_start(const Request& request, Time now)
 {
     LinkStart link_start;
-    link_start.length = next_length(request, {}, Time{});
+    link_start.length = next_length(request, {}, now);
     link_start.lead = notice_lead(link_start.length, {});
     return link_start;
 }
@@ -298,7 +298,7 @@ PredecessorCheck check_predecessor(Services& services, const Options& options)
         return predecessor;
     }
     if (!run->request.chain) {
-        predecessor.link_start = first_link_start(run->request);
+        predecessor.link_start = first_link_start(run->request, services.clock.now());
         return predecessor;
     }
     const Chain& chain = *run->request.chain;

@@ -52,7 +52,7 @@ struct LinkStart {
 };
 
 /// How the first link starts.
-LinkStart first_link_start(const Request& request);
+LinkStart first_link_start(const Request& request, Time now);
 
 /// The judgment on the link before `options.link`: a turn, or `leave`, or neither while the outcome
 /// is unknown.
