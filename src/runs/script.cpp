@@ -89,7 +89,23 @@ void write_resources(Script& script, const JobSpec& spec)
     }
 }
 
-void write_slurm_options(Script& script, const std::optional<std::string>& options)
+/// The value of the last --gres, which alone counts for sbatch.
+std::optional<std::string> last_gres(const std::vector<std::string>& options)
+{
+    constexpr std::string_view k_gres = "--gres";
+    std::optional<std::string> value;
+    for (std::size_t i = 0; i < options.size(); ++i) {
+        if (options[i] == k_gres && i + 1 < options.size()) {
+            value = options[i + 1];
+        } else if (options[i].starts_with("--gres=")) {
+            value = options[i].substr(k_gres.size() + 1);
+        }
+    }
+    return value;
+}
+
+void write_slurm_options(Script& script, const std::optional<std::string>& options,
+                         const JobSpec& spec)
 {
     const auto arguments = options ? split_arguments(*options) : std::vector<std::string>{};
     if (!arguments || arguments->empty()) {
@@ -100,6 +116,10 @@ void write_slurm_options(Script& script, const std::optional<std::string>& optio
         line += " " + directive_word(word);
     }
     script.line(line);
+    const auto other = last_gres(*arguments); // it replaces the one with the GPUs
+    if (const std::string gpus = gres_of(spec); other && !gpus.empty()) {
+        script.directive("gres", fmt::format("{},{}", gpus, *other));
+    }
 }
 
 void write_environment(Script& script, const Request& request)
@@ -219,7 +239,7 @@ std::string sbatch_script(const Request& request, const JobSpec& spec)
     script.directive("output", "slurm-%j.out");
     script.directive("error", "slurm-%j.err");
     script.line("#SBATCH --no-requeue");
-    write_slurm_options(script, request.slurm_options);
+    write_slurm_options(script, request.slurm_options, spec);
     script.line("");
     script.line(fmt::format("cd -- {} || exit 125", shell_quoted(request.work_dir)));
     write_environment(script, request);
@@ -235,7 +255,7 @@ std::string batch_script(const SupervisorCall& call, const Request& request, con
     Script script;
     if (spec.by_sbatch) {
         write_resources(script, spec);
-        write_slurm_options(script, request.slurm_options);
+        write_slurm_options(script, request.slurm_options, spec);
     }
     script.line("exec -- " + shell_command({call.supervisor, "run", call.state_dir, call.key.text(),
                                             fmt::format("{}", call.link.value)}));

@@ -194,6 +194,26 @@ TEST(BatchScript, HasThePersonsOptionsAfterOursForSbatch)
               "exec -- /s run /d 20261120T131158.042Z-0f3a9c1e5b7d2468 1\n");
 }
 
+TEST(BatchScript, KeepsTheGpusBesideOtherResources)
+{
+    Request request = simple();
+    JobSpec spec = small();
+    spec.by_sbatch = true;
+    for (const char* options :
+         {"--gres=tmpfs:1 --exclusive --gres=tmpfs:10G", "--exclusive --gres tmpfs:10G"}) {
+        request.slurm_options = options;
+        EXPECT_THAT(batch_script({"/s", "/d", k_run, LinkNumber{1}}, request, spec),
+                    HasSubstr("tmpfs:10G\n#SBATCH --gres=gpu:1,tmpfs:10G\nexec"))
+            << options;
+    }
+    request.slurm_options = "--gres=tmpfs:10G --exclusive";
+    EXPECT_THAT(sbatch_script(request, spec), HasSubstr("#SBATCH --gres=gpu:1,tmpfs:10G\n"));
+    spec.gpus_per_node = 0;
+    EXPECT_THAT(batch_script({"/s", "/d", k_run, LinkNumber{1}}, request, spec),
+                HasSubstr("--exclusive\nexec"))
+        << "sbatch has it from the user's option";
+}
+
 TEST(BatchScript, QuotesOddFolders)
 {
     const StandIns site;

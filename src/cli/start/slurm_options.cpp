@@ -2,6 +2,7 @@
 #include "cli/start/slurm_options.h"
 
 #include "core/split_arguments.h"
+#include "core/strings.h"
 
 #include <fmt/format.h>
 
@@ -33,8 +34,13 @@ constexpr Refused k_refused[] = {
     {"gpus-per-node", 0, "use gpuq's own option -g"},
     {"gpus-per-socket", 0, "use gpuq's own option -g"},
     {"gpus-per-task", 0, "use gpuq's own option --gpus-per-task"},
+    {"tres-per-job", 0, "use gpuq's own option -g"},
+    {"tres-per-node", 0, "use gpuq's own option -g"},
+    {"tres-per-socket", 0, "use gpuq's own option -g"},
+    {"tres-per-task", 0, "use gpuq's own option --gpus-per-task"},
     {"ntasks", 'n', "use gpuq's own option --tasks-per-node"},
     {"ntasks-per-node", 0, "use gpuq's own option --tasks-per-node"},
+    {"ntasks-per-gpu", 0, "use gpuq's own option --tasks-per-node"},
     {"tasks-per-node", 0, "use gpuq's own option --tasks-per-node"},
     {"container", 0, "use gpuq's own option --container"},
     {"container-id", 0, "use gpuq's own option --container"},
@@ -102,11 +108,20 @@ const Refused* refused_by_letter(std::string_view letters)
     return nullptr;
 }
 
-/// --gres=gpu:2 and abbreviations of that name; resources other than GPUs are left to Slurm.
+/// --gres=gpu:2, --gres=none and abbreviations of that name; resources other than GPUs and their
+/// shares are left to Slurm.
 bool asks_for_gpus(std::string_view name, std::string_view value)
 {
+    constexpr std::string_view k_others[] = {"shard", "mps", "none", "help", "list"};
+    const auto items = split(value, ",");
     return name.size() > 1 && std::string_view("gres").starts_with(name) &&
-           value.find("gpu") != std::string_view::npos;
+           std::any_of(items.begin(), items.end(), [&](std::string_view item) {
+               item.remove_prefix(item.starts_with("gres:") || item.starts_with("gres/") ? 5 : 0);
+               const std::string_view resource = item.substr(0, item.find_first_of(":="));
+               return item.find("gpu") != std::string_view::npos ||
+                      std::find(std::begin(k_others), std::end(k_others), resource) !=
+                          std::end(k_others);
+           });
 }
 
 Result<void> check_option(std::string_view word, std::string_view next)

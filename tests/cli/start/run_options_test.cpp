@@ -129,25 +129,31 @@ TEST(RunOptions, RecordAPatternOfProgressInTheEnvironment)
 
 TEST(RunOptions, LeaveToGpuqWhatItHasToKnow)
 {
-    for (const auto& [text, ours] :
-         std::vector<std::pair<std::string, std::string>>{{"--time=5", "-t"},
-                                                          {"-t5", "-t"},
-                                                          {"-t 5", "-t"},
-                                                          {"--exclude=n1 --partition=gpu", "-p"},
-                                                          {"-pgpu", "-p"},
-                                                          {"--gres=gpu:2", "-g"},
-                                                          {"-G 2", "-g"},
-                                                          {"--gpus-per-node=2", "-g"},
-                                                          {"--mem=4G", "--mem"},
-                                                          {"--tim=5", "-t"},
-                                                          {"--part gpu", "-p"},
-                                                          {"-Ht5", "-t"},
-                                                          {"--gre=gpu:2", "-g"},
-                                                          {"--gres gpu:2", "-g"},
-                                                          {"--container=x", "--container"},
-                                                          {"-dsingleton", "--after"},
-                                                          {"--depend=singleton", "--after"},
-                                                          {"--signal=B:USR1@60", "--notice"}}) {
+    for (const auto& [text, ours] : std::vector<std::pair<std::string, std::string>>{
+             {"--time=5", "-t"},
+             {"-t5", "-t"},
+             {"-t 5", "-t"},
+             {"--exclude=n1 --partition=gpu", "-p"},
+             {"-pgpu", "-p"},
+             {"--gres=gpu:2", "-g"},
+             {"-G 2", "-g"},
+             {"--gpus-per-node=2", "-g"},
+             {"--mem=4G", "--mem"},
+             {"--tim=5", "-t"},
+             {"--part gpu", "-p"},
+             {"-Ht5", "-t"},
+             {"--gre=gpu:2", "-g"},
+             {"--gres gpu:2", "-g"},
+             {"--gres=gres:shard:1", "-g"},
+             {"--gres=tmpfs:1,mps:50", "-g"},
+             {"--gres=none", "-g"},
+             {"--tres-per-node=gres/gpu:2", "-g"},
+             {"--ntasks-per-gpu=2", "--tasks-per-node"},
+             {"--tres-per-task=gres/gpu:1", "--gpus-per-task"},
+             {"--container=x", "--container"},
+             {"-dsingleton", "--after"},
+             {"--depend=singleton", "--after"},
+             {"--signal=B:USR1@60", "--notice"}}) {
         EXPECT_THAT(reason({"--slurm", text}),
                     HasSubstr("is not possible in a run: use gpuq's own option " + ours))
             << text;
