@@ -61,7 +61,7 @@ struct Status {
     std::vector<NodeStatus> nodes; ///< empty when the controller does not respond
 };
 
-/// `missing` when there is no cluster in `dir`.
+/// `missing` when there is no cluster in `dir`; `denied` if other users own it or can write to it.
 Result<Status> status(const std::string& dir);
 
 /// Why the cluster with this slurm.conf runs without accounting, in one line; nullopt when it has

@@ -3,6 +3,7 @@
 #include "embedded/directory.h"
 #include "embedded/machine.h"
 #include "embedded/tools.h"
+#include "io/trusted_path.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -34,6 +35,7 @@ Result<Status> status(const std::string& dir)
     Places places;
     places.dir = failed ? dir : real.string();
     TRY_ASSIGN(State state, read_state(places));
+    TRY(open_trusted_directory(places.dir)); // slurm.conf names plugins
     Status status;
     status.slurm_conf = places.slurm_conf();
     const bool same_boot = state.boot == boot_id();
