@@ -2,6 +2,7 @@
 #include "checkpoint/candidates.h"
 
 #include "checkpoint/names.h"
+#include "io/trusted_path.h"
 
 #include <fmt/format.h>
 
@@ -163,7 +164,9 @@ private:
             return;
         }
         const Kind kind = kind_of(status);
-        if (kind != Kind::file && kind != Kind::directory) {
+        const bool is_other = status.st_uid != ::geteuid() &&
+                              is_of_another_user(status, open_directory(AT_FDCWD, directory).get());
+        if (is_other || (kind != Kind::file && kind != Kind::directory)) {
             return;
         }
         m_found.push_back({path, matched.empty() ? name : matched, kind, modified_of(status)});

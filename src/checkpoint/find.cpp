@@ -5,6 +5,7 @@
 #include "checkpoint/directory.h"
 #include "checkpoint/formats.h"
 #include "checkpoint/names.h"
+#include "io/trusted_path.h"
 
 #include <fmt/format.h>
 
@@ -82,8 +83,10 @@ void check_file(Found& found, const OpenFile& opened, const Found* before)
 std::optional<Found> examine_file(Found found, const Found* before)
 {
     const OpenFile opened = open_file(AT_FDCWD, found.path);
-    if (opened.error == ENOENT || opened.error == ELOOP) {
-        return std::nullopt; // deleted, or replaced by something other than a file
+    const bool is_replaced =
+        opened.error == 0 && is_of_another_user(opened.status, opened.file.get());
+    if (opened.error == ENOENT || opened.error == ELOOP || is_replaced) {
+        return std::nullopt; // deleted, or replaced by something other than a file of the user
     }
     if (opened.error != 0) {
         mark_unreadable(found, opened.error);
@@ -134,6 +137,10 @@ void check_opened_directory(Found& found, int directory, Time own, const Found* 
         mark_unreadable(found, tree.error);
         return;
     }
+    if (!tree.is_own) {
+        found.why = "another user owns a file in it";
+        return;
+    }
     const DirectoryJudgement judged = check_directory(scanned, tree.is_all);
     found.step = judged.step ? judged.step : found.step;
     if (judged.unreadable.empty()) {
@@ -156,8 +163,9 @@ std::optional<Found> examine_directory(Found found, const Found* before)
     }
     found.inode = status.st_ino;
     if (before != nullptr && before->verdict == Verdict::whole) {
-        measure(found, walk(directory.get(), leave_as_it_is), modified_of(status));
-        if (is_unchanged(found, before)) {
+        const Tree tree = walk(directory.get(), leave_as_it_is);
+        measure(found, tree, modified_of(status));
+        if (tree.is_own && is_unchanged(found, before)) {
             return *before;
         }
     }

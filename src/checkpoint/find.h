@@ -18,6 +18,9 @@ inline constexpr std::size_t k_most_candidates = 64;
 /// size and time, then `whole`. An unchanged `whole` checkpoint is not read again. A changed one is
 /// opened again, so that on NFS the call sees the server's state. An unreadable one is `unsettled`.
 ///
+/// Files of other users are left out, also in directories in which others work; a directory of the
+/// user with such a file in it is `unsettled`.
+///
 /// A missing directory has no checkpoints. `io` if a directory in the path can't be read; `usage`
 /// if the place is invalid. Blocks as long as the file system does.
 Result<std::vector<Found>> find_checkpoints(const Place& place, const std::vector<Found>& before);

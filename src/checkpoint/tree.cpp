@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "checkpoint/tree.h"
 
+#include "io/trusted_path.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -81,6 +83,7 @@ private:
         if (part.kind == Kind::file) {
             part.bytes = static_cast<std::uint64_t>(status.st_size);
         }
+        tree.is_own = tree.is_own && !is_of_another_user(status, parent);
         m_visit(parent, name, part);
         tree.parts.push_back(part);
         if (part.kind == Kind::directory) {

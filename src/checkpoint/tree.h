@@ -46,6 +46,7 @@ Descriptor open_directory(int parent, const std::string& name);
 struct Tree {
     std::vector<Part> parts; ///< each directory before its contents
     bool is_all = true;      ///< false if there are more than k_most_parts, or it is too deep
+    bool is_own = true;      ///< false if another user owns a part
     int error = 0;           ///< an errno if a directory in it can't be read, else 0
 };
 

@@ -214,6 +214,12 @@ private:
 
 } // namespace
 
+bool is_of_another_user(const struct stat& facts, int fd)
+{
+    return facts.st_uid != 0 && facts.st_uid != ::geteuid() && facts.st_uid != k_overflow &&
+           !is_on_afs(fd);
+}
+
 Result<Descriptor> open_trusted_file(const std::string& path, std::optional<unsigned> also)
 {
     if (::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <sys/stat.h>
 
 /// Opens files that gpuq obeys or that hold secrets (configuration, policy, keys, the state
 /// directory) only if no other user can change them. The rules are those of sshd's StrictModes: the
@@ -34,5 +35,10 @@ Result<Descriptor> open_trusted_directory(const std::string& path);
 /// Opens the parent directory of the absolute path `path`. It may have the sticky bit, like /tmp;
 /// the caller must check the owner of the entry itself.
 Result<Descriptor> open_trusted_parent(const std::string& path);
+
+/// Whether a file belongs to another user than the caller and root. `fd`: any file of the same file
+/// system; on AFS, owners have no meaning. Files of users without a number here are not counted:
+/// file servers that map all users to one have no others.
+bool is_of_another_user(const struct stat& facts, int fd);
 
 } // namespace gpuq

@@ -58,6 +58,33 @@ TEST(Look, ListsWhatStandsThereNewestFirst)
     EXPECT_EQ(newest_whole(found), &found[1]);
 }
 
+TEST(Look, LeavesOutWhatAnotherUserHasPut)
+{
+    if (::geteuid() != 0) {
+        GTEST_SKIP() << "only root can make files of another user";
+    }
+    constexpr uid_t k_other = 4'000'000;
+    const Scratch scratch;
+    const auto give = [&](const std::string& name) {
+        ASSERT_EQ(::chown(scratch.at(name).c_str(), k_other, k_other), 0);
+    };
+    scratch.put("step-1.npz", npz_file(), 30);
+    scratch.put("step-2.npz", npz_file(), 20);
+    give("step-2.npz");
+    EXPECT_THAT(summary(scratch, seen(scratch, "*.npz")), ElementsAre("step-1.npz whole 1"));
+    EXPECT_THAT(seen(scratch, "step-2.npz"), testing::IsEmpty());
+    scratch.put("epoch-3/model.npz", npz_file(), 10);
+    scratch.put("epoch-4/model.npz", npz_file(), 10);
+    give("epoch-4");
+    auto found = seen(scratch, "epoch-*", seen(scratch, "epoch-*"));
+    EXPECT_THAT(summary(scratch, found), ElementsAre("epoch-3 whole 3"));
+    scratch.put("epoch-3/optimizer.npz", npz_file(), 10);
+    give("epoch-3/optimizer.npz");
+    found = seen(scratch, "epoch-*", found);
+    EXPECT_THAT(summary(scratch, found), ElementsAre("epoch-3 unsettled 3"));
+    EXPECT_EQ(found[0].why, "another user owns a file in it");
+}
+
 TEST(Look, TellsSizeTimeAndInode)
 {
     const Scratch scratch;
