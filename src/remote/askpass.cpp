@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/askpass.h"
 
+#include "io/trusted_path.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,14 +38,13 @@ std::optional<sockaddr_un> address_of(const std::string& path)
     return address;
 }
 
-/// Creates a private directory, in the user's runtime directory if there is one.
+/// Creates a private directory, in the user's runtime directory if there is one. After su(1) that
+/// is another user's, who could replace the directory and receive the answers.
 std::string make_directory()
 {
     const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
-    for (const char* const parent : {runtime, "/tmp"}) {
-        if (parent == nullptr || parent[0] != '/') {
-            continue;
-        }
+    const bool is_own = runtime != nullptr && runtime[0] == '/' && open_trusted_directory(runtime);
+    for (const char* const parent : {is_own ? runtime : "/tmp", "/tmp"}) {
         std::string directory = fmt::format("{}/gpuq-ask-XXXXXX", parent);
         if (address_of(directory + k_socket) && ::mkdtemp(directory.data()) != nullptr) {
             return directory;

@@ -77,6 +77,25 @@ std::optional<Question> question_of(AskPass& askpass)
     return question;
 }
 
+TEST(AskPass, ListensWhereNoOtherUserCanTakeItsPlace)
+{
+    std::string runtime = testing::TempDir() + "gpuq-askpass-XXXXXX";
+    ASSERT_NE(::mkdtemp(runtime.data()), nullptr);
+    const char* const before = std::getenv("XDG_RUNTIME_DIR");
+    const std::string kept = before == nullptr ? "" : before;
+    ::setenv("XDG_RUNTIME_DIR", runtime.c_str(), 1);
+    const auto is_below = [&](mode_t mode) {
+        ::chmod(runtime.c_str(), mode);
+        const auto made = AskPass::open("/usr/bin/gpuq");
+        EXPECT_TRUE(made);
+        return made->program().starts_with(runtime + "/");
+    };
+    EXPECT_TRUE(is_below(0700));
+    EXPECT_FALSE(is_below(0777)) << "as if after su(1)";
+    kept.empty() ? ::unsetenv("XDG_RUNTIME_DIR") : ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1);
+    ::rmdir(runtime.c_str());
+}
+
 TEST(AskPass, BringsAQuestionAndItsAnswerOnce)
 {
     AskPass askpass = *AskPass::open("/bin/true");

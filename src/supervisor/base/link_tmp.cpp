@@ -2,6 +2,8 @@
 #include "supervisor/base/link_tmp.h"
 
 #include "core/fnv.h"
+#include "io/trusted_path.h"
+#include "log/log.h"
 #include "supervisor/base/descriptor.h"
 
 #include <fmt/format.h>
@@ -31,13 +33,22 @@ std::string own_prefix()
     return fmt::format("{}{}-{:04x}-", k_prefix, ::geteuid(), fnv1a(host) & 0xffff);
 }
 
+/// The directory must not let other users replace what is in it: like /tmp, it has the sticky bit,
+/// or it is the user's own.
 std::string place_of_node()
 {
+    constexpr const char* k_usual = "/tmp";
     const char* const given = std::getenv("TMPDIR");
-    struct stat status = {};
-    const bool is_usable = given != nullptr && *given == '/' && ::stat(given, &status) == 0 &&
-                           S_ISDIR(status.st_mode) && ::access(given, W_OK | X_OK) == 0;
-    return is_usable ? given : "/tmp";
+    if (given == nullptr || *given != '/') {
+        return k_usual;
+    }
+    const auto trusted = open_trusted_parent(fmt::format("{}/", given));
+    if (!trusted) {
+        log::warning(log::Part::supervisor, "TMPDIR of this node is not used: {}",
+                     trusted.error().text);
+        return k_usual;
+    }
+    return ::access(given, W_OK | X_OK) == 0 ? given : k_usual;
 }
 
 Descriptor open_directory(int parent, const char* name)

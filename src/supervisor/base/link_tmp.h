@@ -20,7 +20,8 @@ using RemoveTree = std::function<bool(int parent, const std::string& name)>;
 class LinkTmp {
 public:
     /// Creates it in the directory that the node has set as TMPDIR for its jobs (TaskProlog,
-    /// job_container), otherwise in /tmp. `io` if that fails.
+    /// job_container), unless other users could replace it there, otherwise in /tmp. `io` if that
+    /// fails.
     static Result<LinkTmp> make();
 
     const std::string& path() const { return m_path; }

@@ -45,6 +45,22 @@ protected:
     std::optional<std::string> m_before;
 };
 
+TEST_F(LinkTmpTest, IsNotWhereOthersCouldReplaceIt)
+{
+    const auto place_with = [&](mode_t mode) {
+        ::chmod(m_place.c_str(), mode);
+        const auto tmp = LinkTmp::make();
+        EXPECT_TRUE(tmp);
+        const std::string place = fs::path(tmp->path()).parent_path();
+        tmp->remove(remove_tree_at);
+        return place;
+    };
+    EXPECT_EQ(place_with(0777), "/tmp");
+    EXPECT_EQ(place_with(0770), "/tmp");
+    EXPECT_EQ(place_with(01777), m_place);
+    EXPECT_EQ(place_with(0700), m_place);
+}
+
 TEST_F(LinkTmpTest, IsOfItsUserAloneAndGoesWithAllThatIsInIt)
 {
     const auto tmp = LinkTmp::make();
