@@ -42,8 +42,28 @@ TEST(JobVariables, LeaveOutWhatBelongsToTheLogin)
                                  "SLURMD_NODENAME=n",
                                  "SBATCH_CLUSTERS=other",
                                  "TMPDIR",
+                                 "TMUX_TMPDIR=/run/user/1",
+                                 "KITTY_LISTEN_ON=unix:/tmp/k",
+                                 "SWAYSOCK=/run/user/1/sway",
+                                 "PULSE_SERVER=unix:/run/user/1/pulse",
+                                 "JUPYTERHUB_API_TOKEN=secret",
+                                 "CUDA_MPS_PIPE_DIRECTORY=/tmp/mps",
+                                 "PMI_FD=7",
+                                 "PMIX_RANK=3",
+                                 "OMPI_COMM_WORLD_SIZE=4",
+                                 "GPUQ_PARAM_lr=1",
                                  "KEPT=1"}),
               Variables{"KEPT=1"});
+}
+
+TEST(JobVariables, DoNotMakeThisRunAContinuationOfTheOneAround)
+{
+    EXPECT_EQ(variables_for_job({"WANDB_RUN_ID=k-3", "GPUQ_RUN_ID=k-3", "WANDB_RESUME=allow"}),
+              Variables{"WANDB_RESUME=allow"});
+    EXPECT_EQ(variables_for_job({"WANDB_RUN_ID=mine", "GPUQ_RUN_ID=k"}),
+              Variables{"WANDB_RUN_ID=mine"});
+    EXPECT_EQ(variables_for_job({"WANDB_RUN_ID=mine"}), Variables{"WANDB_RUN_ID=mine"});
+    EXPECT_EQ(variables_for_job({"PMIX_MCA_psec=native", "OMPI_MCA_btl=self"}).size(), 2U);
 }
 
 } // namespace

@@ -22,7 +22,9 @@ OF_THE_LOGIN = {"XDG_RUNTIME_DIR": "/run/user/1", "XDG_SESSION_ID": "3", "SSH_AU
                 "TMPDIR": "/nosuch/login", "TMP": "/nosuch/login", "TEMP": "/nosuch", "TEMPDIR": "/nosuch",
                 "VSCODE_IPC_HOOK_CLI": "/x", "GPG_AGENT_INFO": "/x", "INVOCATION_ID": "x",
                 "NOTIFY_SOCKET": "/x", "JOURNAL_STREAM": "1:2", "SBATCH_CLUSTERS": "other",
-                "SLURM_JOB_ID": "999999", "GPUQ_RESUME_FROM": "/old", "SSH_ASKPASS": "/x"}
+                "SLURM_JOB_ID": "999999", "GPUQ_RESUME_FROM": "/old", "SSH_ASKPASS": "/x", "TMUX_TMPDIR": "/x",
+                "KITTY_LISTEN_ON": "unix:/x", "SWAYSOCK": "/x", "JUPYTERHUB_API_TOKEN": "x", "CUDA_MPS_PIPE_DIRECTORY": "/x",
+                "PMI_FD": "7", "TORCHELASTIC_USE_AGENT_STORE": "True", "GPUQ_PARAM_lr": "1"}
 OF_THE_USER = {"HERE": "kept", "XDG_DATA_HOME": "/d", "LANGUAGE": "fr", "GPUQ_PROGRESS": "(?P<step>[0-9]+)"}
 
 

@@ -29,12 +29,30 @@ constexpr std::array k_of_the_step = {
 };
 
 constexpr std::array k_of_the_ranks = {
-    "MASTER_ADDR",      "MASTER_PORT",        "RANK",
-    "WORLD_SIZE",       "LOCAL_RANK",         "LOCAL_WORLD_SIZE",
-    "NODE_RANK",        "GROUP_RANK",         "TORCHELASTIC_RUN_ID",
-    "PET_MASTER_ADDR",  "PET_MASTER_PORT",    "PET_NNODES",
-    "PET_NODE_RANK",    "PET_NPROC_PER_NODE", "PET_RDZV_ID",
-    "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT"};
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "NODE_RANK",
+    "GROUP_RANK",
+    "GROUP_WORLD_SIZE",
+    "ROLE_RANK",
+    "ROLE_WORLD_SIZE",
+    "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_RESTART_COUNT",
+    "TORCHELASTIC_MAX_RESTARTS",
+    "TORCHELASTIC_USE_AGENT_STORE",
+    "PET_MASTER_ADDR",
+    "PET_MASTER_PORT",
+    "PET_NNODES",
+    "PET_NODE_RANK",
+    "PET_NPROC_PER_NODE",
+    "PET_RDZV_ID",
+    "PET_RDZV_BACKEND",
+    "PET_RDZV_ENDPOINT",
+};
 /// Below the ports that Linux assigns automatically (ip_local_port_range).
 constexpr std::uint32_t k_first_port = 20000;
 constexpr std::uint32_t k_ports = 10000;
