@@ -465,6 +465,17 @@ def test_after_waits_for_a_good_end(person):
         (person.home / "gate").unlink()
         assert client.wait(40) == 0
         assert client.stdout.read() == b"second\n"
+    done = person.gpuq("run", "--after", "first", "echo", "third")  # at once: Slurm may have forgotten it
+    assert (done.returncode, done.stdout) == (0, "third\n"), done.stderr
+    assert records(person)[-1].run["request"]["after"] is None
+
+
+def test_after_a_chain_nothing_can_be_told_to_slurm(person):
+    chain = person.gpuq("run", "--detach", "-J", "long", "-t", "20", "--link", "10m", "--restart-from-scratch", "sleep", "600")
+    assert chain.returncode == 0, chain.stderr
+    refused = person.gpuq("run", "--after", "long", "echo", "second")
+    assert (refused.returncode, refused.stdout) == (2, "") and "gpuq wait long && gpuq run" in refused.stderr
+    assert person.gpuq("stop", "long").returncode == 0
 
 
 def test_after_a_bad_end_nothing_starts(person):

@@ -12,16 +12,14 @@
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/budget.h"
 #include "cli/queries/code_snapshot.h"
-#include "cli/queries/plain_target.h"
 #include "cli/queries/site_context.h"
 #include "cli/queries/tickets.h"
 #include "cli/render/credentials_text.h"
+#include "cli/start/after.h"
 #include "cli/start/run_options.h"
 #include "core/layout.h"
 #include "core/redact.h"
 #include "report/json.h"
-#include "runs/evidence.h"
-#include "runs/find.h"
 #include "runs/insight/remedies.h"
 #include "runs/patience.h"
 #include "runs/plan.h"
@@ -41,33 +39,6 @@
 
 namespace gpuq::cli {
 namespace {
-
-Error never_after(const std::string& word, std::string_view noun, JobId job, const Ending& ending)
-{
-    return fail(Error::Kind::usage,
-                fmt::format("--after {}: {} {} has already ended with exit status {}, so nothing "
-                            "would start after it; see gpuq show {}",
-                            word, noun, job.value, ending.status, job.value));
-}
-
-/// The newest job of the run, or the plain job, that an argument refers to. `usage` if it has
-/// failed: a job that depends on it would never start.
-Result<JobId> job_to_follow(Services& services, Store& store, const std::string& word)
-{
-    TRY_ASSIGN(const Target target, find_target(services, store, word));
-    if (const auto* plain = std::get_if<RunStatus>(&target)) {
-        return plain->ending && plain->ending->status != 0
-                   ? Result<JobId>(never_after(word, "job", plain->job->job, *plain->ending))
-                   : plain->job->job;
-    }
-    const RunKey& key = std::get<RunKey>(target);
-    TRY_ASSIGN(const std::string text, store.read(layout::job_json(key, LinkNumber{1})));
-    TRY_ASSIGN(const LinkJob link, link_job_from_json(text));
-    if (const auto ending = read_ending(store, key); ending && ending->status != 0) {
-        return never_after(word, "run", link.job, *ending);
-    }
-    return link.job;
-}
 
 /// One use of `gpuq run`, from the arguments to the exit status.
 class RunVerb {
@@ -161,7 +132,7 @@ private:
         if (m_options.after) {
             TRY_ASSIGN(Store* const store, m_services.store());
             TRY_ASSIGN(m_options.parameters.after,
-                       job_to_follow(m_services, *store, *m_options.after));
+                       job_to_await(m_services, *store, *m_options.after));
         }
         if (m_options.keytab) {
             const bool is_absolute = m_options.keytab->starts_with('/');
