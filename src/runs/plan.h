@@ -74,8 +74,9 @@ bool needs_nodes(const RunParameters& parameters);
 /// Otherwise, without `-p`, the queue follows from `-t`: the smallest limit among the queues that
 /// are up and allow it (if none is, of those that are down but accept jobs), the cluster's default
 /// queue first among equals. Without either: the default
-/// queue, else the one with the smallest limit. Without `-t`: the queue's default time, else its
-/// limit.
+/// queue, else the one with the smallest limit. Queues that are known to have no GPUs, if the run
+/// needs some, that need more nodes, or that are restricted are not chosen. Without `-t`: the
+/// queue's default time, else its limit.
 ///
 /// A time beyond the queue's limit makes the run a chain of links (man gpuq-chain). Without `-p` it
 /// goes to the queue with the largest limit whose policy allows chains. The program must be known

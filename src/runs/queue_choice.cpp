@@ -70,6 +70,41 @@ Partitions open_to(const Partitions& partitions, const SiteContext& site_context
     return open;
 }
 
+bool asks_for_gpus(const RunParameters& parameters)
+{
+    const auto& gpus = parameters.gpus;
+    return !gpus || gpus->count > 0 || gpus->share || gpus->mig;
+}
+
+bool lacks_gpus(const Partition& queue, const RunParameters& parameters)
+{
+    return !queue.ruled && queue.has_gpus == false && asks_for_gpus(parameters);
+}
+
+/// The queues that can take the request at all, for a run that names none; all if there is none.
+Partitions suited_to(const RunParameters& parameters, const Partitions& partitions)
+{
+    Partitions suited;
+    std::copy_if(partitions.begin(), partitions.end(), std::back_inserter(suited),
+                 [&](const Partition& queue) {
+                     return !lacks_gpus(queue, parameters) && !queue.restricted &&
+                            queue.least_nodes <= parameters.nodes.value_or(1);
+                 });
+    return suited.empty() ? partitions : suited;
+}
+
+Error without_gpus(const RunParameters& parameters, const Partitions& partitions,
+                   const Partition& queue)
+{
+    const Partitions others = suited_to(parameters, partitions);
+    const Partition* const other = smallest_for(others, parameters.walltime.value_or(minutes{1}));
+    return fail(Error::Kind::denied,
+                fmt::format("queue {} has no GPUs{}; -g 0 asks for none", queue.name,
+                            other == nullptr || lacks_gpus(*other, parameters)
+                                ? ""
+                                : fmt::format(": -p {}", other->name)));
+}
+
 /// With the queues that are closed for now, but accept jobs, as if they were up.
 Partitions with_closed(Partitions partitions)
 {
@@ -208,6 +243,9 @@ Result<const Partition*> check_queue(const RunParameters& parameters, const Part
                                      bool chainable, const SiteContext& site_context)
 {
     TRY_ASSIGN(const Partition* queue, queue_named(partitions, *parameters.queue));
+    if (lacks_gpus(*queue, parameters)) {
+        return without_gpus(parameters, partitions, *queue);
+    }
     const ChainLimits* limits = chain_limits(site_context, *queue);
     const bool makes_chains = limits == nullptr || limits->allowed;
     if (!parameters.walltime || holds(*queue, *parameters.walltime) ||
@@ -266,9 +304,10 @@ Result<const Partition*> choose_queue(const RunParameters& parameters, const Par
                : open.empty() ? other.error()
                               : chosen.error();
     };
-    auto chosen = choose(partitions);
+    const Partitions suited = suited_to(parameters, partitions);
+    auto chosen = choose(suited);
     if (!chosen) {
-        chosen = choose(with_closed(partitions));
+        chosen = choose(with_closed(suited));
     }
     TRY_ASSIGN(const std::string name, std::move(chosen));
     return queue_named(partitions, name);

@@ -86,6 +86,16 @@ std::string queue_of(const partition_info_t& info)
                                                                          : "";
 }
 
+/// Whether `cpu=64,mem=256G,node=2,gres/gpu=8` has GPUs.
+bool counts_gpus(const std::string& tres)
+{
+    const auto items = split(tres, ",");
+    return std::any_of(items.begin(), items.end(), [](std::string_view item) {
+        constexpr std::string_view k_gpus = "gres/gpu=";
+        return item.starts_with(k_gpus) && item.substr(k_gpus.size()) != "0";
+    });
+}
+
 Partition partition_of(const partition_info_t& info)
 {
     Partition partition;
@@ -100,6 +110,9 @@ Partition partition_of(const partition_info_t& info)
     partition.most_nodes = static_cast<int>(std::min(info.total_nodes, info.max_nodes));
     partition.submit_hosts = text(info.allow_alloc_nodes);
     partition.ruled = queue_of(info) == partition.name;
+    partition.has_gpus = counts_gpus(text(info.tres_fmt_str));
+    partition.least_nodes = info.min_nodes < INFINITE ? static_cast<int>(info.min_nodes) : 1;
+    partition.restricted = (info.flags & (PART_FLAG_ROOT_ONLY | PART_FLAG_REQ_RESV)) != 0;
     if (info.job_defaults_list != nullptr) {
         for_each<job_defaults_t>(info.job_defaults_list, [&](const job_defaults_t& each) {
             if (each.type == JOB_DEF_CPU_PER_GPU) {
@@ -147,9 +160,14 @@ std::vector<Partition> partitions_in(const partition_info_msg_t& message)
             partitions.push_back(std::move(partition));
         }
     }
+    // Slurm shows them only if they are in AccountingStorageTRES.
+    const bool are_counted =
+        std::any_of(partitions.begin(), partitions.end(),
+                    [](const Partition& partition) { return partition.has_gpus == true; });
     for (Partition& partition : partitions) {
         partition.most_nodes = most[partition.name];
         partition.grace = grace[partition.name];
+        partition.has_gpus = are_counted ? partition.has_gpus : std::nullopt;
     }
     return partitions;
 }

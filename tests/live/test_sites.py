@@ -80,6 +80,31 @@ def test_works(lines):
         check_works(Person(cluster, home, cluster.as_user))
 
 
+CPU_NODES = """\
+ClusterName=mixed
+SlurmctldHost=controller
+AccountingStorageTRES=gres/gpu
+NodeName=c1 CPUs=4 RealMemory=4000
+NodeName=g1 CPUs=4 RealMemory=4000 Gres=gpu:k80:2
+PartitionName=cpu Nodes=c1 Default=YES MaxTime=4-0 DefaultTime=1:00:00
+PartitionName=exam Nodes=g1 MaxTime=1:00:00 DefaultTime=10 ReqResv=YES
+PartitionName=gpu Nodes=g1 MaxTime=2-0 DefaultTime=1:00:00
+"""
+
+
+def test_a_default_queue_of_cpu_nodes(tmp_path):
+    (tmp_path / "slurm.conf").write_text(CPU_NODES)
+    with running_cluster(gpus=None, nodes=None, model=None, lines=(),
+                         options=("--slurm-conf-file", str(tmp_path / "slurm.conf"))) as cluster, short_folder() as home:
+        person = Person(cluster, home, cluster.as_user)
+        for words, queue in (([], "gpu"), (["-t", "10m"], "gpu"), (["-g", "0"], "cpu"), (["-p", "gpu"], "gpu")):
+            done = person.gpuq("run", *words, "sh", "-c", "echo $SLURM_JOB_PARTITION")
+            assert (done.returncode, done.stdout) == (0, queue + "\n"), done.stderr
+        done = person.gpuq("run", "-p", "cpu", "true")
+        assert done.returncode == 121 and "queue cpu has no GPUs: -p gpu" in done.stderr
+        cluster.wait_until_idle()
+
+
 @root_only
 @pytest.mark.skipif(release() < (23, 11), reason="auth/slurm begins with Slurm 23.11")
 def test_auth_slurm():

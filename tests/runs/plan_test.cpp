@@ -275,6 +275,32 @@ TEST(Plan, TakesTheQueuesTime)
         fail(Error::Kind::usage, "queue endless has no default time; give a time limit: -t 2h"));
 }
 
+TEST(Plan, ChoosesAQueueThatCanTakeTheRun)
+{
+    std::vector<Partition> site = {
+        {.name = "cpu", .max_time = 96h, .default_time = 1h, .is_default = true, .has_gpus = false},
+        {.name = "gpu", .max_time = 48h, .default_time = 1h, .has_gpus = true},
+        {.name = "exam", .max_time = 1h, .has_gpus = true, .restricted = true},
+        {.name = "wide", .max_time = 2h, .has_gpus = true, .least_nodes = 2},
+    };
+    EXPECT_EQ(queue_for(asking(), site), "gpu");
+    EXPECT_EQ(queue_for(asking_for(30min), site), "gpu");
+    RunParameters parameters = asking_for(30min);
+    parameters.nodes = 2;
+    EXPECT_EQ(queue_for(parameters, site), "wide");
+    parameters = asking();
+    parameters.gpus = *parse_gpu_request("0");
+    EXPECT_EQ(queue_for(parameters, site), "cpu");
+    EXPECT_EQ(queue_for(asking_for(1h, "cpu"), site),
+              "refused: queue cpu has no GPUs: -p gpu; -g 0 asks for none");
+    EXPECT_EQ(queue_for(asking_for(1h, "exam"), site), "exam") << "its user names it";
+    site[0].has_gpus.reset(); // Slurm does not count them
+    EXPECT_EQ(queue_for(asking(), site), "cpu");
+    site[1].up = false;
+    site[0].has_gpus = false;
+    EXPECT_EQ(queue_for(asking(), site), "gpu") << "it waits until the queue is up";
+}
+
 Strings program_of(const Strings& typed, const std::map<std::string, File>& files)
 {
     return plan(asking(typed), k_lab, here(files))->request.program;

@@ -34,7 +34,10 @@ json to_json(const Partition& partition)
             {"accepts", partition.accepts},
             {"ruled", partition.ruled},
             {"nodes", partition.nodes},
-            {"most_nodes", partition.most_nodes ? json(*partition.most_nodes) : json()}};
+            {"most_nodes", partition.most_nodes ? json(*partition.most_nodes) : json()},
+            {"has_gpus", partition.has_gpus ? json(*partition.has_gpus) : json()},
+            {"least_nodes", partition.least_nodes},
+            {"restricted", partition.restricted}};
 }
 
 Partition partition_in(const json& value)
@@ -51,6 +54,11 @@ Partition partition_in(const json& value)
     if (const json& most = value.at("most_nodes"); !most.is_null()) {
         partition.most_nodes = most.get<int>();
     }
+    if (const auto gpus = value.find("has_gpus"); gpus != value.end() && !gpus->is_null()) {
+        partition.has_gpus = gpus->get<bool>();
+    }
+    partition.least_nodes = value.value("least_nodes", 1);
+    partition.restricted = value.value("restricted", false);
     return partition;
 }
 

@@ -35,6 +35,9 @@ struct Site {
         calibration.ruled = true;
         calibration.nodes = "n[0-1]";
         calibration.most_nodes = 2;
+        calibration.has_gpus = true;
+        calibration.least_nodes = 2;
+        calibration.restricted = true;
         cluster.queues = {calibration};
     }
 
@@ -70,6 +73,9 @@ TEST(Queues, AreAskedForOnceInAMinute)
     EXPECT_TRUE(again.partitions[0].ruled);
     EXPECT_EQ(again.partitions[0].nodes, "n[0-1]");
     EXPECT_EQ(again.partitions[0].most_nodes, 2);
+    EXPECT_EQ(again.partitions[0].has_gpus, true);
+    EXPECT_EQ(again.partitions[0].least_nodes, 2);
+    EXPECT_TRUE(again.partitions[0].restricted);
     EXPECT_EQ(site.questions(), 1);
 }
 
