@@ -14,7 +14,7 @@ from chains import Chain
 from clusters import is_running, run, wait_for
 from runs import PYTHON, nothing_left, processes_of, records, terminal, the_run, words_of
 
-CLUSTER = dict(nodes=2, gpus=2, model="k80", lines=["KillWait=2"])
+CLUSTER = dict(nodes=2, gpus=2, model="k80", lines=["KillWait=2", "PropagateResourceLimits=NONE"])
 BOTH_WAYS = pytest.mark.parametrize("way", [[], ["--detach"]], ids=["now", "queued"])
 OF_THE_LOGIN = {"XDG_RUNTIME_DIR": "/run/user/1", "XDG_SESSION_ID": "3", "SSH_AUTH_SOCK": "/tmp/agent",
                 "DBUS_SESSION_BUS_ADDRESS": "unix:path=/x", "SSH_CONNECTION": "1 2 3 4", "SSH_TTY": "/dev/pts/9",
@@ -70,7 +70,7 @@ def test_both_ways_give_the_same_variables(person):
     assert now == queued
 
 
-@BOTH_WAYS
+@pytest.mark.parametrize("way", [[], ["--detach"], ["-N", "2"]], ids=["now", "queued", "ranks"])
 def test_limits_are_the_nodes_but_for_core_and_stack(person, way):
     def login():
         resource.setrlimit(resource.RLIMIT_CORE, (4096, resource.getrlimit(resource.RLIMIT_CORE)[1]))

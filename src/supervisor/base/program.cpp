@@ -151,13 +151,12 @@ std::vector<std::string> srun_of_ranks(std::vector<std::string> argv, const Requ
                                        const std::vector<std::string>& member)
 {
     const int tasks = tasks_on_node(request);
-    std::vector<std::string> arguments{"srun",
-                                       fmt::format("--nodes={}", request.nodes),
+    std::vector<std::string> arguments{"srun", fmt::format("--nodes={}", request.nodes),
                                        fmt::format("--ntasks={}", request.nodes * tasks),
                                        fmt::format("--ntasks-per-node={}", tasks),
-                                       "--distribution=block",
-                                       "--overlap",
-                                       "--kill-on-bad-exit=1"};
+                                       "--distribution=block", "--overlap", "--kill-on-bad-exit=1",
+                                       // else those of this node, or none, as the site has it
+                                       "--propagate=CORE,STACK"};
     if (request.input != Input::pipe) {
         arguments.push_back(request.input == Input::none ? "--input=none" : "--input=0");
     }

@@ -24,16 +24,17 @@ TEST(SrunOfRanks, StartsTheProgramOnceOnEachNodeOrSoOftenAsIsAskedFor)
     request.nodes = 2;
     request.input = Input::terminal;
     const Strings arguments = srun_of_ranks({"--odd", "x"}, request, {"/s", "member"});
-    EXPECT_EQ(arguments, (Strings{"srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1",
-                                  "--distribution=block", "--overlap", "--kill-on-bad-exit=1",
-                                  "--input=0", "--", "/s", "member", "--odd", "x"}));
+    EXPECT_EQ(arguments,
+              (Strings{"srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1",
+                       "--distribution=block", "--overlap", "--kill-on-bad-exit=1",
+                       "--propagate=CORE,STACK", "--input=0", "--", "/s", "member", "--odd", "x"}));
     request.tasks_per_node = 4;
     request.input = Input::none;
     EXPECT_EQ(srun_of_ranks({"x"}, request, {})[2], "--ntasks=8");
     EXPECT_EQ(srun_of_ranks({"x"}, request, {})[3], "--ntasks-per-node=4");
-    EXPECT_EQ(srun_of_ranks({"x"}, request, {})[7], "--input=none");
+    EXPECT_EQ(srun_of_ranks({"x"}, request, {})[8], "--input=none");
     request.input = Input::pipe;
-    EXPECT_EQ(srun_of_ranks({"x"}, request, {})[7], "--");
+    EXPECT_EQ(srun_of_ranks({"x"}, request, {})[8], "--");
 }
 
 } // namespace
