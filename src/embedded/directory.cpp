@@ -100,13 +100,19 @@ bool is_at(int fd, const std::string& path)
 
 Result<std::string> open_dir(const std::string& dir)
 {
+    constexpr mode_t k_readable = 022;
+    const bool is_for_all = geteuid() == 0;
+    const mode_t before = is_for_all ? umask(k_readable) : 0;
     std::error_code failed;
     const fs::path above = fs::path(dir).parent_path();
     fs::create_directories(above.parent_path(), failed);
-    if (above.filename() == "gpuq" && geteuid() != 0) {
+    if (above.filename() == "gpuq" && !is_for_all) {
         mkdir(above.c_str(), 0700); // the state directory is private
     }
     fs::create_directories(dir, failed);
+    if (is_for_all) {
+        umask(before);
+    }
     if (failed) {
         return fail(Error::Kind::io, fmt::format("can not make {}: {}; choose another --dir", dir,
                                                  failed.message()));
