@@ -5,7 +5,7 @@
 #include "core/split_arguments.h"
 #include "core/walltime.h"
 #include "ports/job.h"
-#include "runs/environment.h"
+#include "runs/records/environment.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

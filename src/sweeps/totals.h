@@ -30,7 +30,7 @@ struct Totals {
     std::string failure;  ///< of the proposals; not sanitised
     bool operator==(const Totals&) const = default;
 };
-/// Without what concerns proposals. Pure.
+/// Without the facts about proposals. Pure.
 Totals totals_of(const std::vector<Try>& tries, const Sweep& sweep, Time now);
 
 /// sweeps/KEY/totals.json, written when a sweep is found to be over. It counts until the sweep is

@@ -33,7 +33,7 @@ struct Saved {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): for a signal handler
 Saved g_saved;
 
-/// Output may be incomplete: it may end within a string, which would contain what follows.
+/// Output may be incomplete: it may end within a string, and the next bytes would belong to it.
 constexpr const char* k_end_of_string = "\x1b\\";
 
 constexpr std::array k_crashes = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,

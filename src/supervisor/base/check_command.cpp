@@ -2,7 +2,7 @@
 #include "supervisor/base/check_command.h"
 
 #include "io/subprocess.h"
-#include "runs/environment.h"
+#include "runs/records/environment.h"
 
 #include <chrono>
 #include <csignal>

@@ -36,7 +36,7 @@ constexpr JobEnd last_of(JobEnd)
 struct Services {
     Clock& clock;
     std::function<Result<std::unique_ptr<Cluster>>()> cluster;
-    /// The command line to execute for a request (runs/environment.h).
+    /// The command line to execute for a request (runs/records/environment.h).
     std::function<std::vector<std::string>(const Request&)> program_argv;
     /// Slurm's KillWait: the time from its TERM to its KILL. Called once, after the program has
     /// been started.

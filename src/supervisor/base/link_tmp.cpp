@@ -33,7 +33,7 @@ std::string own_prefix()
     return fmt::format("{}{}-{:04x}-", k_prefix, ::geteuid(), fnv1a(host) & 0xffff);
 }
 
-/// The directory must not let other users replace what is in it: like /tmp, it has the sticky bit,
+/// The directory must not let other users replace its contents: like /tmp, it has the sticky bit,
 /// or it is the user's own.
 std::string place_of_node()
 {

@@ -18,7 +18,7 @@ struct WorkerPlan {
     RunKey sweep;
     sweeps::Claimant self; ///< this link of this run
     std::string stop_file; ///< exists once the link is about to end: GPUQ_STOP_FILE
-    /// The command line for a try (runs/environment.h).
+    /// The command line for a try (runs/records/environment.h).
     std::function<std::vector<std::string>(const Request&)> program_argv;
     /// Notifies the processes of one try that it is about to end (supervisor/notice.h), by its
     /// GPUQ_RUN_ID; `others`: the programs of other tries. Returns the number of notified ones.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "runs/environment.h"
+#include "runs/records/environment.h"
 
 #include "runs/stand_ins.h"
 
