@@ -14,8 +14,8 @@
 #include <vector>
 
 /// A sweep whose number of workers was not given gets another one whenever tries wait and no worker
-/// does. The new worker waits in Slurm's queue, which knows when GPUs are free for it and what the
-/// policy allows, so that nothing has to query either.
+/// does. The new worker waits in Slurm's queue until GPUs are free and the policy allows it, so
+/// that nothing has to query either.
 namespace gpuq::sweeps {
 
 /// Whether the waiting tries would occupy the workers that run tries now for longer than the start
