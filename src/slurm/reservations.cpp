@@ -171,9 +171,11 @@ Result<void> SlurmCluster::reserve(const ReservationSpec& spec)
     char* const name = slurm_create_reservation(&asked.message);
     if (name == nullptr) {
         const int code = errno;
-        // slurmctld's error for an unknown user is the same as for a caller who is no operator.
+        // slurmctld's error for an unknown user is the same as for a caller who is no operator, or,
+        // in 26.05, that for nothing in particular.
+        const bool may_be_user = code == ESLURM_USER_ID_MISSING || code == SLURM_ERROR;
         const std::string unknown = slurm::unknown_user(spec.users);
-        return code == ESLURM_USER_ID_MISSING && !unknown.empty()
+        return may_be_user && !unknown.empty()
                    ? fail(Error::Kind::missing,
                           fmt::format("--users: this host knows no user '{}'", unknown))
                    : slurm::refused(code, spec.name, capture.text());
