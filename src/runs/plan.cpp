@@ -229,10 +229,10 @@ std::vector<std::string> resolved(const RunParameters& parameters, const SiteCon
     const bool bare = program.find('/') == std::string::npos;
     const std::string path = absolute(site_context.work_dir, program);
     const File file = site_context.file(path);
-    const bool can_start = file == File::executable && !lacks_interpreter(path, site_context);
-    const bool is_file =
-        file == File::plain || file == File::unreadable || file == File::executable;
-    if (is_file && !can_start && program.ends_with(".py")) {
+    const bool is_python = program.ends_with(".py") &&
+                           (file == File::plain || file == File::unreadable ||
+                            (file == File::executable && lacks_interpreter(path, site_context)));
+    if (is_python) {
         // Python takes a script name that begins with a dash for an option.
         arguments.front() = program.starts_with('-') ? "./" + program : program;
         arguments.insert(arguments.begin(), "python3");
