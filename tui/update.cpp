@@ -163,8 +163,6 @@ private:
         put_answer_away(m_model);
         if (m_model.prompt && !m_model.question) {
             on_prompt_key(change(), key);
-        } else if (key.character == k_ctrl_c) {
-            m_effects.emplace_back(Quit{});
         } else if (m_model.question) {
             answer(key);
         } else if (m_model.help) {
@@ -173,6 +171,8 @@ private:
             on_panel_key(key);
         }
     }
+        } else if (key.character == k_ctrl_c) {
+            m_effects.emplace_back(Quit{});
 
     void answer(const Key& key)
     {

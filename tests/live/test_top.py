@@ -60,7 +60,7 @@ def test_a_person_sees_stops_and_starts_runs(person, tmux):
     tmux.keys("Escape", "x")
     tmux.wait_for(f"stop run {run.job} (train), 1 GPU, running for ")
     tmux.paste("y\nxy")
-    tmux.keys("n")
+    tmux.keys("C-c")
     tmux.wait_for("nothing done")
     tmux.paste("xy")
     tmux.wait_for("pasted text is ignored")

@@ -275,12 +275,17 @@ TEST(Update, RefusesWhatMakesNoSense)
 
 TEST(Update, CtrlCLeavesAndTouchesNoRun)
 {
-    for (const char* before : {"", "x", "e\x03", "/\x03", "?", "\n"}) {
+    for (const char* before : {"", "x\x03", "e\x03", "/\x03", "?", "\n"}) {
         Model m = model(2);
-        EXPECT_TRUE(commands(press(m, before)).empty());
+        const auto before_leaving = press(m, before);
+        EXPECT_TRUE(commands(before_leaving).empty());
         EXPECT_FALSE(m.prompt) << "Ctrl-C cancels only the line being typed";
         const auto effects = press(m, "\x03");
         EXPECT_TRUE(commands(effects).empty());
+        EXPECT_FALSE(m.question) << "or only the question";
+        for (const Effect& effect : before_leaving) {
+            EXPECT_FALSE(std::holds_alternative<Quit>(effect)) << before;
+        }
         ASSERT_FALSE(effects.empty());
         EXPECT_TRUE(std::holds_alternative<Quit>(effects.back())) << before;
     }
