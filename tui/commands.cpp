@@ -29,21 +29,6 @@ bool changes_slurm(const Strings& arguments)
            std::find(k_verbs.begin(), k_verbs.end(), arguments.front()) != k_verbs.end();
 }
 
-/// The number in `its output: gpuq logs -f 4711`, which a command that starts a run prints.
-std::string started_run(const Done& done)
-{
-    const bool starts = !done.arguments.empty() &&
-                        (done.arguments.front() == "run" || done.arguments.front() == "again");
-    for (const std::string_view hint : {"gpuq logs -f ", "gpuq attach "}) {
-        const std::size_t at = done.message.find(hint);
-        if (starts && at != std::string::npos) {
-            const std::string_view rest = std::string_view(done.message).substr(at + hint.size());
-            return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
-        }
-    }
-    return "";
-}
-
 } // namespace
 
 void on_done(Change change, Done& done)
@@ -51,8 +36,8 @@ void on_done(Change change, Done& done)
     Model& model = change.model;
     model.commands.running -= model.commands.running > 0 ? 1 : 0;
     change.add(Refresh{changes_slurm(done.arguments) ? Anew::unless_shared : Anew::no});
-    if (std::string id = done.failed ? "" : started_run(done); !id.empty()) {
-        model.commands.started = Commands::Started{std::move(id), model.now + k_listed_within};
+    if (!done.started.empty()) {
+        model.commands.started = Commands::Started{done.started, model.now + k_listed_within};
     }
     put_answer_away(model);
     const bool is_free = !model.prompt && !model.question && !model.help;
@@ -92,7 +77,7 @@ void select_started(Model& model)
         return;
     }
     for (const RunRow& run : model.picture.runs) {
-        if (run.id == started->id && !run.plain && !run.sweep) {
+        if (run.key == started->key) {
             model.selected = run.key;
             model.list.displaced.clear();
             if (!passes(run, model.list.filter)) {

@@ -88,6 +88,7 @@ struct Done {
     std::string message;
     bool failed = false;
     std::vector<std::string> arguments{}; ///< of the command; empty: a message of the view itself
+    std::string started{};                ///< key of the run that it has started; empty: none
 };
 /// The output of `gpuq run --dry-run` for `typed`.
 struct Tried {
@@ -263,7 +264,7 @@ struct Commands {
     std::size_t running = 0; ///< not ended yet, including those that wait for others
     /// A run started from here, which is selected when it is listed.
     struct Started {
-        std::string id;
+        std::string key;
         Time until; ///< too late then: the user does something else
     };
     std::optional<Started> started;

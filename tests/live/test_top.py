@@ -73,7 +73,7 @@ def test_a_person_sees_stops_and_starts_runs(person, tmux):
     tmux.keys("+")
     tmux.keys("-l", "--", "-J 'a b' -t 5m -- sh -c 'echo \"$0\" said' quoted")
     tmux.keys("Enter")
-    tmux.wait_for("a b")
+    tmux.wait_for("(a b)  Log")  # selected
     tmux.keys("q")
     tmux.wait_for("left with 0")
     tmux.wait_for("restored")

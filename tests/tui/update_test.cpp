@@ -330,17 +330,17 @@ TEST(Update, EditsWhatIsBeingTyped)
     EXPECT_EQ(m.prompt->cursor, 0U);
 }
 
-/// The output of a command that has started a run.
-Done started(const std::string& id)
+/// The end of a command that has started a run.
+Done started(const std::string& key)
 {
-    return {"would use queue gpu\nits output: gpuq logs -f " + id, false, {"run", "--detach"}};
+    return {"its output: gpuq logs -f 100", false, {"run", "--detach"}, key};
 }
 
 TEST(Update, SelectsTheRunThatWasStarted)
 {
     Model m = model(3);
     press(m, "+train.py\n");
-    update(m, started("104"));
+    update(m, started("key4"));
     update(m, PictureRead{picture(4)});
     EXPECT_EQ(m.selected, "key0") << "another one, of cron for instance";
     Picture next = picture(5);
@@ -348,7 +348,7 @@ TEST(Update, SelectsTheRunThatWasStarted)
     update(m, PictureRead{next});
     EXPECT_EQ(m.selected, "key4");
     press(m, "k+train.py\n");
-    update(m, started("105"));
+    update(m, started("key5"));
     press(m, "k"); // and the user moves to another run
     const std::string selected = m.selected;
     update(m, PictureRead{picture(6)});
@@ -363,12 +363,12 @@ TEST(Update, SelectsNoRunThatWasNotStartedFromHere)
     update(m, PictureRead{picture(3)});
     EXPECT_EQ(m.selected, "key0") << "nothing was started";
     press(m, "+train.py\n");
-    update(m, started("103"));
+    update(m, started("key3"));
     update(m, Tick{m.now + std::chrono::minutes(2)});
     update(m, PictureRead{picture(4)});
     EXPECT_EQ(m.selected, "key0") << "too late";
     press(m, "+train.py\n");
-    update(m, started("104"));
+    update(m, started("key4"));
     press(m, "\n");
     update(m, PictureRead{picture(5)});
     EXPECT_EQ(m.selected, "key0") << "its panel is in use";
@@ -699,7 +699,7 @@ TEST(Update, ARunThatWasStartedIsShownWhateverTheFilter)
 {
     Model m = model(3);
     press(m, "/run1\n+-- sleep 9\n");
-    update(m, started("103"));
+    update(m, started("key3"));
     update(m, PictureRead{picture(3)});
     EXPECT_EQ(m.selected, "key1");
     update(m, PictureRead{picture(4)});

@@ -28,6 +28,8 @@ public:
 private:
     Result<std::vector<std::string>> command_line(const std::vector<std::string>& of_gpuq);
     tui::Done captured(const std::vector<std::string>& arguments);
+    /// The same for a command that starts a run and exits: reports its key.
+    tui::Done started(std::vector<std::string> arguments);
     tui::Done on_terminal(const std::vector<std::string>& arguments, bool to_pager);
 
     Services& m_services;
