@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 namespace gpuq::cli {
 namespace {
@@ -40,6 +38,8 @@ Strings values(const Option& option, const std::string& word, const CompletionSo
 {
     return takes_file(option)                                     ? sources.files(word)
            : option.name == "queue" || option.name == "partition" ? sources.queues()
+           : option.name == "conda"                               ? sources.conda()
+           : option.name == "module"                              ? sources.modules()
                                                                   : values_of(option);
 }
 
@@ -98,25 +98,6 @@ Strings completions(const Strings& arguments, const CompletionSources& sources)
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
-}
-
-Strings paths_beginning_with(const std::string& beginning, std::size_t most)
-{
-    const std::size_t slash = beginning.rfind('/');
-    const std::string directory = slash == std::string::npos ? "" : beginning.substr(0, slash + 1);
-    const std::string name = beginning.substr(directory.size());
-    Strings paths;
-    std::error_code failed;
-    std::filesystem::directory_iterator entries(directory.empty() ? "." : directory, failed);
-    for (; !failed && entries != std::filesystem::directory_iterator() && paths.size() < most;
-         entries.increment(failed)) {
-        const std::string found = entries->path().filename().string();
-        if (found.starts_with(name) && (name.starts_with('.') || !found.starts_with('.'))) {
-            std::error_code unknown;
-            paths.push_back(directory + found + (entries->is_directory(unknown) ? "/" : ""));
-        }
-    }
-    return paths;
 }
 
 } // namespace gpuq::cli

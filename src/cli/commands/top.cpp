@@ -9,6 +9,7 @@
 #include "cli/commands/top_commands.h"
 #include "cli/commands/top_sweeps.h"
 #include "cli/queries/find_training.h"
+#include "cli/queries/machine_names.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/shared_overview_file.h"
 #include "cli/render/listed_runs.h"
@@ -286,7 +287,9 @@ public:
         return completions(arguments, {[&] { return runs; }, [&] { return queues; },
                                        [](const std::string& beginning) {
                                            return paths_beginning_with(beginning);
-                                       }});
+                                       },
+                                       [this] { return conda_environments(m_services); },
+                                       [this] { return environment_modules(m_services); }});
     }
 
 private:

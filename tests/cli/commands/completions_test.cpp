@@ -4,9 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 namespace gpuq::cli {
 namespace {
 
@@ -27,16 +24,24 @@ Strings completed(const Strings& arguments)
                                    },
                                    [](const std::string& beginning) {
                                        return Strings{beginning + "train.py", "other/"};
+                                   },
+                                   [] {
+                                       return Strings{"base", "torch"};
+                                   },
+                                   [] {
+                                       return Strings{"cuda", "cuda/12.4"};
                                    }});
 }
 
-TEST(Completions, CommandsOptionsRunsAndFiles)
+TEST(Completions, CommandsOptionsRunsFilesAndEnvironments)
 {
     EXPECT_THAT(completed({"sho"}), ElementsAre("show"));
     EXPECT_THAT(completed({"sh"}), ElementsAre("shell", "show"));
     EXPECT_THAT(completed({"stop", "47"}), ElementsAre("4711", "4712"));
     EXPECT_THAT(completed({"run", "--checkp"}), ElementsAre("--checkpoint"));
     EXPECT_THAT(completed({"run", "-p", ""}), ElementsAre("calibration", "gpu"));
+    EXPECT_THAT(completed({"run", "--conda", "to"}), ElementsAre("torch"));
+    EXPECT_THAT(completed({"run", "--module", "cuda"}), ElementsAre("cuda", "cuda/12.4"));
     EXPECT_THAT(completed({"run", "t"}), ElementsAre("ttrain.py"));
     EXPECT_THAT(completed({"run", "--color", "a"}), ElementsAre("always", "auto"));
     EXPECT_THAT(completed({"cluster", "d"}), ElementsAre("down"));
@@ -54,21 +59,6 @@ TEST(Completions, NothingForWhatIsNoCommand)
     EXPECT_THAT(completed({"nosuch", ""}), IsEmpty());
     EXPECT_THAT(completed({}), IsEmpty());
     EXPECT_THAT(completed({""}), IsSupersetOf({"run", "top", "show"}));
-}
-
-TEST(Paths, BeginWithTheText)
-{
-    const std::filesystem::path top = std::filesystem::path(testing::TempDir()) / "gpuq-words";
-    std::filesystem::create_directories(top / "training");
-    std::ofstream(top / "train.py") << "";
-    std::ofstream(top / ".hidden") << "";
-    const std::string begin = top.string() + "/";
-    EXPECT_THAT(paths_beginning_with(begin + "tra"),
-                testing::UnorderedElementsAre(begin + "train.py", begin + "training/"));
-    EXPECT_THAT(paths_beginning_with(begin), Not(Contains(begin + ".hidden")));
-    EXPECT_THAT(paths_beginning_with(begin + ".h"), ElementsAre(begin + ".hidden"));
-    EXPECT_THAT(paths_beginning_with(begin + "no/such"), IsEmpty());
-    std::filesystem::remove_all(top);
 }
 
 } // namespace
