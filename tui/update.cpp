@@ -342,7 +342,9 @@ private:
 
     void open_log(OpenedLog log)
     {
-        if (m_model.log && m_model.log->key == log.key) {
+        if (m_model.log && m_model.log->key == log.key) { // a run gets its id when it is submitted
+            m_model.log->id = std::move(log.id);
+            m_model.log->title = std::move(log.title);
             return;
         }
         auto& closed = m_model.closed_log;

@@ -770,6 +770,17 @@ TEST(Update, TheLogInThePanelFollowsTheSelection)
 
 TEST(Update, SearchesTheLog)
 {
+/// Before Slurm has accepted it, a run has no job id.
+TEST(Update, TheTitleOfALogHasTheIdThatItsRunGets)
+{
+    Model m = model(1);
+    m.picture.runs[0].id = "dab545d4";
+    press(m, "\n");
+    EXPECT_THAT(screen(m), HasSubstr("stdout of run dab545d4 (run0)"));
+    EXPECT_TRUE(update(m, PictureRead{picture(1)}).empty());
+    EXPECT_THAT(screen(m), HasSubstr("stdout of run 100 (run0)"));
+}
+
     Model m = model(30);
     press(m, "/run17\n\n");
     std::string text = "first loss nan\n";
