@@ -85,9 +85,11 @@ std::vector<Column> columns_of(const Sweep& sweep)
                                 {"state", "STATE"}};
     for (std::size_t i = 0; i < sweep.parameters.size(); ++i) {
         const int drop = i < k_main_parameters ? static_cast<int>(i) + 1 : 7;
-        columns.push_back({fmt::format("{}", i),
-                           clipped(sanitised(sweep.parameters[i]), k_longest_title), Align::left,
-                           Shrink::first, drop});
+        columns.push_back({.name = fmt::format("{}", i),
+                           .title = clipped(sanitised(sweep.parameters[i]), k_longest_title),
+                           .shrink = Shrink::first,
+                           .drop = drop,
+                           .cut = Column::Cut::middle});
     }
     columns.push_back({"best", "BEST", Align::right});
     columns.push_back({"last", "LAST", Align::right, Shrink::no, 10});

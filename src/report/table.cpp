@@ -50,13 +50,19 @@ std::size_t total(const Widths& widths)
     return std::accumulate(widths.begin(), widths.end(), gaps);
 }
 
-std::size_t least_width(const Column& column)
+std::size_t narrowest(const Column& column)
 {
     return std::max(k_narrowest, cells(column.title));
 }
 
+std::size_t least_width(const Column& column)
+{
+    return std::max(narrowest(column), column.least);
+}
+
 /// The column to make narrower next, or none.
-std::size_t* next_to_shrink(const Table& table, Widths& widths)
+std::size_t* next_to_shrink(const Table& table, Widths& widths,
+                            std::size_t (*least)(const Column& column))
 {
     std::size_t* widest = nullptr;
     for (std::size_t i = 0; i < widths.size(); ++i) {
@@ -64,7 +70,7 @@ std::size_t* next_to_shrink(const Table& table, Widths& widths)
         if (column.shrink == Column::Shrink::first && widths[i] > k_enough) {
             return &widths[i];
         }
-        if (column.shrink != Column::Shrink::no && widths[i] > least_width(column) &&
+        if (column.shrink != Column::Shrink::no && widths[i] > least(column) &&
             (widest == nullptr || widths[i] > *widest)) {
             widest = &widths[i];
         }
@@ -105,12 +111,14 @@ Table fit_columns(Table table, const TableStyle& style)
 
 Widths fitted(const Table& table, Widths widths, const TableStyle& style)
 {
-    while (style.width && total(widths) > *style.width) {
-        std::size_t* const next = next_to_shrink(table, widths);
-        if (next == nullptr) {
-            break;
+    for (const auto least : {least_width, narrowest}) {
+        while (style.width && total(widths) > *style.width) {
+            std::size_t* const next = next_to_shrink(table, widths, least);
+            if (next == nullptr) {
+                break;
+            }
+            --*next;
         }
-        --*next;
     }
     return widths;
 }
@@ -165,10 +173,9 @@ TableLine aligned(const Table& table, const Widths& widths, const std::vector<Ce
     TableLine line;
     std::size_t owed = 0; // blanks, written only if text follows
     for (std::size_t i = 0; i < row.size(); ++i) {
-        // Names of a series differ at their ends.
-        const bool is_name = table.columns[i].name == "name";
-        const std::string text =
-            is_name ? without_middle(row[i].text, widths[i]) : clipped(row[i].text, widths[i]);
+        const std::string text = table.columns[i].cut == Column::Cut::middle
+                                     ? without_middle(row[i].text, widths[i])
+                                     : clipped(row[i].text, widths[i]);
         const std::size_t blanks = widths[i] - cells(text);
         const bool right = table.columns[i].align == Column::Align::right;
         owed += right ? blanks : 0;

@@ -15,6 +15,7 @@ struct Column {
     enum class Align { left, right };
     enum class Shrink { no, yes, first };
     enum class Show { always, on_request };
+    enum class Cut { end, middle };
 
     std::string name;  ///< for --columns: `job`
     std::string title; ///< in the header: `JOB`
@@ -23,6 +24,9 @@ struct Column {
                                 ///< never
     int drop = 0; ///< dropped on a screen still too narrow, the highest number first; 0: never
     Show show = Show::always; ///< on_request: only if --columns names it
+    std::size_t least = 0;    ///< others are dropped before this one is cut to less; 0: any width
+    Cut cut = Cut::end; ///< which part a narrow column leaves out; `middle`: of names, since those
+                        ///< of a series differ at their ends
 };
 
 /// A cell: any text (sanitised when drawn), and a meaning that a colour may show.

@@ -8,7 +8,7 @@ namespace {
 
 const Table k_runs = {
     {{"job", "JOB", Column::Align::right},
-     {"name", "NAME", {}, Column::Shrink::yes},
+     {.name = "name", .title = "NAME", .shrink = Column::Shrink::yes, .cut = Column::Cut::middle},
      {"state", "STATE"}},
     {{"7", "train.py", {"running", Cell::Tone::good}},
      {"1042", "最終-evaluation", "waiting"},
@@ -38,13 +38,31 @@ TEST(Table, CutsOnlyWhatMayShrink)
 /// Runs of a series have names that differ only at their ends.
 TEST(Table, CutsNamesInTheMiddle)
 {
-    Table table{{{"name", "NAME", Column::Align::left, Column::Shrink::yes}},
+    Table table{{{.name = "sweep",
+                  .title = "SWEEP",
+                  .shrink = Column::Shrink::yes,
+                  .cut = Column::Cut::middle}},
                 {{"resnet50-imagenet-seed1"}, {"resnet50-imagenet-seed2"}, {"größe 最終-最終"}}};
     EXPECT_EQ(to_text(table, {.header = false, .width = 12}), "resnet…seed1\n"
                                                               "resnet…seed2\n"
                                                               "größe …-最終\n");
     table.rows[0][0] = "最終最終最終最終";
     EXPECT_EQ(to_text(table, {.header = false, .width = 12}).substr(0, 19), "最終最…最終\n");
+}
+
+/// A less important column is dropped before a name becomes unreadable.
+TEST(Table, DropsColumnsBeforeOthersAreCutTooFar)
+{
+    const Table table{
+        {{.name = "name", .title = "NAME", .shrink = Column::Shrink::yes, .least = 12},
+         {.name = "queue", .title = "QUEUE", .drop = 1},
+         {.name = "state", .title = "STATE"}},
+        {{"resnet50-imagenet-seed1", "calibration", "running"}}};
+    EXPECT_EQ(to_text(table, {.header = false, .width = 34}),
+              "resnet50-im…  calibration  running\n");
+    EXPECT_EQ(to_text(table, {.header = false, .width = 33}), "resnet50-imagenet-seed1  running\n");
+    EXPECT_EQ(to_text(table, {.header = false, .width = 20}), "resnet50-i…  running\n");
+    EXPECT_EQ(to_text(table, {.header = false, .width = 16}), "resnet…  running\n") << "the rest";
 }
 
 TEST(Table, LeavesTheHeaderOutWhenAsked)
@@ -105,7 +123,10 @@ TEST(Columns, AreChosenAndOrderedByName)
 TEST(Columns, AreDroppedInTheirOrderWhenNothingElseHelps)
 {
     Table table{{{"id", "ID"},
-                 {"name", "NAME", Column::Align::left, Column::Shrink::yes},
+                 {.name = "name",
+                  .title = "NAME",
+                  .shrink = Column::Shrink::yes,
+                  .cut = Column::Cut::middle},
                  {"queue", "QUEUE", Column::Align::left, Column::Shrink::no, 2},
                  {"exit", "EXIT", Column::Align::left, Column::Shrink::no, 1}},
                 {{"1234567", "a-long-name", "gpu", "0"}}};

@@ -61,7 +61,10 @@ report::Table table_of(const std::vector<Doomed>& runs, Time now)
 {
     report::Table table;
     table.columns = {{"id", "ID", Column::Align::right},
-                     {"name", "NAME", Column::Align::left, Column::Shrink::yes},
+                     {.name = "name",
+                      .title = "NAME",
+                      .shrink = Column::Shrink::yes,
+                      .cut = Column::Cut::middle},
                      {"ended", "ENDED"},
                      {"size", "SIZE", Column::Align::right},
                      {"key", "KEY"}};

@@ -233,7 +233,10 @@ report::Table credentials_table(const std::vector<RunCredentials>& runs, Time no
 {
     report::Table table;
     table.columns = {{"id", "ID", Column::Align::right},
-                     {"name", "NAME", Column::Align::left, Column::Shrink::yes},
+                     {.name = "name",
+                      .title = "NAME",
+                      .shrink = Column::Shrink::yes,
+                      .cut = Column::Cut::middle},
                      {"principal", "PRINCIPAL"},
                      {"ends", "ENDS"},
                      {"until", "RENEWABLE UNTIL"},

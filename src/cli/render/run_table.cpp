@@ -269,22 +269,23 @@ report::Table run_table(const std::vector<RunStatus>& runs, Time now)
     constexpr auto k_on_request = Column::Show::on_request;
     const bool any_plain = std::any_of(runs.begin(), runs.end(),
                                        [](const RunStatus& one) { return one.plain.has_value(); });
-    table.columns = {{"id", "ID", Align::right},
-                     {"name", "NAME", Align::left, Shrink::yes},
-                     {"state", "STATE", Align::left, Shrink::yes},
-                     {"queue", "QUEUE", Align::left, Shrink::first, 4},
-                     {"gpus", "GPUS", Align::right, Shrink::no, 3},
-                     {"time", "TIME / LIMIT", Align::left, Shrink::no, 2},
-                     {"exit", "EXIT", Align::right, Shrink::no, 1},
-                     {"cause", "CAUSE", Align::left, Shrink::no, 0, k_on_request},
-                     {"node", "NODE", Align::left, Shrink::no, 0, k_on_request},
-                     {"submitted", "SUBMITTED", Align::left, Shrink::no, 0, k_on_request},
-                     {"started", "STARTED", Align::left, Shrink::no, 0, k_on_request},
-                     {"ends", "ENDS", Align::left, Shrink::no, 0, k_on_request},
-                     {"cluster", "CLUSTER", Align::left, Shrink::no, 0, k_on_request},
-                     {"key", "KEY", Align::left, Shrink::no, 0, k_on_request},
-                     {"kind", "KIND", Align::left, Shrink::no, 5,
-                      any_plain ? Column::Show::always : k_on_request}};
+    table.columns = {
+        {"id", "ID", Align::right},
+        {.name = "name", .title = "NAME", .shrink = Shrink::yes, .cut = Column::Cut::middle},
+        {"state", "STATE", Align::left, Shrink::yes},
+        {"queue", "QUEUE", Align::left, Shrink::first, 4},
+        {"gpus", "GPUS", Align::right, Shrink::no, 3},
+        {"time", "TIME / LIMIT", Align::left, Shrink::no, 2},
+        {"exit", "EXIT", Align::right, Shrink::no, 1},
+        {"cause", "CAUSE", Align::left, Shrink::no, 0, k_on_request},
+        {"node", "NODE", Align::left, Shrink::no, 0, k_on_request},
+        {"submitted", "SUBMITTED", Align::left, Shrink::no, 0, k_on_request},
+        {"started", "STARTED", Align::left, Shrink::no, 0, k_on_request},
+        {"ends", "ENDS", Align::left, Shrink::no, 0, k_on_request},
+        {"cluster", "CLUSTER", Align::left, Shrink::no, 0, k_on_request},
+        {"key", "KEY", Align::left, Shrink::no, 0, k_on_request},
+        {"kind", "KIND", Align::left, Shrink::no, 5,
+         any_plain ? Column::Show::always : k_on_request}};
     for (const RunStatus& status : runs) {
         table.rows.push_back(row_of(status, now));
     }

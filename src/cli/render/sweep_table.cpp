@@ -70,7 +70,10 @@ std::vector<Column> columns_of_tries(const SweepStatus& status)
 {
     std::vector<Column> columns{{"try", "TRY", Column::Align::right}, {"state", "STATE"}};
     for (const std::string& name : status.sweep.parameters) {
-        columns.push_back({name, name, Column::Align::left, Column::Shrink::yes});
+        columns.push_back({.name = name,
+                           .title = name,
+                           .shrink = Column::Shrink::yes,
+                           .cut = Column::Cut::middle});
     }
     columns.push_back({"best", "BEST", Column::Align::right});
     columns.push_back({"last", "LAST", Column::Align::right, Column::Shrink::no, 2});
@@ -228,7 +231,10 @@ SweepLine line_of(const SweepStatus& status, Time now)
 
 report::Table sweeps_table(const std::vector<SweepLine>& sweeps)
 {
-    report::Table table{{{"id", "SWEEP", Column::Align::left, Column::Shrink::first},
+    report::Table table{{{.name = "id",
+                          .title = "SWEEP",
+                          .shrink = Column::Shrink::first,
+                          .cut = Column::Cut::middle},
                          {"state", "STATE"},
                          {"tries", "TRIES", Column::Align::right},
                          {"done", "DONE", Column::Align::right},
