@@ -16,6 +16,10 @@ constexpr int k_least_rows = 7, k_least_columns = 24;
 constexpr int k_rows_for_panels = 18, k_columns_for_panels = 60;
 /// More shows the run beside the lists.
 constexpr int k_columns_for_two = 150;
+/// The panel of the list with all its columns, and the least width of the run beside it.
+constexpr int k_columns_of_list = 124, k_least_beside = 76;
+/// Less shows nothing below the list.
+constexpr int k_least_lower = 6;
 constexpr int k_border = 2;
 constexpr int k_least_panel = 3;
 /// Header of the list.
@@ -62,6 +66,26 @@ int wanted_for_runs(const Model& model)
                : static_cast<int>(model.shown.size()) + groups + k_header + k_border;
 }
 
+/// The list, with the rows that it needs, up to two thirds, and below it another part of the
+/// selected run; the run's panel beside them.
+Areas areas_beside(const Model& model, const Rect& all, int most_gpus)
+{
+    const int left =
+        std::max(all.width / 2, std::min(k_columns_of_list, all.width - k_least_beside));
+    const int gpus = height_of_gpus(model, left, most_gpus);
+    const int rest = all.height - gpus;
+    const int least = k_least_panel + k_header;
+    const int wanted = std::clamp(wanted_for_runs(model), least, std::max(rest * 2 / 3, least));
+    const bool has_lower = !model.shown.empty() && rest - wanted >= k_least_lower;
+    const int runs = has_lower ? wanted : rest;
+    Areas areas;
+    areas.gpus = {all.top, all.left, gpus, left};
+    areas.runs = {all.top + gpus, all.left, runs, left};
+    areas.lower = {all.top + gpus + runs, all.left, rest - runs, left};
+    areas.run = {all.top, all.left + left, all.height, all.width - left};
+    return areas;
+}
+
 } // namespace
 
 Areas areas_of(const Model& model)
@@ -82,12 +106,7 @@ Areas areas_of(const Model& model)
     // Independent of the focus: a click must not move its target.
     const int most_gpus = all.height / 4 + 1;
     if (columns >= k_columns_for_two) {
-        const int left = columns / 2;
-        const int gpus = height_of_gpus(model, left, most_gpus);
-        areas.gpus = {all.top, 0, gpus, left};
-        areas.runs = {all.top + gpus, 0, all.height - gpus, left};
-        areas.run = {all.top, left, all.height, columns - left};
-        return areas;
+        return areas_beside(model, all, most_gpus);
     }
     const int gpus = height_of_gpus(model, columns, most_gpus);
     const int rest = all.height - gpus;

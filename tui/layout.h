@@ -10,6 +10,7 @@ namespace gpuq::tui {
 struct Areas {
     bool tiny = false; ///< too small for panels: only the most important lines
     Rect gpus, runs, run;
+    Rect lower; ///< on a wide screen: the selected run's log, or its facts beside the log
 };
 Areas areas_of(const Model& model);
 

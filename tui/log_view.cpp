@@ -254,9 +254,19 @@ void tint_matches(Canvas& canvas, const Rect& row, const OpenedLog& log, const L
 
 } // namespace
 
+Line title_of_log(const OpenedLog& log, int columns)
+{
+    return {{title_of(log, columns), bold()}};
+}
+
 void draw_log(Canvas& canvas, const Rect& area, const OpenedLog& log, std::string_view found)
 {
-    canvas.put(area.top, area.left, Line{{title_of(log, area.width), bold()}}, area.width);
+    canvas.put(area.top, area.left, title_of_log(log, area.width), area.width);
+    draw_log_lines(canvas, area, log, found);
+}
+
+void draw_log_lines(Canvas& canvas, const Rect& area, const OpenedLog& log, std::string_view found)
+{
     int top = area.top + 1;
     const auto& lines = log.text.lines();
     if (lines.size() == 1 && lines.front().empty()) {
@@ -289,6 +299,11 @@ void scroll_log(OpenedLog& log, const Rect& area, int rows)
     const Place from = log.follow ? last : Place{log.top, log.top_row};
     show_from(log, std::min(moved(log, area, from, rows), last));
     log.follow = log.follow && rows > 0;
+}
+
+bool is_at_end(const OpenedLog& log, const Rect& area)
+{
+    return log.follow || last_top(log, area) <= Place{log.top, log.top_row};
 }
 
 void show_begin(OpenedLog& log)

@@ -11,9 +11,14 @@ namespace gpuq::tui {
 
 /// The first row is a title; the area has at least one row.
 void draw_log(Canvas& canvas, const Rect& area, const OpenedLog& log, std::string_view found);
+/// The title in at most `columns` cells, and the rest of the area.
+Line title_of_log(const OpenedLog& log, int columns);
+void draw_log_lines(Canvas& canvas, const Rect& area, const OpenedLog& log, std::string_view found);
 
 /// Scrolls by rows; stops at both ends.
 void scroll_log(OpenedLog& log, const Rect& area, int rows);
+/// Whether the last line is shown.
+bool is_at_end(const OpenedLog& log, const Rect& area);
 /// Shows the beginning.
 void show_begin(OpenedLog& log);
 /// Stops following, and keeps the lines shown.

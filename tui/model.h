@@ -209,13 +209,15 @@ struct Toast {
 enum class Panel : std::uint8_t { gpus, runs, run };
 enum class Tab : std::uint8_t { log, curves, gpus, facts, timeline };
 constexpr Tab k_last_tab = Tab::timeline;
-enum class SortBy : std::uint8_t { newest, name, state, progress, loss, ends };
+/// `active`: those that run or wait first, the newest before the others; then those that have
+/// ended, the last to end first.
+enum class SortBy : std::uint8_t { active, newest, name, state, progress, loss, ends };
 constexpr SortBy k_last_sort = SortBy::ends;
 
 /// How the list of runs is shown.
 struct ListView {
     std::string filter; ///< text contained in the lines of the runs shown
-    SortBy sort = SortBy::newest;
+    SortBy sort = SortBy::active;
     bool reversed = false;
     bool grouped = false; ///< by name, without a number at its end
     bool hides_ended = false;

@@ -7,6 +7,7 @@
 #include "tui/keys.h"
 #include "tui/layout.h"
 #include "tui/log_view.h"
+#include "tui/lower_panel.h"
 #include "tui/run_panel.h"
 #include "tui/runs_panel.h"
 
@@ -260,6 +261,27 @@ void fold(Change change, bool hides)
     }
 }
 
+/// At its end it follows again: no key does that for this panel.
+void scroll_lower_log(Change change, int rows)
+{
+    OpenedLog& log = *change.model.log;
+    const Rect area = area_of_lower_log(change.model);
+    scroll_log(log, area, rows);
+    if (rows > 0 && is_at_end(log, area)) {
+        follow(change);
+    }
+}
+
+/// On the whole screen.
+void open_lower_log(Change change)
+{
+    open_run(change);
+    if (selected_run(change.model)->sweep) {
+        return on_run_key(change, Key{Special::enter, 0});
+    }
+    change.model.panels.tab = Tab::log;
+}
+
 /// Selects the run that holds the selected GPU.
 void go_to_holder(Change change)
 {
@@ -499,6 +521,10 @@ void on_mouse(Change change, const Mouse& mouse)
         } else if (is_wheel && model.panels.tab != Tab::curves) {
             on_text_key(change, Key{by > 0 ? Special::down : Special::up, 0});
         }
+    } else if (area_of_lower_log(model).has(mouse.row, mouse.column)) {
+        is_wheel    ? scroll_lower_log(change, by * k_wheel)
+        : is_double ? open_lower_log(change)
+                    : void();
     } else if (areas.runs.has(mouse.row, mouse.column)) {
         model.panels.focus = Panel::runs;
         if (is_wheel) {

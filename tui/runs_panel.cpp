@@ -6,6 +6,7 @@
 #include "term/sanitise.h"
 #include "tui/base/table_lines.h"
 #include "tui/layout.h"
+#include "tui/list_columns.h"
 
 #include <fmt/format.h>
 
@@ -19,10 +20,7 @@ namespace gpuq::tui {
 namespace {
 
 using report::Cell;
-using report::Column;
 
-/// The width of bars and sparklines; in a narrow panel names need the room more.
-constexpr int k_graph = 8, k_narrow_graph = 5, k_columns_for_graph = 90;
 constexpr std::size_t k_most_to_sort = 1000;
 
 /// A line of the list: a run, or the heading of a group.
@@ -34,12 +32,6 @@ struct ListLine {
 const RunRow& run_of(const Model& model, const ListLine& line)
 {
     return model.picture.runs[model.shown[line.place]];
-}
-
-const Detail* detail_of(const Model& model, const RunRow& run)
-{
-    const auto found = model.details.find(run.key);
-    return found == model.details.end() ? nullptr : &found->second;
 }
 
 /// Distinguishes workers below their sweep from those with a line of their own, in the order of
@@ -104,12 +96,6 @@ std::string heading(const Model& model, std::size_t first)
     return text;
 }
 
-std::optional<double> best_of(const Sweep& sweep)
-{
-    return sweep.best > 0 && sweep.best <= sweep.tries.size() ? sweep.tries[sweep.best - 1].best
-                                                              : std::nullopt;
-}
-
 /// The values by which a run is sorted; unknown ones are last in either direction.
 std::optional<double> number_of(const Model& model, const RunRow& run)
 {
@@ -127,6 +113,7 @@ std::optional<double> number_of(const Model& model, const RunRow& run)
     }
     case SortBy::state:
         return static_cast<double>(run.mark);
+    case SortBy::active:
     case SortBy::newest:
     case SortBy::name:
         break;
@@ -144,7 +131,14 @@ void sort_runs(const Model& model, std::vector<std::size_t>& shown)
 {
     const auto& runs = model.picture.runs;
     const bool reversed = model.list.reversed;
-    if (model.list.sort == SortBy::newest) {
+    if (model.list.sort == SortBy::active) {
+        const auto ended = std::stable_partition(shown.begin(), shown.end(),
+                                                 [&](std::size_t at) { return runs[at].active; });
+        std::stable_sort(ended, shown.end(), [&](std::size_t one, std::size_t other) {
+            return runs[one].ends > runs[other].ends; // the unknown ones are last
+        });
+    }
+    if (model.list.sort == SortBy::active || model.list.sort == SortBy::newest) {
         if (reversed) {
             std::reverse(shown.begin(), shown.end());
         }
@@ -213,114 +207,10 @@ std::vector<std::size_t> with_workers(const Model& model, std::vector<std::size_
     return all;
 }
 
-/// When it ends, or is finished; `~` before an estimate.
-std::string end_text(const RunRow& run, const Detail* detail, Time now)
-{
-    if (run.active && detail != nullptr && detail->finish) {
-        return "~" + clock_text(*detail->finish, now);
-    }
-    if (run.mark == RunMark::waiting && run.starts) {
-        return "from " + clock_text(*run.starts, now);
-    }
-    return !run.ends                 ? "-"
-           : run.sweep && run.active ? "~" + clock_text(*run.ends, now)
-                                     : clock_text(*run.ends, now);
-}
-
-const Curve* first_curve(const Detail* detail, bool of_training)
-{
-    if (detail == nullptr) {
-        return nullptr;
-    }
-    const auto found =
-        std::find_if(detail->curves.begin(), detail->curves.end(), [&](const Curve& curve) {
-            return curve.of_training == of_training && (of_training || curve.unit == "%");
-        });
-    return found == detail->curves.end() ? nullptr : &*found;
-}
-
-/// The course of the main loss and its last value; of a sweep the best value, and the try that has
-/// it.
-std::string loss_text(const RunRow& run, const Detail* detail, int graph, const Theme& theme)
-{
-    const auto width = static_cast<std::size_t>(graph);
-    if (run.sweep) {
-        const auto best = best_of(*run.sweep);
-        return best ? fmt::format("{} {} #{}", sparkline(run.sweep->course, width, {}, theme),
-                                  short_number(*best), run.sweep->best)
-                    : "";
-    }
-    const Curve* const curve = first_curve(detail, true);
-    return curve != nullptr && detail->loss
-               ? fmt::format("{} {}", sparkline(curve->dots, width, {}, theme),
-                             short_number(*detail->loss))
-               : "";
-}
-
-/// A sweep can be unfolded to its workers, which are indented.
-std::string name_text(const Model& model, const RunRow& run)
-{
-    if (!run.sweep) {
-        return (run.sweep_key.empty() ? "" : "  ") + run.name;
-    }
-    const bool is_open = model.list.unfolded.contains(run.key);
-    const bool ascii = model.theme.ascii;
-    return fmt::format("{} {}", is_open ? ascii ? "-" : "▾" : ascii ? "+" : "▸", run.name);
-}
-
-/// A column of the list, and from which width of the panel on it is shown.
-struct ListColumn {
-    Column column;
-    int least_width = 0;
-};
-
-std::vector<ListColumn> columns()
-{
-    using Align = Column::Align;
-    using Shrink = Column::Shrink;
-    return {{{"mark", ""}},
-            {{"id", "ID", Align::right}},
-            {{"name", "NAME", Align::left, Shrink::first}},
-            {{"state", "STATE", Align::left, Shrink::yes}},
-            {{"gpus", "GPUS", Align::right}, 76},
-            {{"queue", "QUEUE"}, 120},
-            {{"time", "TIME / LIMIT"}, 110},
-            {{"progress", "PROGRESS", Align::left, Shrink::no, 2}, 50},
-            {{"ends", "ENDS", Align::left, Shrink::no, 3}, 60},
-            {{"loss", "LOSS", Align::left, Shrink::no, 1}, 70},
-            {{"use", "GPU USE"}, 100}};
-}
-
-/// `graph`: the width of bars and sparklines.
-std::vector<Cell> cells_of(const Model& model, const RunRow& run, int graph)
-{
-    const Theme& theme = model.theme;
-    const Detail* const detail = detail_of(model, run);
-    const Cell::Tone tone = tone_of(run.mark);
-    const auto progress = detail != nullptr && detail->progress ? detail->progress : run.part;
-    const Curve* const use = first_curve(detail, false);
-    const bool is_marked = model.marks.contains(run.key);
-    return {Cell((is_marked ? theme.ascii ? "*" : "●" : " ") + std::string(glyph(run.mark, theme)),
-                 tone),
-            run.sweep ? "sweep" : run.id,
-            name_text(model, run),
-            Cell(run.state, tone),
-            run.gpus,
-            run.queue,
-            run.time,
-            progress && run.active ? fmt::format("{} {:3.0f} %", bar(*progress, graph, theme),
-                                                 100 * std::clamp(*progress, 0.0, 1.0))
-                                   : "",
-            end_text(run, detail, model.now),
-            loss_text(run, detail, graph, theme),
-            run.active && use != nullptr
-                ? sparkline(use->dots, static_cast<std::size_t>(graph), 100, theme)
-                : ""};
-}
-
 std::string_view name_of(SortBy sort)
 {
-    constexpr std::string_view k_names[] = {"newest", "name", "state", "progress", "loss", "end"};
+    constexpr std::string_view k_names[] = {"active first", "newest", "name", "state",
+                                            "progress",     "loss",   "end"};
     return k_names[static_cast<std::size_t>(sort)];
 }
 
@@ -346,7 +236,7 @@ Line title(const Model& model, std::size_t lines, std::size_t first, std::size_t
     if (list.hides_ended && ended > 0) {
         text += fmt::format(", {} ended hidden", ended);
     }
-    if (list.sort != SortBy::newest || list.reversed) {
+    if (list.sort != SortBy::active || list.reversed) {
         text += fmt::format(", by {}{}", name_of(list.sort), list.reversed ? ", reversed" : "");
     }
     const std::vector<std::size_t> wanted = runs_to_sort(model);
@@ -537,24 +427,10 @@ void draw_runs(Canvas& canvas, const Rect& panel, const Model& model)
     if (lines.empty()) {
         return draw_empty(canvas, area, model);
     }
-    report::Table table;
-    const int graph = area.width < k_columns_for_graph ? k_narrow_graph : k_graph;
-    const std::vector<ListColumn> all = columns();
-    const auto is_shown = [&](std::size_t column) { return area.width >= all[column].least_width; };
-    for (std::size_t column = 0; column < all.size(); ++column) {
-        if (is_shown(column)) {
-            table.columns.push_back(all[column].column);
-        }
-    }
+    report::Table table{list_columns(area.width), {}};
     for (std::size_t i = first; i < std::min(first + height, lines.size()); ++i) {
         if (!lines[i].is_heading) {
-            std::vector<Cell> cells = cells_of(model, run_of(model, lines[i]), graph);
-            std::vector<Cell>& row = table.rows.emplace_back();
-            for (std::size_t column = 0; column < all.size(); ++column) {
-                if (is_shown(column)) {
-                    row.push_back(std::move(cells[column]));
-                }
-            }
+            table.rows.push_back(list_cells(model, run_of(model, lines[i]), area.width));
         }
     }
     const std::vector<Line> drawn = table_lines(table, area.width);

@@ -47,6 +47,12 @@ void thin_out(Detail& detail)
     detail.curves = std::move(kept);
 }
 
+/// Whether a log is visible, in the run's panel or below the list.
+bool has_log(const Model& model)
+{
+    return shows_log(model) || (!model.comparison && areas_of(model).lower.height > 0);
+}
+
 /// Applies one message to one model. An object only so that its parts need not pass both around.
 class Update {
 public:
@@ -165,14 +171,14 @@ private:
             on_prompt_key(change(), key);
         } else if (m_model.question) {
             answer(key);
+        } else if (key.character == k_ctrl_c) {
+            m_effects.emplace_back(Quit{});
         } else if (m_model.help) {
             turn_help_page(key);
         } else if (!on_common_key(key)) {
             on_panel_key(key);
         }
     }
-        } else if (key.character == k_ctrl_c) {
-            m_effects.emplace_back(Quit{});
 
     void answer(const Key& key)
     {
@@ -315,9 +321,9 @@ private:
 
     void settle_log()
     {
-        const RunRow* const run = shows_log(m_model) ? selected_run(m_model) : nullptr;
+        const RunRow* const run = has_log(m_model) ? selected_run(m_model) : nullptr;
         const TryRow* const entry = run == nullptr ? nullptr : selected_try(m_model);
-        if (run == nullptr) {
+        if (run == nullptr || (run->sweep && entry == nullptr)) {
             if (m_model.log) {
                 m_model.closed_log = std::exchange(m_model.log, std::nullopt);
                 m_effects.emplace_back(CloseLog{});

@@ -10,6 +10,7 @@
 #include "tui/keys.h"
 #include "tui/layout.h"
 #include "tui/log_view.h"
+#include "tui/lower_panel.h"
 #include "tui/run_panel.h"
 #include "tui/runs_panel.h"
 
@@ -127,6 +128,9 @@ private:
         }
         if (m_areas.run.height > 0) {
             draw_run(m_canvas, m_areas.run, m_model);
+        }
+        if (m_areas.lower.height > 0) {
+            draw_lower(m_canvas, m_areas.lower, m_model);
         }
     }
 

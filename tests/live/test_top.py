@@ -313,6 +313,9 @@ def test_sizes_come_and_go(person, tmux):
     tmux.wait_for("runs on n0")
     for columns, rows in ((1, 1), (300, 100), (40, 10), (2, 50), (120, 1), (80, 24)):
         subprocess.run([*tmux.words, "resize-window", "-x", str(columns), "-y", str(rows)], check=True)
+        if columns == 300:
+            tmux.wait_for("stdout of run")  # below the list
+            tmux.wait_for("│step ")
     tmux.wait_for("Enter open")
     tmux.wait_for("runs on n0")
     tmux.keys("q")

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-/// Compares every pane at four sizes with the reviewed text in tests/tui/screens.
+/// Compares every pane at five sizes with the reviewed text in tests/tui/screens.
 namespace gpuq::tui {
 namespace {
 
@@ -52,7 +52,7 @@ Picture picture()
         RunRow row;
         row.key = fmt::format("key{}", i);
         row.id = fmt::format("{}", 4711 - i);
-        row.name = i == 2 ? "größe 最終" : fmt::format("train-{}", i);
+        row.name = i == 2 ? "größe 最終" : i == 3 ? "🔥 moe" : fmt::format("train-{}", i);
         row.gpus = i == 0 ? "2 k80" : "1";
         row.held = "1 GPU";
         row.queue = "calibration";
@@ -128,7 +128,7 @@ constexpr Pane k_panes[] = {{"lists", ""},      {"gpus", "1"},    {"log", "\n"},
                             {"curves", "\n]"},  {"uses", "\n]]"}, {"timeline", "3]"},
                             {"compare", "  c"}, {"help", "?"},    {"question", "x"},
                             {"prompt", "+"},    {"command", ":"}, {"filter", "/wait\n"}};
-constexpr Resized k_sizes[] = {{10, 40}, {24, 80}, {40, 120}, {60, 200}};
+constexpr Resized k_sizes[] = {{10, 40}, {24, 80}, {30, 100}, {40, 120}, {60, 200}};
 
 std::string screen_of(const Pane& pane, Resized size)
 {

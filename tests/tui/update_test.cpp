@@ -53,6 +53,7 @@ Model model(int runs, Resized size = {24, 80})
     Model made;
     made.size = size;
     made.now = Time(std::chrono::seconds(1000));
+    made.list.sort = SortBy::newest;
     EXPECT_TRUE(update(made, PictureRead{picture(runs)}).empty());
     return made;
 }
@@ -206,7 +207,8 @@ TEST(Update, RunsThatCanNotBeReadAreKept)
     EXPECT_THAT(screen(m), AllOf(HasSubstr("Stale file handle"), HasSubstr("Traceback")));
     EXPECT_TRUE(m.details.contains("key3"));
     press(m, "\x1b");
-    EXPECT_THAT(screen(m), AllOf(HasSubstr("2 Runs (not updated), 1 marked"), HasSubstr("run3")));
+    EXPECT_THAT(screen(m),
+                AllOf(HasSubstr("2 Runs (not updated), by newest, 1 marked"), HasSubstr("run3")));
     update(m, PictureRead{picture(4)});
     EXPECT_THAT(screen(m), Not(HasSubstr("not updated")));
     Model first;
@@ -280,12 +282,12 @@ TEST(Update, CtrlCLeavesAndTouchesNoRun)
         const auto before_leaving = press(m, before);
         EXPECT_TRUE(commands(before_leaving).empty());
         EXPECT_FALSE(m.prompt) << "Ctrl-C cancels only the line being typed";
-        const auto effects = press(m, "\x03");
-        EXPECT_TRUE(commands(effects).empty());
         EXPECT_FALSE(m.question) << "or only the question";
         for (const Effect& effect : before_leaving) {
             EXPECT_FALSE(std::holds_alternative<Quit>(effect)) << before;
         }
+        const auto effects = press(m, "\x03");
+        EXPECT_TRUE(commands(effects).empty());
         ASSERT_FALSE(effects.empty());
         EXPECT_TRUE(std::holds_alternative<Quit>(effects.back())) << before;
     }
@@ -768,8 +770,6 @@ TEST(Update, TheLogInThePanelFollowsTheSelection)
     EXPECT_THAT(screen(m), Not(HasSubstr("of the run before")));
 }
 
-TEST(Update, SearchesTheLog)
-{
 /// Before Slurm has accepted it, a run has no job id.
 TEST(Update, TheTitleOfALogHasTheIdThatItsRunGets)
 {
@@ -781,6 +781,8 @@ TEST(Update, TheTitleOfALogHasTheIdThatItsRunGets)
     EXPECT_THAT(screen(m), HasSubstr("stdout of run 100 (run0)"));
 }
 
+TEST(Update, SearchesTheLog)
+{
     Model m = model(30);
     press(m, "/run17\n\n");
     std::string text = "first loss nan\n";
@@ -970,8 +972,23 @@ TEST(Update, SortsByWhatIsKnownAndPutsTheUnknownLast)
     EXPECT_EQ(m.shown, (std::vector<std::size_t>{1, 2, 0, 3}));
     EXPECT_EQ(m.selected, "key0") << "sorting moves no selection";
     press(m, "ooO");
-    EXPECT_EQ(m.list.sort, SortBy::newest);
-    EXPECT_EQ(m.shown, (std::vector<std::size_t>{0, 1, 2, 3}));
+    EXPECT_EQ(m.list.sort, SortBy::active);
+    EXPECT_EQ(m.shown, (std::vector<std::size_t>{0, 2, 1, 3}));
+}
+
+/// A training of days stays in view, however many short runs begin and end.
+TEST(Update, ShowsActiveRunsFirstAndThenThoseThatEndedLast)
+{
+    Model m;
+    EXPECT_EQ(m.list.sort, SortBy::active);
+    Picture made = picture(6); // 0, 2 and 4 are active
+    made.runs[3].ends = Time(std::chrono::seconds(900));
+    made.runs[5].ends = Time(std::chrono::seconds(910));
+    update(m, PictureRead{made});
+    EXPECT_EQ(m.shown, (std::vector<std::size_t>{0, 2, 4, 5, 3, 1}));
+    EXPECT_EQ(m.selected, "key0");
+    press(m, "O");
+    EXPECT_EQ(m.shown, (std::vector<std::size_t>{1, 3, 5, 4, 2, 0}));
 }
 
 TEST(Update, ALossThatIsNotANumberIsUnknown)

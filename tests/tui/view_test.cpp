@@ -337,6 +337,95 @@ TEST(View, FitsEverySize)
     }
 }
 
+TEST(View, ARunThatWasJustSubmitted)
+{
+    Model m = model(40, 100, 1);
+    m.picture.runs[0].state = "submitting";
+    m.picture.runs[0].facts = {"is being submitted"};
+    m.details.clear();
+    update(m, Key{Special::none, U'3'});
+    EXPECT_THAT(text_of_view(m), HasSubstr("is being submitted"));
+    const auto shows = [&](const char* text) {
+        update(m, Key{Special::none, U']'});
+        EXPECT_THAT(text_of_view(m), HasSubstr(text));
+    };
+    shows("reading its files"); // the timeline
+    shows("nothing yet");
+    shows("reading its files");
+    shows("reading its files");
+    Detail found;
+    found.key = "0";
+    update(m, DetailRead{found});
+    shows("is being submitted");
+    shows("nothing is recorded of it");
+    shows("nothing yet");
+    shows("no curves yet: gpuq reads them from the output");
+    shows("no measurements of its GPUs");
+}
+
+/// Below a short list is room for the log; beside it for all columns of the list.
+TEST(View, AWideScreenHasTheLogBelowTheList)
+{
+    Model m = model(60, 200, 3);
+    ASSERT_TRUE(m.log) << "opened without a key";
+    update(m, LogBytes{"0", Stream::out, "step 1\nstep 2\n", true, 0, ""});
+    EXPECT_THAT(text_of_view(m), testing::AllOf(HasSubstr("QUEUE"), HasSubstr("TIME / LIMIT"),
+                                                HasSubstr("GPU USE")));
+    EXPECT_THAT(text_of_view(m), HasSubstr("+- stdout of run 4700 (train) -"));
+    EXPECT_THAT(text_of_view(m), HasSubstr("|step 2  "));
+    EXPECT_THAT(text_of_view(m), HasSubstr("job 4700 waiting (4 s)")) << "the timeline";
+    const Areas areas = areas_of(m);
+    EXPECT_EQ(inside(areas.runs).height, 4) << "no row is empty";
+    EXPECT_EQ(areas.lower.bottom(), areas.run.bottom());
+    update(m, Key{Special::none, U'3'});
+    update(m, Key{Special::none, U'1'});
+    EXPECT_EQ(areas_of(m).lower, areas.lower) << "independent of the focus";
+    for (int i = 0; i < 3; ++i) { // to the log
+        update(m, Key{Special::none, U'3'});
+        update(m, Key{Special::none, U'['});
+    }
+    EXPECT_EQ(m.panels.tab, Tab::log);
+    EXPECT_THAT(text_of_view(m), HasSubstr("+- Facts -"));
+    update(m, Key{Special::none, U'F'});
+    EXPECT_EQ(areas_of(m).lower.height, 0);
+}
+
+TEST(View, AWideScreenWithManyRunsHasMostlyTheirList)
+{
+    Model m = model(60, 200, 500);
+    const Areas areas = areas_of(m);
+    EXPECT_GT(areas.runs.height, 2 * areas.lower.height - 2);
+    EXPECT_GE(areas.lower.height, 6);
+    EXPECT_EQ(areas_of(model(20, 200, 500)).lower.height, 0) << "too few rows";
+    EXPECT_EQ(areas_of(model(60, 200, 0)).lower.height, 0);
+    EXPECT_EQ(areas_of(model(60, 149, 3)).lower.height, 0);
+}
+
+TEST(View, TheWheelScrollsTheLogBelowTheList)
+{
+    Model m = model(60, 200, 3);
+    std::string text;
+    for (int i = 0; i < 100; ++i) {
+        text += "line " + std::to_string(i) + "\n";
+    }
+    update(m, LogBytes{"0", Stream::out, text, true, 0, ""});
+    const Rect lower = areas_of(m).lower;
+    const auto mouse = [&](Mouse::Action action) {
+        update(m, Mouse{action, lower.top + 3, lower.left + 3});
+    };
+    mouse(Mouse::Action::wheel_up);
+    EXPECT_THAT(text_of_view(m), testing::Not(HasSubstr("line 99 ")));
+    EXPECT_THAT(text_of_view(m), HasSubstr("line 96 "));
+    EXPECT_EQ(m.selected, "0");
+    mouse(Mouse::Action::wheel_down);
+    EXPECT_TRUE(m.log->follow) << "at the end again";
+    mouse(Mouse::Action::click);
+    EXPECT_EQ(m.panels.focus, Panel::runs);
+    mouse(Mouse::Action::double_click);
+    EXPECT_TRUE(m.panels.full);
+    EXPECT_TRUE(shows_log(m));
+}
+
 TEST(View, HostileNamesReachNoTerminal)
 {
     Model m = model(24, 80, 1);
