@@ -25,13 +25,44 @@ std::vector<Line> lines_of_comparison(const Comparison& compared, int columns)
     return lines;
 }
 
+namespace {
+
+/// `Compare` and the corners, in the upper edge.
+constexpr int k_around_names = 16;
+/// Of a run in the title, beside its name: `━   `.
+constexpr std::size_t k_beside_title = 4;
+/// Of a curve in the legend, beside its name and the metric: `━  0.0012  `.
+constexpr std::size_t k_beside_name = 12;
+
+/// `4711 (train)`, or only `4711` if the others would not fit beside it, each with `beside` columns
+/// more.
+std::vector<std::string> names_for(const std::vector<std::string>& names, int columns,
+                                   std::size_t beside)
+{
+    std::size_t wanted = 0;
+    for (const std::string& name : names) {
+        wanted += cells(sanitised(name)) + beside;
+    }
+    std::vector<std::string> shown = names;
+    if (wanted > static_cast<std::size_t>(std::max(columns, 0))) {
+        for (std::string& name : shown) {
+            name.resize(std::min(name.find(" ("), name.size()));
+        }
+    }
+    return shown;
+}
+
+} // namespace
+
 void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
 {
     const Comparison& compared = *model.comparison;
     Line title{{"Compare  ", bold()}};
-    for (std::size_t i = 0; i < compared.names.size(); ++i) {
+    const std::vector<std::string> titles =
+        names_for(compared.names, area.width - k_around_names, k_beside_title);
+    for (std::size_t i = 0; i < titles.size(); ++i) {
         title.push_back({model.theme.ascii ? "* " : "━ ", series_style(i, model.theme)});
-        title.push_back({sanitised(compared.names[i]) + "  ", {}});
+        title.push_back({sanitised(titles[i]) + "  ", {}});
     }
     std::string bottom = settings_text(model.charts.view);
     if (compared.at) {
@@ -53,9 +84,11 @@ void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
         const auto& metric =
             compared.metrics[std::min(model.charts.selected, compared.metrics.size() - 1)];
         std::vector<Plotted> all;
+        const std::vector<std::string> names =
+            names_for(compared.names, inner.width, cells(metric.title) + k_beside_name);
         for (std::size_t i = 0; i < metric.curves.size(); ++i) {
             if (!metric.curves[i].dots.empty()) {
-                const std::string name = i < compared.names.size() ? compared.names[i] : "";
+                const std::string name = i < names.size() ? names[i] : "";
                 all.push_back({&metric.curves[i], fmt::format("{} {}", name, metric.title),
                                series_style(i, model.theme)});
             }

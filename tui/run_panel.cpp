@@ -205,12 +205,17 @@ std::vector<Line> gpu_use_lines(const Model& model, int columns)
         const std::string shown = sanitised(gpu.name);
         Line line{{shown + std::string(name - cells(shown) + 2, ' '), bold()}};
         for (const auto& share : {gpu.busy, gpu.memory}) {
+            if (!gpu.busy && !gpu.memory) {
+                break; // the text has the reason
+            }
             line.push_back({share ? bar(*share, width, model.theme)
                                   : std::string(static_cast<std::size_t>(width), '?'),
                             share ? heat(*share, model.theme) : dim()});
             line.push_back({"  ", {}});
         }
-        line.push_back({sanitised(gpu.text), {}});
+        const auto room = columns - static_cast<int>(cells(text_of(line)));
+        line.push_back(
+            {clipped(sanitised(gpu.text), static_cast<std::size_t>(std::max(room, 1))), {}});
         lines.push_back(std::move(line));
     }
     return lines;

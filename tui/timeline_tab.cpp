@@ -14,6 +14,8 @@ namespace gpuq::tui {
 namespace {
 
 constexpr int k_lane_label = 12;
+/// More checkpoints without another event between them are two lines: the last and the first.
+constexpr int k_most_in_a_row = 3;
 
 struct Lane {
     Event::Kind kind;
@@ -39,6 +41,23 @@ const Lane& lane_of(const std::vector<Lane>& all, Event::Kind kind)
 {
     return *std::find_if(all.begin(), all.end(),
                          [&](const Lane& lane) { return lane.kind == kind; });
+}
+
+using Newer = std::vector<Event>::const_reverse_iterator;
+
+/// The number of checkpoints from here on without another event between them.
+std::ptrdiff_t checkpoints_from(Newer first, Newer end)
+{
+    return std::find_if(first, end,
+                        [](const Event& event) { return event.kind != Event::Kind::checkpoint; }) -
+           first;
+}
+
+Line event_line(const Model& model, const Lane& lane, Time at, const std::string& text, int columns)
+{
+    return {{fmt::format("{} ", model.theme.ascii ? lane.ascii : lane.glyph), lane.style},
+            {fmt::format("{:<20}", moment_text(at, model.now)), dim()},
+            {clipped(text, static_cast<std::size_t>(std::max(columns - 22, 1))), {}}};
 }
 
 } // namespace
@@ -98,14 +117,16 @@ std::vector<Line> timeline_lines(const Model& model, int columns)
     for (auto event = events.rbegin(); event != events.rend(); ++event) { // the newest first
         const Lane& lane = lane_of(all, event->kind);
         std::string text = sanitised(event->text);
+        if (const auto count = checkpoints_from(event, events.rend()); count > k_most_in_a_row) {
+            lines.push_back(event_line(model, lane, event->from, text, columns));
+            event += count - 1;
+            text = fmt::format("the first of {} checkpoints in a row", count);
+        }
         if (event->until) {
             const auto time = std::chrono::floor<std::chrono::seconds>(*event->until - event->from);
             text += fmt::format(" ({})", describe(std::max(time, std::chrono::seconds(0))));
         }
-        lines.push_back(
-            {{fmt::format("{} ", model.theme.ascii ? lane.ascii : lane.glyph), lane.style},
-             {fmt::format("{:<20}", moment_text(event->from, model.now)), dim()},
-             {clipped(text, static_cast<std::size_t>(std::max(columns - 22, 1))), {}}});
+        lines.push_back(event_line(model, lane, event->from, text, columns));
     }
     return lines;
 }

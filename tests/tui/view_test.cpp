@@ -337,6 +337,60 @@ TEST(View, FitsEverySize)
     }
 }
 
+/// A program that saves each epoch would fill the list.
+TEST(View, TheTimelineCountsCheckpointsInARow)
+{
+    Model m = model(40, 100, 1);
+    Detail found = detail();
+    const auto checkpoint = [&](int number) {
+        found.events.push_back({Event::Kind::checkpoint,
+                                found.events.back().from + std::chrono::seconds(1),
+                                {},
+                                "saved epoch-" + std::to_string(number) + ".pt"});
+    };
+    for (int i = 2; i < 30; ++i) {
+        checkpoint(i);
+    }
+    found.events.push_back({Event::Kind::notice, found.events.back().from, {}, "a warning"});
+    checkpoint(30);
+    checkpoint(31);
+    update(m, DetailRead{found});
+    update(m, Key{Special::none, U'3'});
+    update(m, Key{Special::none, U']'});
+    const std::string text = text_of_view(m);
+    EXPECT_THAT(text, testing::AllOf(HasSubstr("epoch-31.pt"), HasSubstr("epoch-30.pt"),
+                                     HasSubstr("epoch-29.pt"),
+                                     HasSubstr("the first of 29 checkpoints in a row")));
+    EXPECT_THAT(text, testing::Not(HasSubstr("epoch-28.pt")));
+    EXPECT_THAT(text, HasSubstr("job 4700 waiting (4 s)")) << "what happened before";
+}
+
+TEST(View, AComparisonWithoutRoomForNamesHasTheIds)
+{
+    Model m = model(24, 80, 2);
+    Comparison compared;
+    compared.keys = {"0", "1"};
+    compared.names = {"4700 (resnet50-seed-1)", "4701 (resnet50-seed-2)"};
+    compared.metrics = {{"loss", {detail().curves[0], detail().curves[0]}}};
+    m.comparison = compared;
+    EXPECT_THAT(text_of_view(m), HasSubstr("* 4701 (resnet50-seed-2) loss 0.5"));
+    update(m, Resized{24, 60});
+    EXPECT_THAT(text_of_view(m), HasSubstr("= Compare  * 4700  * 4701   ="));
+    EXPECT_THAT(text_of_view(m), HasSubstr("* 4700 loss 0.5  * 4701 loss 0.5"));
+}
+
+TEST(View, AGpuWithoutMeasurementsHasTheReasonOnly)
+{
+    Model m = model(24, 80, 1);
+    Detail found = detail();
+    found.gpus = {{"n0 GPU 0", "unknown (" + std::string(90, 'x') + ")", {}, {}}};
+    update(m, DetailRead{found});
+    m.panels.tab = Tab::gpus;
+    EXPECT_THAT(text_of_view(m), HasSubstr("|n0 GPU 0  unknown (xxx"));
+    EXPECT_THAT(text_of_view(m), testing::Not(HasSubstr("???")));
+    EXPECT_THAT(text_of_view(m), HasSubstr("x…|"));
+}
+
 TEST(View, ARunThatWasJustSubmitted)
 {
     Model m = model(40, 100, 1);

@@ -420,6 +420,18 @@ tui::Event::Kind kind_of(TimelineEntry::Kind kind)
     return To::notice;
 }
 
+/// A text without the path of the run's directory in front of a file in it.
+std::string within_run(std::string text, const RunKey& key)
+{
+    const std::string directory = key.text() + "/";
+    const std::size_t at = text.find(directory);
+    if (at != std::string::npos) {
+        const std::size_t begin = text.rfind(' ', at) + 1; // 0 without a blank
+        text.erase(begin, at + directory.size() - begin);
+    }
+    return text;
+}
+
 void add_events(tui::Detail& detail, const TopCloser& closer, Time now)
 {
     const Timeline timeline = timeline_of(
@@ -435,7 +447,8 @@ void add_events(tui::Detail& detail, const TopCloser& closer, Time now)
     for (const TimelineEntry& entry : timeline.entries) {
         const bool is_ongoing = entry.extent == TimelineEntry::Extent::ongoing;
         detail.events.push_back({kind_of(entry.kind), entry.from,
-                                 is_ongoing ? std::optional(now) : entry.until, entry.text});
+                                 is_ongoing ? std::optional(now) : entry.until,
+                                 within_run(entry.text, closer.run.key)});
     }
 }
 

@@ -140,6 +140,32 @@ TEST(TopDetail, TellsHowFarAChainIsAndWhatItHasSaved)
                     "GPU-hours; newest checkpoint epoch-12.pt, 3 min ago$")));
 }
 
+/// The path of its directory would leave no room for the name.
+TEST(TopDetail, NamesCheckpointsWithinTheRun)
+{
+    const Time now{1'795'000'000s};
+    TopCloser closer = a_chain(now);
+    LinkRecords records;
+    records.link = LinkNumber{2};
+    for (const std::string& directory :
+         {"/home/ada/.state/gpuq/runs/" + closer.run.key.text() + "/checkpoints",
+          std::string("out")}) {
+        Event event;
+        event.kind = Event::Kind::checkpoint;
+        event.at = now - 60s;
+        event.detail = directory + "/epoch-7.pt";
+        event.to = 100;
+        records.journal.push_back(event);
+    }
+    closer.links = {records};
+    std::vector<std::string> texts;
+    for (const tui::Event& event : top_detail(closer, now).events) {
+        texts.push_back(event.text);
+    }
+    EXPECT_THAT(texts, testing::IsSupersetOf({"saved checkpoints/epoch-7.pt, 100 bytes",
+                                              "saved out/epoch-7.pt, 100 bytes"}));
+}
+
 TEST(TopPicture, TellsOfARunThatLostProcessesForMemory)
 {
     const Time now{1'795'000'000s};
