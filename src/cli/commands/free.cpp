@@ -2,10 +2,10 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/base/table_output.h"
-#include "cli/commands/imagined_run.h"
 #include "cli/queries/site_context.h"
 #include "cli/render/free_table.h"
 #include "cli/render/reservation_text.h"
+#include "cli/start/imagined_run.h"
 #include "ports/clock.h"
 #include "ports/cluster.h"
 #include "runs/insight/overview.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/commands/imagined_run.h"
+#include "cli/start/imagined_run.h"
 
 #include "cli/policy_ops/in_force.h"
 #include "cli/queries/site_context.h"
