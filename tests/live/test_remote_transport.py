@@ -417,7 +417,7 @@ def test_doctor_names_the_transport(person):
         login.env["GPUQ_TRANSPORT"] = "openssh"
         assert "connected to login by OpenSSH, since `transport: openssh` is set" in login.gpuq("doctor").stderr
         login.env["GPUQ_TRANSPORT"] = "mosh"
-        refused(login, "transport: 'mosh' is not auto, libssh or openssh", code=2)
+        refused(login, "GPUQ_TRANSPORT: 'mosh' is not auto, libssh or openssh", code=2)
 
 
 def test_a_plain_command_does_not_load_libssh(person):
