@@ -54,6 +54,7 @@ public:
 
     Result<int> run()
     {
+        TRY(configure_session());
         TRY(ask_for_terminal());
         TRY_ASSIGN(m_here, site_context(m_services));
         TRY_ASSIGN(const std::string warning, check_before_asking());
@@ -103,6 +104,16 @@ public:
     }
 
 private:
+    Result<void> configure_session()
+    {
+        TRY_ASSIGN(const Settings settings, m_services.settings());
+        m_session.detach_key = settings.detach_key.value_or(m_session.detach_key);
+        if (settings.handover) {
+            m_session.handover = *settings.handover;
+        }
+        return {};
+    }
+
     /// Gives the program's terminal the size of this one, which is required unless the run is
     /// detached.
     Result<void> ask_for_terminal()
@@ -115,11 +126,6 @@ private:
                 Error::Kind::usage,
                 "standard input is not a terminal: --detach starts it for a later gpuq attach, "
                 "and gpuq run without --pty needs none");
-        }
-        TRY_ASSIGN(const Settings settings, m_services.settings());
-        m_session.detach_key = settings.detach_key.value_or(m_session.detach_key);
-        if (settings.handover) {
-            m_session.handover = *settings.handover;
         }
         const RawTerminal here(STDIN_FILENO, STDOUT_FILENO);
         m_options.parameters.pty = Pty{here.size().value_or(TerminalSize{}), m_shell};
