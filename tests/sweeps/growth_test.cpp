@@ -188,7 +188,7 @@ TEST_F(GrowthTest, IsWorthItOnlyForALongList)
 /// Workers that may die in the middle, in any order: of those they add, one at most waits.
 TEST_F(GrowthTest, NeverHasTwoThatWait)
 {
-    for (unsigned int seed = 0; seed < 200; ++seed) {
+    for (unsigned int seed = 0; seed < 60; ++seed) {
         std::mt19937 random(seed);
         m_store = fakes::MemoryStore();
         m_now = k_first_taken + 1min;
