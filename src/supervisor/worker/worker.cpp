@@ -25,6 +25,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,9 +52,11 @@ using sweeps::TryTaker;
 
 constexpr auto k_round = 1s; ///< between two checks of the files; ends are noticed at once
 constexpr auto k_retry = 2s; ///< until a failed write or read is repeated
-constexpr auto k_between_budgets = 2s;  ///< between two checks of the GPU time
-constexpr auto k_time_to_save = 30s;    ///< from the notice to TERM, of a try that can save
-constexpr auto k_time_to_notice = 3s;   ///< of any other, which may read GPUQ_STOP_FILE
+constexpr auto k_between_budgets = 2s; ///< between two checks of the GPU time
+constexpr auto k_time_to_save = 30s;   ///< from the notice to TERM, of a try that can save
+constexpr auto k_time_to_notice = 3s;  ///< of any other, which may read GPUQ_STOP_FILE
+constexpr std::chrono::milliseconds k_between_signals = 300ms; ///< see wait_for_own_signal
+constexpr int k_terminated = 128 + SIGTERM;
 constexpr int k_most_interruptions = 1; ///< of a try without a checkpoint
 
 class Worker {
@@ -310,9 +313,24 @@ private:
                 return false;
             }
             ::kill(-slot->pid(), SIGKILL); // its leftover processes
+            if (exit_code(status) == k_terminated && !slot->is_asked() && !m_leaving) {
+                wait_for_own_signal();
+            }
             conclude(*slot, status);
             return true;
         });
+    }
+
+    /// The supervisor ends all processes of the run at once: this process's signal may arrive after
+    /// that of the program, which has not failed then.
+    void wait_for_own_signal()
+    {
+        for (const auto until = m_loop_time() + k_between_signals;
+             !m_leaving && m_loop_time() < until;) {
+            pollfd signals{m_signals.get(), POLLIN, 0};
+            ::poll(&signals, 1, static_cast<int>(k_between_signals.count()));
+            take_signals();
+        }
     }
 
     void conclude(Slot& slot, int wait_status)

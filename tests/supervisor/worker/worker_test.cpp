@@ -144,6 +144,23 @@ TEST_F(WorkerTest, WithdrawsTheWorkersThatWaitIfTheSweepIsSpentOrStopped)
     EXPECT_EQ(contents(m_root + "/withdrawn"), "1");
 }
 
+TEST_F(WorkerTest, ATryThatEndsTogetherWithItsWorkerContinues)
+{
+    sweeps::Sweep sweep = sweeps::numbered_sweep("cal");
+    sweep.run.request.work_dir = m_root;
+    sweep.run.request.program = {"sh", "-c",
+                                 "setsid sh -c \"touch ready; sleep 0.1; kill $PPID\" & "
+                                 "while [ ! -e ready ]; do sleep 0.01; done; kill $$"};
+    EXPECT_TRUE(FullStore(m_root, 0s).write(layout::sweep_json(k_numbered_sweep), to_json(sweep)));
+    EXPECT_EQ(work_on(0s, 1h), k_status_continue_me);
+    FullStore store(m_root, 0s);
+    sweeps::Board board(store, k_numbered_sweep);
+    ASSERT_TRUE(board.refresh());
+    EXPECT_EQ(board.tries()[0].end->end, sweeps::TryEnd::paused);
+    EXPECT_EQ(board.tries()[0].state, sweeps::Try::State::waiting);
+    EXPECT_EQ(board.tries()[1].attempt, 0);
+}
+
 TEST(SlotTest, ItsBestValueIsThatOfAllAttemptsThatItContinues)
 {
     fakes::MemoryStore store;
