@@ -57,16 +57,14 @@ public:
         if (m_asked.container || may_change_directory || is_open(m_name)) {
             return std::string();
         }
+        std::string warning;
         if (m_name.find('/') != std::string::npos) {
             TRY(check_path());
         } else {
-            TRY_ASSIGN(std::string warning, check_bare_name());
-            if (!warning.empty()) {
-                return warning;
-            }
+            TRY_ASSIGN(warning, check_bare_name());
         }
         TRY(check_script_of_interpreter());
-        return std::string();
+        return warning;
     }
 
     /// Checks the files that the options name.

@@ -148,6 +148,9 @@ TEST(Preflight, RefusesAnInterpretersScriptThatIsNotThere)
                               {"torchrun", "--help"}}) {
         EXPECT_EQ(outcome(program, disk), "") << program[0] << " " << program.back();
     }
+    EXPECT_EQ(outcome({"python", "nosuch.py"}, disk), "127: nosuch.py: not found")
+        << "on whichever node";
+    EXPECT_THAT(outcome({"python", "-m", "x"}, disk), HasSubstr("warning: python is not in PATH"));
     RunParameters sourced = parameters_for({"/usr/bin/bash", "nosuch.sh"});
     sourced.sources = {"/opt/cd.sh"};
     EXPECT_EQ(outcome(sourced, disk), "");
