@@ -203,13 +203,14 @@ def test_a_server_that_opens_channels(person, transport):
     def serve(host, client):
         server = Server()
         transport = begun(host, client, server)
-        transport.accept(20)
+        channel = transport.accept(20)  # closed without a reference
         server.command.wait(20)
         for kind in ("forwarded-tcpip", "x11", "auth-agent@openssh.com", "session", "nonsense"):
             try:
                 transport.open_channel(kind, ("localhost", 1), ("localhost", 2), timeout=5)
             except paramiko.ChannelException as refusal:
                 answers.append(refusal.code)
+        channel.close()
         client.close()
     with host(transport, serve) as one:
         gpuq(person.cluster.binary, one, "ls")
@@ -227,8 +228,9 @@ def test_a_host_that_waits_for_a_confirmation_elsewhere(person, transport):
     server.check_auth_publickey = slowly
 
     def serve(host, client):
-        begun(host, client, server).accept(20)
+        channel = begun(host, client, server).accept(20)
         server.command.wait(20)
+        channel.close()
         client.close()
     with host(transport, serve) as one:
         config = one.folder / "ssh_config"
