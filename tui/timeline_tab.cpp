@@ -46,7 +46,7 @@ const Lane& lane_of(const std::vector<Lane>& all, Event::Kind kind)
 using Newer = std::vector<Event>::const_reverse_iterator;
 
 /// The number of checkpoints from here on without another event between them.
-std::ptrdiff_t checkpoints_from(Newer first, Newer end)
+std::ptrdiff_t checkpoints_from(const Newer& first, const Newer& end)
 {
     return std::find_if(first, end,
                         [](const Event& event) { return event.kind != Event::Kind::checkpoint; }) -
