@@ -126,6 +126,7 @@ public:
         , m_hopeless(world.shapes.size(), k_never)
         , m_full(world.shapes.size(), k_never)
         , m_evictable(world.shapes.size())
+        , m_found(world.shapes.size())
     {
     }
 
@@ -137,12 +138,14 @@ public:
         for (std::size_t i = 0; i < end; ++i) {
             m_world.links[m_world.queue[i].link].planned = Seconds{0};
         }
+        std::optional<std::uint64_t> known; // the last entry might start, as of this change
         for (std::size_t i = 0; i < end; ++i) {
             // Entries behind the last one that might start now need no plan, because a plan only
             // delays entries behind it.
-            while (end > i && !might_start(m_world.queue[end - 1])) {
+            while (known != m_changes && end > i && !might_start(m_world.queue[end - 1])) {
                 --end;
             }
+            known = m_changes;
             if (i < end) {
                 consider(m_world.queue[i]);
             }
@@ -229,7 +232,7 @@ private:
         }
         ++m_world.course.effort.backfill_tests;
         const bool only_now = m_rules.one_reservation_per_job && link.planned > Seconds{0};
-        const std::optional<Slot> slot = find(entry, only_now);
+        const std::optional<Slot> slot = only_now ? find(entry, only_now) : found_slot(entry);
         if (!slot || (slot->start > m_world.now && only_now)) {
             return;
         }
@@ -244,7 +247,26 @@ private:
                                                  : std::max(slot->start, Seconds{1});
         if (allowed && slot->start <= m_world.now + m_rules.window) {
             m_bookings.book(slot->start, slot->start + link.claim.limit, slot->nodes);
+            ++m_changes;
         }
+    }
+
+    /// As find(). In a long queue many jobs have the same shape and time limit, and the answer is
+    /// the same until a job is booked, starts or is preempted.
+    std::optional<Slot> found_slot(const Entry& entry)
+    {
+        const Seconds limit = m_world.links[entry.link].claim.limit;
+        Found& found = m_found[entry.shape];
+        if (found.changes != m_changes) {
+            found.changes = m_changes;
+            found.slots.clear();
+        }
+        const auto known = std::find_if(found.slots.begin(), found.slots.end(),
+                                        [&](const auto& one) { return one.first == limit; });
+        if (known != found.slots.end()) {
+            return known->second;
+        }
+        return found.slots.emplace_back(limit, find(entry, false)).second;
     }
 
     /// Whether as many jobs of its user have been tested as bf_max_job_user allows; counts the job.
@@ -264,6 +286,7 @@ private:
     /// that the nodes are booked in the meantime.
     bool start(const Entry& entry, const Slot& slot)
     {
+        ++m_changes;
         const Need& need = m_world.shapes[entry.shape].need;
         if (m_world.placer.possible(need, slot.nodes, m_world.spaces)) {
             m_world.start(entry, slot.nodes);
@@ -411,6 +434,13 @@ private:
     /// By shape: the nodes where jobs might be preempted for it, and Departures::version().
     std::vector<std::pair<std::uint64_t, NodeSet>> m_evictable;
     std::vector<int> m_tested; ///< by user
+    /// Slots by time limit, found since this change.
+    struct Found {
+        std::uint64_t changes = 0;
+        std::vector<std::pair<Seconds, std::optional<Slot>>> slots;
+    };
+    std::vector<Found> m_found;  ///< by shape
+    std::uint64_t m_changes = 0; ///< bookings, starts and preemptions
     Passed m_passed;
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/schedulers.h"
 
-#include <algorithm>
-
 namespace gpuq::sim {
 namespace {
 
@@ -29,20 +27,17 @@ struct OpenPartitions {
         }
     }
 
-    using Place = std::deque<Entry>::const_iterator;
-    /// The last entry, at `place` or behind it, that certainly is in a closed partition: all of a
-    /// tier are skipped at once.
-    Place skip(const World& world, const Place& place) const
+    /// The last place, `place` or behind it, whose entry certainly is in a closed partition: all of
+    /// a tier are skipped at once.
+    std::size_t skip(const World& world, std::size_t place) const
     {
-        const int tier = place->tier;
+        const int tier = world.queue[place].tier;
         for (std::size_t i = 0; i < shut.size(); ++i) {
             if (!shut[i] && world.machine.partitions[i].tier == tier) {
                 return place;
             }
         }
-        const auto end = std::partition_point(
-            place, world.queue.cend(), [&](const Entry& entry) { return entry.tier >= tier; });
-        return std::prev(end);
+        return world.queue.end_of_tier(place, tier) - 1;
     }
 };
 
@@ -79,15 +74,15 @@ Passed main_pass(World& world, std::optional<int> depth)
     OpenPartitions open_partitions(world);
     int queried = 0;
     ++world.course.effort.main_passes;
-    for (auto next = world.queue.cbegin(); next != world.queue.cend(); ++next) {
-        const Entry& entry = *next;
+    for (std::size_t place = 0; place < world.queue.size(); ++place) {
+        const Entry& entry = world.queue[place];
         if (open_partitions.open == 0) {
             break;
         }
         const int partition = entry.partition;
         const bool is_shut = open_partitions.shut[static_cast<std::size_t>(partition)];
         if (is_shut && !depth) {
-            next = open_partitions.skip(world, next);
+            place = open_partitions.skip(world, place);
             continue;
         }
         if (world.links[entry.link].state != State::pending) {

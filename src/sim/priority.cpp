@@ -7,34 +7,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <tuple>
+#include <utility>
 
 namespace gpuq::sim {
 namespace {
-
-/// The values that goes_before() compares, close together: a long queue is sorted often.
-struct Key {
-    std::uint64_t rank; ///< descending tier and priority
-    Seconds submit;
-    std::uint64_t id;
-    std::int32_t position;
-    std::uint32_t index;
-
-    bool operator<(const Key& other) const
-    {
-        if (rank != other.rank) {
-            return rank < other.rank;
-        }
-        return std::tie(submit, id, position) < std::tie(other.submit, other.id, other.position);
-    }
-};
-
-std::uint64_t rank_of(const Entry& entry)
-{
-    constexpr std::int64_t k_lowest = std::numeric_limits<std::int32_t>::max();
-    return static_cast<std::uint64_t>(k_lowest - entry.tier) << 32 |
-           static_cast<std::uint32_t>(~entry.priority);
-}
 
 /// Terms of priorities that many entries have in common, by an index of the entries.
 template <typename Compute>
@@ -66,25 +42,6 @@ std::uint32_t total(double age, double size, double share, double partition, dou
 {
     return static_cast<std::uint32_t>(
         std::clamp(age + size + share + partition + qos, 1.0, 4294967295.0));
-}
-
-/// Sorts by goes_before(); false if the queue was sorted.
-bool sort_queue(std::deque<Entry>& queue)
-{
-    std::vector<Key> keys;
-    keys.reserve(queue.size());
-    for (const Entry& entry : queue) {
-        keys.push_back({rank_of(entry), entry.submit, entry.id, entry.position,
-                        static_cast<std::uint32_t>(keys.size())});
-    }
-    if (std::is_sorted(keys.begin(), keys.end())) {
-        return false;
-    }
-    std::sort(keys.begin(), keys.end());
-    const std::vector<Entry> before(queue.begin(), queue.end());
-    std::transform(keys.begin(), keys.end(), queue.begin(),
-                   [&](const Key& key) { return before[key.index]; });
-    return true;
 }
 
 } // namespace
@@ -152,8 +109,8 @@ void World::charge_running()
     for (const Running& each : running) {
         all.push_back(each.departure.link);
     }
-    for (const Entry& entry : queue) {
-        all.push_back(entry.link);
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+        all.push_back(queue[i].link);
     }
     std::sort(all.begin(), all.end());
     for (const std::uint32_t link : all) {
@@ -171,38 +128,38 @@ bool World::recalculate()
         charge_running();
     }
     m_last_calc = now;
-    return reprioritise() && sort_queue(queue);
+    return reprioritise();
 }
 
 /// Considers only entries whose priority may have changed: in a long queue, most have reached the
 /// maximum age, and users keep their ranks for a while.
 bool World::reprioritise()
 {
-    if (!m_some_age && !fair.any_moved()) {
+    const Weights& weights = machine.settings.weights;
+    const bool has_weights = weights.age != 0 || weights.fair_share != 0 || weights.job_size != 0 ||
+                             weights.partition != 0 || weights.qos != 0;
+    if (!has_weights || (!m_some_age && !fair.any_moved())) {
         return false;
     }
     m_some_age = false;
-    const Weights& weights = machine.settings.weights;
     Terms size([&](std::size_t shape) { return weights.job_size * m_size_factors[shape]; });
     Terms share(
         [&](std::size_t user) { return weights.fair_share * fair.factor(static_cast<int>(user)); });
     Terms partition([&](std::size_t index) { return partition_term(static_cast<int>(index)); });
     Terms qos([&](std::size_t index) { return qos_term(static_cast<int>(index) - 1); });
-    bool changed = false;
-    for (Entry& entry : queue) {
+    return queue.reprioritise([&](Entry& entry) {
         if (entry.aged && !fair.moved(entry.share)) {
-            continue;
+            return false;
         }
-        const auto priority =
+        const auto before = std::exchange(
+            entry.priority,
             total(age_term(entry.submit), size.of(entry.shape), share.of(at(entry.share)),
-                  partition.of(at(entry.partition)), qos.of(at(entry.qos + 1)));
+                  partition.of(at(entry.partition)), qos.of(at(entry.qos + 1))));
         ++course.effort.priorities;
-        changed = changed || priority != entry.priority;
-        entry.priority = priority;
-        entry.aged = now - entry.submit >= machine.settings.weights.max_age;
+        entry.aged = now - entry.submit >= weights.max_age;
         m_some_age = m_some_age || !entry.aged;
-    }
-    return changed;
+        return entry.priority != before;
+    });
 }
 
 } // namespace gpuq::sim

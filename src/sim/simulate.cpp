@@ -121,8 +121,7 @@ private:
 
     void finish(const Event& event, bool late)
     {
-        const Link& ended = m_world.links[event.link];
-        if (ended.state != State::running || ended.finish != event.finish) {
+        if (m_world.links.is_over(event.link) || m_world.links[event.link].finish != event.finish) {
             return; // preempted since: it has left, or will leave earlier
         }
         if (const auto next = m_world.end(event.link)) {

@@ -42,15 +42,9 @@ Link World::first_link(std::size_t index)
     return link;
 }
 
-std::uint32_t World::add(Link link)
-{
-    links.push_back(std::move(link));
-    return static_cast<std::uint32_t>(links.size() - 1);
-}
-
 void World::submit(std::size_t job)
 {
-    enqueue(add(first_link(job)));
+    enqueue(links.add(first_link(job)));
 }
 
 bool World::may_use(int partition, const Link& link) const
@@ -141,7 +135,7 @@ void World::enqueue(std::uint32_t index)
                     .qos = link.claim.qos.value_or(-1)};
         entry.priority = first_priority(entry);
         plan_matters[entry.shape] = plan_matters[entry.shape] || is_before_others(partitions, i);
-        queue.insert(std::upper_bound(queue.begin(), queue.end(), entry, goes_before), entry);
+        queue.insert(entry);
         queued = true;
         m_some_age = true;
     }
@@ -151,10 +145,10 @@ void World::enqueue(std::uint32_t index)
     if (queued) {
         return;
     }
-    link.state = State::over;
     Outcome& outcome = course.outcomes[link.job];
     outcome.ending = Ending::refused;
     outcome.end = now;
+    links.finish(index);
 }
 
 } // namespace gpuq::sim

@@ -4,7 +4,7 @@
 #include "sim/at.h"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 namespace gpuq::sim {
 namespace {
@@ -49,12 +49,6 @@ double weight_of(const Settings& settings, const std::string& model)
 
 } // namespace
 
-bool goes_before(const Entry& a, const Entry& b)
-{
-    return std::tie(b.tier, b.priority, a.submit, a.id, a.position) <
-           std::tie(a.tier, a.priority, b.submit, b.id, b.position);
-}
-
 World::World(const Machine& machine_, const std::vector<Job>& jobs_)
     : machine(machine_)
     , jobs(jobs_)
@@ -92,8 +86,9 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
         fair.weigh_accounts();
     }
     course.outcomes.resize(jobs.size());
-    links.reserve(jobs.size());
+    course.pieces.reserve(jobs.size());
 }
+
 bool World::may_start(const Entry& entry) const
 {
     return limits.may_start(links[entry.link].claim, shapes[entry.shape].partition, now);
@@ -179,15 +174,18 @@ void World::start(const Entry& entry, const NodeSet& nodes)
 
 void World::drop_started()
 {
-    for (const Entry& started : m_started) {
-        const auto is_its = [&](const Entry& entry) { return entry.link == started.link; };
-        if (links[started.link].partitions->size() > 1) {
-            std::erase_if(queue, is_its);
-            continue;
-        }
-        const auto same = std::lower_bound(queue.begin(), queue.end(), started, goes_before);
-        queue.erase(std::find_if(same, queue.end(), is_its));
+    if (m_started.empty()) {
+        return;
     }
+    std::size_t last = 0;
+    for (const Entry& started : m_started) {
+        const bool has_others = links[started.link].partitions->size() > 1;
+        last = std::max(last, has_others ? queue.size() - 1 : queue.place_of(started));
+    }
+    queue.remove(last, [&](const Entry& entry) {
+        return std::any_of(m_started.begin(), m_started.end(),
+                           [&](const Entry& started) { return started.link == entry.link; });
+    });
     m_started.clear();
 }
 
@@ -228,7 +226,6 @@ bool World::is_requeued(const Link& link) const
 std::optional<std::uint32_t> World::end(std::uint32_t index)
 {
     Link& link = links[index];
-    link.state = State::over;
     const Departure departure{link.ends_by, index};
     departures.remove(departure, link.nodes);
     running.erase(place_of(departure));
@@ -244,7 +241,9 @@ std::optional<std::uint32_t> World::end(std::uint32_t index)
     outcome.end = link.finish;
     outcome.ending = Ending::completed;
     outcome.preempted += link.preempted ? 1 : 0;
-    return link.cut ? next_after(index) : std::nullopt;
+    const auto next = link.cut ? next_after(link) : std::nullopt;
+    links.finish(index);
+    return next;
 }
 
 /// The time limit of a further link when `done` of the work is done.
@@ -257,9 +256,8 @@ Seconds limit_of_link(const Chain& chain, Seconds done)
 }
 
 /// How a run continues whose link ended before its work was done.
-std::optional<std::uint32_t> World::next_after(std::uint32_t index)
+std::optional<std::uint32_t> World::next_after(const Link& last)
 {
-    const Link& last = links[index];
     const Job& job = jobs[last.job];
     Link next;
     next.job = last.job;
@@ -272,7 +270,7 @@ std::optional<std::uint32_t> World::next_after(std::uint32_t index)
         next.eligible = last.finish + job.chain->gap;
         next.partitions = &job.chain->partitions;
         next.claim.limit = limit_of_link(*job.chain, job.duration - next.work);
-        return add(std::move(next));
+        return links.add(std::move(next));
     }
     if (is_requeued(last)) {
         next.requeued = true;
@@ -280,7 +278,7 @@ std::optional<std::uint32_t> World::next_after(std::uint32_t index)
         next.work = job.duration;
         next.eligible = last.finish + machine.settings.timing.requeue_delay;
         next.partitions = last.partitions;
-        return add(std::move(next));
+        return links.add(std::move(next));
     }
     course.outcomes[last.job].ending = last.preempted ? Ending::cancelled : Ending::timed_out;
     return std::nullopt;

@@ -4,49 +4,15 @@
 #include "sim/departures.h"
 #include "sim/fair_share.h"
 #include "sim/limits.h"
+#include "sim/links.h"
+#include "sim/pending_queue.h"
 #include "sim/placement.h"
 #include "sim/simulate.h"
 
-#include <deque>
-#include <limits>
 #include <string>
 #include <vector>
 
 namespace gpuq::sim {
-
-inline constexpr Seconds k_never{std::numeric_limits<std::int64_t>::max() / 4};
-
-enum class State { pending, running, over };
-
-/// One job of a run, pending or running.
-struct Link {
-    std::size_t job = 0;
-    int number = 1;
-    bool requeued = false; ///< by Slurm, after a preemption: no new submission
-    State state = State::pending;
-    Seconds eligible{0};
-    Seconds work{0}; ///< remaining
-    const std::vector<int>* partitions = nullptr;
-    Claim claim;
-    int share = 0; ///< index of its user in FairShare
-
-    // Running:
-    int partition = -1;
-    Need need;
-    NodeSet nodes;
-    std::vector<GpuParts> parts; ///< its GPUs on shared nodes
-    double gpus = 0;             ///< a share counts as its fraction
-    double weight = 1;           ///< of its GPUs, in fair share
-    Seconds start{0};
-    Seconds ends_by{0};       ///< start plus limit: all that Slurm knows
-    Seconds finish{k_never};  ///< when it actually leaves
-    bool cut = false;         ///< leaves before its work is done
-    bool preempted = false;   ///< notified to leave for a job of a higher tier
-    Seconds charged_until{0}; ///< its use is charged up to this time
-
-    /// The planned start in this backfill cycle; zero: none.
-    Seconds planned{0};
-};
 
 /// The requirements of a job in one partition, shared by all jobs with the same ones.
 struct Shape {
@@ -59,30 +25,11 @@ struct Shape {
     bool operator==(const Shape&) const = default;
 };
 
-/// A pending link in one of its partitions, as an entry of the scheduler's queue.
-struct Entry {
-    int tier = 0;
-    std::uint32_t priority = 0;
-    Seconds submit{0};
-    std::uint64_t id = 0;
-    std::uint32_t link = 0;
-    std::uint32_t shape = 0;
-    int position = 0; ///< in the job's list of partitions
-    int partition = 0;
-    int share = 0;     ///< index of its user in FairShare
-    int qos = -1;      ///< the job's own; -1: none
-    bool aged = false; ///< has reached the maximum age
-};
-
 /// A running link, for backfill.
 struct Running {
     Departure departure;
     int node = -1; ///< its only node; -1: it has several
 };
-
-/// The order in which both schedulers process the queue: tier, priority, submission, id, position
-/// in the job's list.
-bool goes_before(const Entry& a, const Entry& b);
 
 /// Everything that changes over time.
 class World {
@@ -97,9 +44,9 @@ public:
     std::vector<FreeSpace> spaces;
     Limits limits;
     FairShare fair;
-    std::vector<Link> links;
+    Links links;
     std::vector<Shape> shapes;
-    std::deque<Entry> queue; ///< sorted by goes_before(); most leave at its head, join at its end
+    PendingQueue queue;
     std::vector<Running> running;    ///< in the order of their departures
     Departures departures;           ///< of the running links
     std::vector<FitTimes> fit_times; ///< by shape
@@ -151,8 +98,7 @@ private:
     Link first_link(std::size_t job);
     std::vector<Running>::iterator place_of(const Departure& departure);
     double weight_on(const NodeSet& nodes) const;
-    std::uint32_t add(Link link);
-    std::optional<std::uint32_t> next_after(std::uint32_t link);
+    std::optional<std::uint32_t> next_after(const Link& last);
     void charge(Link& link);
     Seconds finish_of(Link& link) const;
     int per_gpu_on(const NodeSet& nodes) const;

@@ -54,8 +54,11 @@ std::uint64_t checksum(const Course& course)
 /// A machine and its jobs; each feature of the simulator occurs in some of them.
 class Generated {
 public:
-    explicit Generated(unsigned seed)
+    /// `hurry`: how often the load is that of the others.
+    explicit Generated(unsigned seed, int count = 260, int hurry = 1)
         : m_random(seed)
+        , m_count(count)
+        , m_hurry(hurry)
     {
         nodes();
         queues();
@@ -174,9 +177,9 @@ private:
     void all_jobs()
     {
         const int gpus = static_cast<int>(machine.nodes.size()) * 4;
-        const int gap = 2 * 9000 / gpus; // twice the load that the machine can do
+        const int gap = 2 * 9000 / gpus / m_hurry; // twice the load that the machine can do
         Seconds now{0};
-        for (int i = 0; i < 260; ++i) {
+        for (int i = 0; i < m_count; ++i) {
             now += Seconds{pick(2 * gap)};
             jobs.push_back(one_job(static_cast<std::uint64_t>(i + 1), now));
         }
@@ -227,6 +230,8 @@ private:
     }
 
     std::mt19937 m_random;
+    int m_count;
+    int m_hurry;
 };
 
 constexpr std::array<std::uint64_t, 64> k_courses{
@@ -247,6 +252,28 @@ constexpr std::array<std::uint64_t, 64> k_courses{
     0x44a726e96b5d8fc0, 0x8064bb038ab5699c, 0x6187d5e3c53d1d6c, 0x35c98c870973022b,
     0x916a5403acdf5571, 0x96370295ce076894, 0xa65ab6abaca97842, 0x4c5df21567942e9a,
 };
+
+/// The same with queues of hundreds.
+constexpr std::array<std::uint64_t, 16> k_long_queues{
+    0x30241bb20ae854cb, 0xc7858f02f866569e, 0x40b882df329508fd, 0x51fb9f17587e39d4,
+    0xd2d352f8a267f3dd, 0x5b4f1a5d18e02b8d, 0x2cc62de15e156682, 0xc0cedd35a6e71a0c,
+    0xd7342c6f88cfff87, 0xa5bebd37f82aca71, 0x304d5b70bd7179f7, 0x89f678afbefd9dca,
+    0x31fe790c2390e85c, 0xe084dbefe34ae959, 0x762f05ec57069675, 0x2ebfd42a45e54de7,
+};
+
+TEST(Courses, OfLongQueuesAreExactlyAsBefore)
+{
+    std::string found;
+    for (unsigned seed = 0; seed < k_long_queues.size(); ++seed) {
+        const Generated made(seed, 1200, 8);
+        const std::uint64_t sum = checksum(course_of(made.machine, made.jobs));
+        EXPECT_EQ(sum, k_long_queues[seed]) << "seed " << seed;
+        found += fmt::format("0x{:016x},{}", sum, seed % 4 == 3 ? "\n" : " ");
+    }
+    if (HasFailure()) {
+        fmt::print("{}", found);
+    }
+}
 
 TEST(Courses, AreExactlyAsBefore)
 {
