@@ -138,9 +138,6 @@ void report_calendar(const Policy& policy, std::vector<Finding>& findings)
         findings.push_back({Weight::note, line, 0, "calendar",
                             "hours need `gpuq policy advance` every minute on the controller's "
                             "host (gpuq-policy-advance.timer)"});
-        findings.push_back({Weight::note, line, 0, "not-simulated",
-                            "simulations ignore hours: calendars are not applied, pools with hours "
-                            "are always open"});
     }
 }
 

@@ -2,6 +2,7 @@
 #include "sim/idle.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -10,12 +11,12 @@
 namespace gpuq::sim {
 namespace {
 
-/// At `time`, a piece becomes eligible, starts or ends.
+/// At `time`, a piece becomes eligible, starts or ends, or something happens to the machine.
 struct Turn {
-    enum class Kind { ends, starts, waits };
+    enum class Kind : std::uint32_t { ends, starts, waits, hours, node_fails, node_returns };
     Seconds time{0};
     Kind kind = Kind::waits;
-    std::size_t piece = 0;
+    std::uint32_t index = 0; ///< of the piece, the hours, or the outage
 };
 
 /// Pending jobs that may use the same GPUs.
@@ -47,6 +48,7 @@ class Sweep {
 public:
     Sweep(const Machine& machine, const std::vector<Job>& jobs, const Course& course)
         : m_machine(machine)
+        , m_partitions(&machine.partitions)
         , m_jobs(jobs)
         , m_course(course)
     {
@@ -56,6 +58,7 @@ public:
             m_gpus += node.gpus;
         }
         m_idle = m_gpus;
+        m_outages.resize(machine.nodes.size());
     }
 
     GpuTime run(Seconds end)
@@ -77,12 +80,21 @@ private:
     std::vector<Turn> turns() const
     {
         std::vector<Turn> result;
-        result.reserve(m_course.pieces.size() * 3);
-        for (std::size_t i = 0; i < m_course.pieces.size(); ++i) {
+        result.reserve(m_course.pieces.size() * 3 + m_machine.changes.size() +
+                       m_machine.outages.size() * 2);
+        for (std::uint32_t i = 0; i < m_course.pieces.size(); ++i) {
             const Piece& piece = m_course.pieces[i];
             result.push_back({piece.eligible, Turn::Kind::waits, i});
             result.push_back({piece.start, Turn::Kind::starts, i});
             result.push_back({piece.end, Turn::Kind::ends, i});
+        }
+        for (const HoursFrom& change : m_machine.changes) {
+            result.push_back(
+                {change.time, Turn::Kind::hours, static_cast<std::uint32_t>(change.hours)});
+        }
+        for (std::uint32_t i = 0; i < m_machine.outages.size(); ++i) {
+            result.push_back({m_machine.outages[i].start, Turn::Kind::node_fails, i});
+            result.push_back({m_machine.outages[i].end, Turn::Kind::node_returns, i});
         }
         // Stable: a piece of zero length starts before it ends. Otherwise ends come before starts,
         // since pieces are in the order of their ends.
@@ -93,7 +105,38 @@ private:
 
     void take(const Turn& turn)
     {
-        const Piece& piece = m_course.pieces[turn.piece];
+        switch (turn.kind) {
+        case Turn::Kind::hours:
+            m_partitions = &m_machine.hours[turn.index].partitions;
+            for (auto& [key, group] : m_groups) {
+                group.nodes = nodes_for(std::get<0>(key), std::get<1>(key));
+            }
+            return;
+        case Turn::Kind::node_fails:
+            change_outages(m_machine.outages[turn.index].node, 1);
+            return;
+        case Turn::Kind::node_returns:
+            change_outages(m_machine.outages[turn.index].node, -1);
+            return;
+        case Turn::Kind::ends:
+        case Turn::Kind::starts:
+        case Turn::Kind::waits:
+            take_piece(turn);
+        }
+    }
+
+    void change_outages(int index, int change)
+    {
+        const auto node = static_cast<std::size_t>(index);
+        const bool was_down = m_outages[node] > 0;
+        m_outages[node] += change;
+        const int gpus = m_machine.nodes[node].gpus;
+        m_down += (m_outages[node] > 0) == was_down ? 0 : was_down ? -gpus : gpus;
+    }
+
+    void take_piece(const Turn& turn)
+    {
+        const Piece& piece = m_course.pieces[turn.index];
         Group& group = group_of(piece);
         if (turn.kind == Turn::Kind::waits) {
             ++group.waiting;
@@ -125,24 +168,32 @@ private:
         if (made) {
             found->second.gpus = gpus;
             found->second.shares = job.shares;
-            for (std::size_t node = 0; node < m_machine.nodes.size(); ++node) {
-                if (serves(partitions, job.model, node)) {
-                    found->second.nodes.push_back(node);
-                }
-            }
+            found->second.nodes = nodes_for(partitions, job.model);
         }
         return found->second;
+    }
+
+    std::vector<std::size_t> nodes_for(const std::vector<int>& partitions,
+                                       const std::string& model) const
+    {
+        std::vector<std::size_t> nodes;
+        for (std::size_t node = 0; node < m_machine.nodes.size(); ++node) {
+            if (serves(partitions, model, node)) {
+                nodes.push_back(node);
+            }
+        }
+        return nodes;
     }
 
     bool serves(const std::vector<int>& partitions, const std::string& model,
                 std::size_t node) const
     {
         return (model.empty() || m_machine.nodes[node].model == model) &&
-               std::any_of(partitions.begin(), partitions.end(), [&](int partition) {
-                   const auto& nodes =
-                       m_machine.partitions[static_cast<std::size_t>(partition)].nodes;
-                   return std::find(nodes.begin(), nodes.end(), static_cast<int>(node)) !=
-                          nodes.end();
+               std::any_of(partitions.begin(), partitions.end(), [&](int index) {
+                   const Partition& partition = (*m_partitions)[static_cast<std::size_t>(index)];
+                   const auto& nodes = partition.nodes;
+                   return !partition.closed && std::find(nodes.begin(), nodes.end(),
+                                                         static_cast<int>(node)) != nodes.end();
                });
     }
 
@@ -152,7 +203,7 @@ private:
         if (m_waiting == 0) {
             return;
         }
-        m_time.idle_while_waiting += seconds * m_idle;
+        m_time.idle_while_waiting += seconds * (m_idle - m_down);
         m_time.idle_while_allowed += seconds * allowed();
     }
 
@@ -164,17 +215,21 @@ private:
                 continue;
             }
             for (const std::size_t node : group.nodes) {
-                gpus[node] = std::max(gpus[node], m_free[node].allowed(group));
+                gpus[node] =
+                    m_outages[node] > 0 ? 0 : std::max(gpus[node], m_free[node].allowed(group));
             }
         }
         return std::accumulate(gpus.begin(), gpus.end(), 0.0);
     }
 
     const Machine& m_machine;
+    const std::vector<Partition>* m_partitions; ///< at the current hours
     const std::vector<Job>& m_jobs;
     const Course& m_course;
-    std::vector<Free> m_free; ///< by node
+    std::vector<Free> m_free;   ///< by node
+    std::vector<int> m_outages; ///< by node
     int m_gpus = 0;
+    int m_down = 0; ///< GPUs of nodes that are down
     double m_idle = 0;
     int m_waiting = 0;
     /// By partitions, model, GPUs and shares.

@@ -64,7 +64,8 @@ std::string problem(const Machine& machine, const Job& job)
         return "an unknown QOS or reservation";
     }
     if (job.chain && (!is_moment(job.chain->gap) || !is_moment(job.chain->limit) ||
-                      job.chain->lost < Seconds{0} || job.chain->lost >= job.chain->limit)) {
+                      job.chain->lost < Seconds{0} || job.chain->saves < Seconds{0} ||
+                      job.chain->lost >= job.chain->limit)) {
         return "links too short to make progress";
     }
     return {};

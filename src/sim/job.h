@@ -19,6 +19,9 @@ struct Chain {
     std::vector<int> partitions; ///< of each further link, in order
     Seconds gap{0};              ///< from a link's end until the next is eligible
     Seconds lost{0}; ///< work that each end costs: since the last checkpoint, and loading it
+    /// From one checkpoint to the next: a failure of a node also costs the work since the last one.
+    /// 0: there is none before the end of a link.
+    Seconds saves{0};
 };
 
 /// A run as submitted by its user.
@@ -69,6 +72,7 @@ struct Outcome {
     int partition = -1; ///< in which its first link started
     int links = 0;      ///< jobs that ran
     int preempted = 0;  ///< number of times
+    int failed = 0;     ///< likewise, for its nodes
     Ending ending = Ending::waiting;
 
     bool operator==(const Outcome&) const = default;

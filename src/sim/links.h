@@ -41,6 +41,7 @@ struct Link {
     Seconds finish{k_never};  ///< when it actually leaves
     bool cut = false;         ///< leaves before its work is done
     bool preempted = false;   ///< notified to leave for a job of a higher tier
+    bool failed = false;      ///< lost with its node
     Seconds charged_until{0}; ///< its use is charged up to this time
 
     /// The planned start in this backfill cycle; zero: none.

@@ -78,6 +78,42 @@ Result<void> check_reservations(const Machine& machine)
     return {};
 }
 
+bool is_alike(const Partition& one, const Partition& other)
+{
+    return one.name == other.name && one.nodes == other.nodes && one.tier == other.tier &&
+           one.qos == other.qos && one.preempt == other.preempt && other.max_time > Seconds{0} &&
+           other.default_time > Seconds{0} && other.notice >= Seconds{0};
+}
+
+Result<void> check_hours(const Machine& machine)
+{
+    for (const Hours& hours : machine.hours) {
+        if (hours.qos.size() != machine.qos.size() ||
+            !std::equal(machine.partitions.begin(), machine.partitions.end(),
+                        hours.partitions.begin(), hours.partitions.end(), is_alike)) {
+            return wrong("hours with other partitions or QOS");
+        }
+    }
+    Seconds last{0};
+    for (const HoursFrom& change : machine.changes) {
+        if (change.hours >= machine.hours.size() || change.time < last) {
+            return wrong("unknown hours, or hours that are not ordered by time");
+        }
+        last = change.time;
+    }
+    return {};
+}
+
+Result<void> check_outages(const Machine& machine)
+{
+    for (const Outage& outage : machine.outages) {
+        if (!all_below({outage.node}, machine.nodes.size()) || outage.end <= outage.start) {
+            return wrong("an outage of an unknown node, or one that ends before it starts");
+        }
+    }
+    return {};
+}
+
 Result<void> check_settings(const Settings& settings)
 {
     const Timing& timing = settings.timing;
@@ -103,6 +139,8 @@ Result<void> check(const Machine& machine)
     TRY(check_nodes(machine));
     TRY(check_partitions(machine));
     TRY(check_reservations(machine));
+    TRY(check_hours(machine));
+    TRY(check_outages(machine));
     return check_settings(machine.settings);
 }
 

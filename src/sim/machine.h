@@ -41,6 +41,8 @@ struct Partition {
     Preempt preempt = Preempt::off;
     Seconds grace{0};
     std::vector<std::string> accounts; ///< AllowAccounts; empty: all
+    bool closed = false;               ///< State=DOWN: jobs may be submitted, but none starts
+    Seconds notice{0};                 ///< when it closes, its jobs may run for so long
 };
 
 /// Limits; unset: unlimited. A limit of the partition's QOS overrides the same limit of the job's.
@@ -77,6 +79,27 @@ struct Reservation {
     /// TIME_FLOAT: `start` and `end` are relative to the current time, so that no job longer than
     /// `start` begins.
     bool floats = false;
+};
+
+/// The partitions and QOS of a machine at certain hours. In all hours there are the same ones, with
+/// the same nodes and tiers; times, limits and `closed` may differ.
+struct Hours {
+    std::vector<Partition> partitions;
+    std::vector<Qos> qos;
+};
+
+/// From a time on, these hours apply: an index into Machine::hours.
+struct HoursFrom {
+    Seconds time{0};
+    std::size_t hours = 0;
+};
+
+/// A node that is down for a time. Jobs that run on it are lost: chains continue, and Slurm puts
+/// other jobs back in the queue (JobRequeue=1).
+struct Outage {
+    int node = 0;
+    Seconds start{0};
+    Seconds end{0};
 };
 
 /// The share of an association in its parent. One that is not listed has one share.
@@ -162,11 +185,15 @@ struct Settings {
     bool preempts = false;              ///< PreemptType=preempt/partition_prio
 };
 
-/// The configuration of Slurm: nodes, partitions, QOS, reservations and settings.
+/// The configuration of Slurm: nodes, partitions, QOS, reservations and settings; and its changes
+/// over time.
 struct Machine {
     std::vector<Node> nodes;
-    std::vector<Partition> partitions;
-    std::vector<Qos> qos;
+    std::vector<Partition> partitions; ///< at time zero
+    std::vector<Qos> qos;              ///< likewise
+    std::vector<Hours> hours;          ///< empty: the above, always
+    std::vector<HoursFrom> changes;    ///< by time
+    std::vector<Outage> outages;
     std::vector<Reservation> reservations;
     std::vector<Share> shares;
     Settings settings;

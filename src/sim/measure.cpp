@@ -95,6 +95,9 @@ Measures measure(const Machine& machine, const std::vector<Job>& jobs, const Cou
     result.preempted = static_cast<std::size_t>(
         std::count_if(course.outcomes.begin(), course.outcomes.end(),
                       [](const Outcome& outcome) { return outcome.preempted > 0; }));
+    result.failed = static_cast<std::size_t>(
+        std::count_if(course.outcomes.begin(), course.outcomes.end(),
+                      [](const Outcome& outcome) { return outcome.failed > 0; }));
     result.stopped = static_cast<std::size_t>(
         std::count_if(course.outcomes.begin(), course.outcomes.end(),
                       [](const Outcome& outcome) { return outcome.ending == Ending::timed_out; }));

@@ -53,6 +53,7 @@ struct Measures {
     /// as it requests. Limits of its user are not considered.
     double idle_while_allowed = 0;
     std::size_t preempted = 0; ///< runs preempted at least once
+    std::size_t failed = 0;    ///< runs whose node failed at least once
     std::size_t stopped = 0;   ///< runs ended at their time limit, with work left to do
 
     bool operator==(const Measures&) const = default;

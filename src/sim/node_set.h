@@ -97,6 +97,16 @@ inline NodeSet node_set(const std::vector<int>& nodes)
     return set;
 }
 
+/// The only node of a set; -1 if it has none or several.
+inline int only_node(const NodeSet& nodes)
+{
+    int only = -1;
+    if (nodes.count() == 1) {
+        nodes.for_each([&](std::size_t node) { only = static_cast<int>(node); });
+    }
+    return only;
+}
+
 /// Whether every node of `part` is in `whole`.
 inline bool contains(const NodeSet& whole, const NodeSet& part)
 {

@@ -7,7 +7,7 @@ namespace gpuq::sim {
 
 NodeSet World::open_nodes(const Shape& shape, Seconds start, Seconds limit) const
 {
-    NodeSet open = shape.nodes;
+    NodeSet open = shape.nodes & m_up;
     for (std::size_t i = 0; i < machine.reservations.size(); ++i) {
         const Reservation& reservation = machine.reservations[i];
         const Seconds zero = reservation.floats ? now : Seconds{0};

@@ -2,12 +2,15 @@
 #include "sim/scenario.h"
 
 #include "core/comment.h"
+#include "policy/calendar.h"
+#include "sim/hours.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,6 +28,9 @@ constexpr Seconds k_plain_limit = std::chrono::hours{48};
 constexpr Seconds k_short_run = std::chrono::hours{2};
 constexpr Seconds k_gap{2};    ///< between two links; measured by tests/bench/chain
 constexpr Seconds k_start{60}; ///< for a program to continue: it starts, and reads a checkpoint
+constexpr Seconds k_saves = std::chrono::minutes{30}; ///< between two checkpoints
+/// Hours are known for so long after the last submission.
+constexpr Seconds k_after_last = std::chrono::days{366};
 
 /// Indexes of each pool's nodes.
 using PoolNodes = std::map<std::string, std::vector<int>>;
@@ -113,6 +119,8 @@ void add_queues(const Rules& rules, const PoolNodes& nodes, Machine& machine)
             partition.max_time = queue.queue->max_time.value;
             partition.default_time = queue.queue->default_time.value;
             partition.tier = queue_partition.tier;
+            partition.closed = queue_partition.closed;
+            partition.notice = queue_partition.pool->notice();
             if (queue_partition.kind == QueuePartition::Kind::own) {
                 partition.qos = soft_index;
             }
@@ -240,6 +248,11 @@ Submission submission_of(const Job& job, std::optional<Seconds> time)
     return submission;
 }
 
+Chain chain_of(Seconds limit, Seconds asked, std::vector<int> partitions)
+{
+    return {limit, asked, std::move(partitions), k_gap, k_start, k_saves};
+}
+
 /// Routes runs on a machine that has the partitions and QOS of a policy.
 class Router {
 public:
@@ -275,15 +288,15 @@ public:
                 job.chain = further_links(job, time.value_or(Seconds{0}));
             } else if (continues) {
                 const policy::Queue& queue = *m_rules.of_partition(whole.partitions.front())->queue;
-                job.chain = Chain{queue.max_time.value, time.value_or(Seconds{0}), job.partitions,
-                                  k_gap, k_start};
+                job.chain =
+                    chain_of(queue.max_time.value, time.value_or(Seconds{0}), job.partitions);
             }
             return std::nullopt;
         }
         if (const auto first = time ? link_for(job, *time) : std::nullopt) {
             submit_as(job, first->verdict);
             job.limit = std::min(*time, first->length);
-            job.chain = Chain{first->length, *time, job.partitions, k_gap, k_start};
+            job.chain = chain_of(first->length, *time, job.partitions);
             return std::nullopt;
         }
         return fmt::format("{}", fmt::join(refusal_messages(whole, job, time), "; "));
@@ -340,8 +353,7 @@ private:
     std::optional<Chain> further_links(const Job& job, Seconds asked) const
     {
         const auto link = link_for(job, Seconds::max());
-        return link ? std::optional(
-                          Chain{link->length, asked, indexes(link->verdict), k_gap, k_start})
+        return link ? std::optional(chain_of(link->length, asked, indexes(link->verdict)))
                     : std::nullopt;
     }
 
@@ -366,9 +378,9 @@ private:
 };
 
 /// In a trace without users, it is unknown which jobs a limit per user would affect.
-void lift_user_limits(Machine& machine)
+void lift_user_limits(std::vector<Qos>& all)
 {
-    for (Qos& qos : machine.qos) {
+    for (Qos& qos : all) {
         qos.gpus_per_user.reset();
         qos.jobs_per_user.reset();
         qos.submitted_per_user.reset();
@@ -377,25 +389,91 @@ void lift_user_limits(Machine& machine)
     }
 }
 
+/// The rules of a policy at each of its hours, and the machine that they make.
+class Calendar {
+public:
+    /// Of a policy that has hours.
+    Calendar(const Policy& policy, const std::vector<HoursChange>& changes)
+    {
+        std::map<std::string, std::size_t> known;
+        for (const HoursChange& change : changes) {
+            const auto [found, is_new] = known.try_emplace(change.open, m_rules.size());
+            if (is_new) {
+                m_rules.emplace_back(policy_at(policy, change.wall));
+            }
+            m_changes.push_back({change.time, found->second});
+        }
+    }
+    /// Of a policy that has none.
+    explicit Calendar(const Policy& policy)
+    {
+        m_rules.emplace_back(policy);
+        m_changes.push_back({Seconds{0}, 0});
+    }
+
+    /// Adds the queues at time zero, and at all hours.
+    void add_to(Machine& machine, const PoolNodes& nodes, bool has_users)
+    {
+        for (const Rules& rules : m_rules) {
+            Machine made;
+            add_queues(rules, nodes, made);
+            if (!has_users) {
+                lift_user_limits(made.qos);
+            }
+            machine.settings.preempts = machine.settings.preempts || made.settings.preempts;
+            machine.hours.push_back({std::move(made.partitions), std::move(made.qos)});
+        }
+        machine.partitions = machine.hours.front().partitions;
+        machine.qos = machine.hours.front().qos;
+        machine.changes.assign(m_changes.begin() + 1, m_changes.end());
+        if (m_changes.size() == 1) {
+            machine.hours.clear();
+        }
+        for (const Rules& rules : m_rules) {
+            m_routers.emplace_back(rules, machine);
+        }
+    }
+
+    const Router& router_at(Seconds time) const
+    {
+        const auto next =
+            std::partition_point(m_changes.begin(), m_changes.end(),
+                                 [&](const HoursFrom& change) { return change.time <= time; });
+        return m_routers[std::prev(next)->hours];
+    }
+
+private:
+    std::deque<Rules> m_rules;
+    std::deque<Router> m_routers;     ///< likewise
+    std::vector<HoursFrom> m_changes; ///< indexes into both; the first one is at time zero
+};
+
+Calendar calendar_of(const Policy& policy, const Trace& trace)
+{
+    const Seconds end = trace.jobs.empty() ? Seconds{0} : trace.jobs.back().submit;
+    const auto changes = changes_of_hours(policy, trace.clock, end + k_after_last);
+    return changes.empty() ? Calendar(policy) : Calendar(policy, changes);
+}
+
 } // namespace
 
 Result<Scenario> under_policy(const Rules& rules, const Trace& trace, const UserModel& user_model)
 {
     Scenario scenario;
     TRY_ASSIGN(const PoolNodes nodes, add_nodes(rules.policy(), scenario.machine));
-    add_queues(rules, nodes, scenario.machine);
-    add_settings(rules.policy(), scenario.machine);
     const bool has_users = std::any_of(trace.jobs.begin(), trace.jobs.end(),
                                        [](const TraceJob& job) { return !job.user.empty(); });
-    if (!has_users) {
-        lift_user_limits(scenario.machine);
-    }
-    const Router router(rules, scenario.machine);
+    Calendar calendar = calendar_of(rules.policy(), trace);
+    calendar.add_to(scenario.machine, nodes, has_users);
+    add_settings(rules.policy(), scenario.machine);
     const int most = most_gpus_on_a_node(scenario.machine);
+    scenario.jobs.reserve(trace.jobs.size());
+    scenario.of_trace.reserve(trace.jobs.size());
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         Job job = job_of(trace.jobs[i], i, rules.policy(), most);
-        auto refused = router.route(job, stated_time(trace.jobs[i], i, user_model.declared),
-                                    continues(trace.jobs[i], i, user_model));
+        auto refused = calendar.router_at(job.submit)
+                           .route(job, stated_time(trace.jobs[i], i, user_model.declared),
+                                  continues(trace.jobs[i], i, user_model));
         if (refused) {
             scenario.refused.emplace(i, *std::move(refused));
             continue;
@@ -419,13 +497,15 @@ Result<Scenario> as_plain_queue(const Rules& rules, const Trace& trace, const Us
     }
     scenario.machine.partitions.push_back(std::move(partition));
     const int most = most_gpus_on_a_node(scenario.machine);
+    scenario.jobs.reserve(trace.jobs.size());
+    scenario.of_trace.reserve(trace.jobs.size());
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         Job job = job_of(trace.jobs[i], i, rules.policy(), most);
         const auto time = stated_time(trace.jobs[i], i, user_model.declared);
         job.partitions = {0};
         job.limit = std::min(time.value_or(k_plain_limit), k_plain_limit);
         if (job.duration > job.limit) {
-            job.chain = Chain{k_plain_limit, time.value_or(Seconds{0}), {0}, k_gap, k_start};
+            job.chain = chain_of(k_plain_limit, time.value_or(Seconds{0}), {0});
         }
         scenario.jobs.push_back(std::move(job));
         scenario.of_trace.push_back(i);

@@ -37,15 +37,51 @@ struct Event {
     }
 };
 
+/// An event of the machine: other hours, or a node that fails or returns.
+struct Happening {
+    enum class Kind { node_returns, node_fails, hours };
+    Seconds time{0};
+    Kind kind = Kind::hours;
+    std::size_t index = 0; ///< of the hours, or of the node
+
+    bool operator<(const Happening& other) const
+    {
+        return std::tie(time, kind, index) < std::tie(other.time, other.kind, other.index);
+    }
+};
+
+std::vector<Happening> happenings_of(const Machine& machine)
+{
+    std::vector<Happening> all;
+    for (const HoursFrom& change : machine.changes) {
+        all.push_back({change.time, Happening::Kind::hours, change.hours});
+    }
+    for (const Outage& outage : machine.outages) {
+        const auto node = static_cast<std::size_t>(outage.node);
+        all.push_back({outage.start, Happening::Kind::node_fails, node});
+        all.push_back({outage.end, Happening::Kind::node_returns, node});
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+bool has_limit_of_time(const std::vector<Qos>& qos)
+{
+    return std::any_of(qos.begin(), qos.end(), [](const Qos& one) {
+        return one.gpu_minutes_per_user || one.gpu_minutes_per_account || one.group_gpu_minutes;
+    });
+}
+
 /// The clock: advances from one second in which something is due to the next. Each second is
-/// processed in this order: the ends and submissions that the main loop sees, priorities, the main
-/// loop, later ends and submissions, backfill.
+/// processed in this order: events of the machine, the ends and submissions that the main
+/// loop sees, priorities, the main loop, later ends and submissions, backfill.
 class Simulation {
 public:
     Simulation(const Machine& machine, const std::vector<Job>& jobs)
         : m_world(machine, jobs)
         , m_timing(machine.settings.timing)
         , m_order(jobs.size())
+        , m_happenings(happenings_of(machine))
     {
         std::iota(m_order.begin(), m_order.end(), std::size_t{0});
         const auto place = [&](std::size_t job) {
@@ -69,6 +105,7 @@ public:
     {
         for (Seconds next = next_moment(); next < k_never; next = next_moment()) {
             m_world.now = std::max(m_world.now, next);
+            happen();
             finish_and_submit(false);
             recalculate();
             pass();
@@ -89,7 +126,33 @@ private:
             next = std::min(next, submitted(m_order[m_submitted]).time);
         }
         const bool more_to_come = !m_world.running.empty() || m_submitted < m_order.size();
+        const bool matters = more_to_come || !m_world.queue.empty() || !m_world.held.empty();
+        if (matters && m_happened < m_happenings.size()) {
+            next = std::min(next, m_happenings[m_happened].time);
+        }
         return more_to_come && !m_world.queue.empty() ? std::min(next, m_calc_due) : next;
+    }
+
+    void happen()
+    {
+        for (; m_happened < m_happenings.size() && m_happenings[m_happened].time <= m_world.now;
+             ++m_happened) {
+            const Happening& happening = m_happenings[m_happened];
+            if (happening.kind == Happening::Kind::hours) {
+                catch_up();
+                for (const std::uint32_t link :
+                     m_world.change_hours(m_world.machine.hours[happening.index])) {
+                    m_events.push(end_of(link, {}));
+                }
+            } else if (happening.kind == Happening::Kind::node_fails) {
+                for (const std::uint32_t link : m_world.fail(static_cast<int>(happening.index))) {
+                    end(link);
+                }
+            } else {
+                m_world.restore(static_cast<int>(happening.index));
+            }
+            schedule_rest(false);
+        }
     }
 
     /// Processes the events of a second before or after the main loop's pass.
@@ -124,10 +187,15 @@ private:
         if (m_world.links.is_over(event.link) || m_world.links[event.link].finish != event.finish) {
             return; // preempted since: it has left, or will leave earlier
         }
-        if (const auto next = m_world.end(event.link)) {
+        end(event.link);
+        schedule_rest(late);
+    }
+
+    void end(std::uint32_t link)
+    {
+        if (const auto next = m_world.end(link)) {
             m_events.push({{m_world.links[*next].eligible}, Event::Kind::eligible, *next});
         }
-        schedule_rest(late);
     }
 
     void schedule_rest(bool late)
@@ -289,6 +357,8 @@ private:
     const Timing& m_timing;
     std::vector<std::size_t> m_order; ///< jobs by submission
     std::size_t m_submitted = 0;
+    std::vector<Happening> m_happenings; ///< by time
+    std::size_t m_happened = 0;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> m_events;
     Seconds m_main_due = k_never;
     Seconds m_full_due = k_never;
@@ -300,9 +370,9 @@ private:
     /// Some limit counts remaining run time: jobs may become able to start although nothing
     /// happens.
     bool m_time_frees =
-        std::any_of(m_world.machine.qos.begin(), m_world.machine.qos.end(), [](const Qos& qos) {
-            return qos.gpu_minutes_per_user || qos.gpu_minutes_per_account || qos.group_gpu_minutes;
-        });
+        has_limit_of_time(m_world.machine.qos) ||
+        std::any_of(m_world.machine.hours.begin(), m_world.machine.hours.end(),
+                    [](const Hours& hours) { return has_limit_of_time(hours.qos); });
 };
 
 } // namespace

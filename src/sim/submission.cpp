@@ -51,7 +51,7 @@ bool World::may_use(int partition, const Link& link) const
 {
     const Partition& rules = machine.partitions[at(partition)];
     const std::string& account = jobs[link.job].account;
-    return link.claim.limit <= rules.max_time &&
+    return link.claim.limit <= m_longest[at(partition)] &&
            (rules.accounts.empty() || std::find(rules.accounts.begin(), rules.accounts.end(),
                                                 account) != rules.accounts.end());
 }
@@ -135,7 +135,11 @@ void World::enqueue(std::uint32_t index)
                     .qos = link.claim.qos.value_or(-1)};
         entry.priority = first_priority(entry);
         plan_matters[entry.shape] = plan_matters[entry.shape] || is_before_others(partitions, i);
-        queue.insert(entry);
+        if (is_open(entry)) {
+            queue.insert(entry);
+        } else {
+            held.push_back(entry);
+        }
         queued = true;
         m_some_age = true;
     }

@@ -3,6 +3,7 @@
 
 #include "core/result.h"
 #include "sim/machine.h"
+#include "sim/trace_clock.h"
 
 #include <cstddef>
 #include <filesystem>
@@ -44,6 +45,7 @@ struct Trace {
     std::size_t without_gpus = 0;  ///< left out
     std::size_t other_shares = 0;  ///< with gres/mps, or with shares on several nodes: left out
     std::size_t never_started = 0; ///< left out
+    TraceClock clock;
 
     bool operator==(const Trace&) const = default;
 };

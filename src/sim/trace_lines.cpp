@@ -137,7 +137,7 @@ std::string_view Columns::in(const Fields& row, std::string_view name) const
     return index < row.size() ? trimmed(row[index]) : std::string_view{};
 }
 
-void finish(Trace& trace)
+Seconds finish(Trace& trace)
 {
     std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
                      [](const TraceJob& a, const TraceJob& b) { return a.submit < b.submit; });
@@ -148,6 +148,7 @@ void finish(Trace& trace)
             *job.start -= zero;
         }
     }
+    return zero;
 }
 
 } // namespace gpuq::sim

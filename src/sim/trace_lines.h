@@ -59,8 +59,8 @@ private:
     std::vector<std::string> m_names;
 };
 
-/// Sorts by submission, and makes the first submission time zero.
-void finish(Trace& trace);
+/// Sorts by submission, and makes the first submission time zero. Returns its time before.
+Seconds finish(Trace& trace);
 
 /// Converts `2026-11-20T13:11:58`, taken as UTC, to seconds of Unix time; nullopt for Unknown and
 /// None.

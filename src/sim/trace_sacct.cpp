@@ -151,7 +151,7 @@ Result<Trace> parse_sacct(std::string_view text, const std::string& name)
         }
         return {};
     }));
-    finish(trace);
+    trace.clock = TraceClock::on_the_wall(LocalSeconds{finish(trace)});
     return trace;
 }
 

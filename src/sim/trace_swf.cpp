@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/trace_lines.h"
 
+#include "core/number.h"
 #include "core/strings.h"
 
 #include <fmt/format.h>
@@ -30,6 +31,21 @@ enum Field : std::size_t {
 std::string known(std::string_view text)
 {
     return text == "-1" ? std::string() : std::string(text);
+}
+
+/// The time zero of the file, in a comment such as `; UnixStartTime: 1031270400`.
+std::optional<Time> begin_in(std::string_view comment)
+{
+    constexpr std::string_view k_name = "UnixStartTime:";
+    const std::size_t name = comment.find(k_name);
+    if (name == std::string_view::npos) {
+        return std::nullopt;
+    }
+    const auto seconds = whole_number(trimmed(comment.substr(name + k_name.size())));
+    constexpr std::uint64_t k_latest = 253'402'300'799; // of the year 9999
+    return seconds && *seconds > 0 && *seconds <= k_latest
+               ? std::optional(Time(Seconds{static_cast<std::int64_t>(*seconds)}))
+               : std::nullopt;
 }
 
 Result<TraceJob> job_in(const Line& line, const Fields& row)
@@ -70,8 +86,10 @@ Result<TraceJob> job_in(const Line& line, const Fields& row)
 Result<Trace> parse_swf(std::string_view text, const std::string& name)
 {
     Trace trace;
+    std::optional<Time> begin;
     TRY(each_line(text, name, [&](const Line& line, std::string_view column_names) -> Result<void> {
         if (trimmed(column_names).front() == ';') {
+            begin = begin ? begin : begin_in(column_names);
             return {};
         }
         const Fields row = split_blanks(column_names);
@@ -90,7 +108,10 @@ Result<Trace> parse_swf(std::string_view text, const std::string& name)
         }
         return {};
     }));
-    finish(trace);
+    const Seconds first = finish(trace);
+    if (begin) {
+        trace.clock = TraceClock::since(*begin + first);
+    }
     return trace;
 }
 

@@ -22,16 +22,6 @@ std::vector<std::string> sorted_names(const std::vector<Job>& jobs, std::string 
     return names;
 }
 
-int only_node(const NodeSet& nodes)
-{
-    if (nodes.count() != 1) {
-        return -1;
-    }
-    int only = -1;
-    nodes.for_each([&](std::size_t node) { only = static_cast<int>(node); });
-    return only;
-}
-
 int cpus_of(const Node& node)
 {
     return node.cpus > 0 ? node.cpus : node.gpus;
@@ -60,13 +50,20 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
     , departures(machine.nodes.size())
     , m_users(sorted_names(jobs, &Job::user))
     , m_accounts(sorted_names(jobs, &Job::account))
+    , m_outages(machine.nodes.size())
 {
     for (const Node& node : machine.nodes) {
         m_cluster_cpus += cpus_of(node);
     }
     for (const Partition& partition : machine.partitions) {
         partition_nodes.push_back(node_set(partition.nodes));
+        m_longest.push_back(partition.max_time);
         m_highest_factor = std::max(m_highest_factor, partition.job_factor);
+    }
+    for (const Hours& hours : machine.hours) {
+        for (std::size_t i = 0; i < m_longest.size(); ++i) {
+            m_longest[i] = std::max(m_longest[i], hours.partitions[i].max_time);
+        }
     }
     for (const Qos& qos : machine.qos) {
         m_highest_qos = std::max(m_highest_qos, qos.priority);
@@ -86,7 +83,7 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
         fair.weigh_accounts();
     }
     course.outcomes.resize(jobs.size());
-    course.pieces.reserve(jobs.size());
+    course.pieces.reserve(jobs.size() + jobs.size() / 16);
 }
 
 bool World::may_start(const Entry& entry) const
@@ -219,8 +216,9 @@ void World::record(const Link& link)
 /// Whether Slurm puts the job of an ended link back in its queue: the same job, still submitted.
 bool World::is_requeued(const Link& link) const
 {
-    return link.cut && link.preempted && !jobs[link.job].chain &&
-           machine.partitions[at(link.partition)].preempt == Preempt::requeue;
+    const bool by_owner =
+        link.preempted && machine.partitions[at(link.partition)].preempt == Preempt::requeue;
+    return link.cut && !jobs[link.job].chain && (link.failed || by_owner);
 }
 
 std::optional<std::uint32_t> World::end(std::uint32_t index)
@@ -241,6 +239,7 @@ std::optional<std::uint32_t> World::end(std::uint32_t index)
     outcome.end = link.finish;
     outcome.ending = Ending::completed;
     outcome.preempted += link.preempted ? 1 : 0;
+    outcome.failed += link.failed ? 1 : 0;
     const auto next = link.cut ? next_after(link) : std::nullopt;
     links.finish(index);
     return next;
@@ -255,6 +254,12 @@ Seconds limit_of_link(const Chain& chain, Seconds done)
                : std::clamp(chain.asked - done, std::min(k_least, chain.limit), chain.limit);
 }
 
+/// The part of the work of an ended link that was saved.
+Seconds saved_of(const Chain& chain, const Link& link, Seconds ran)
+{
+    return !link.failed ? ran : chain.saves.count() > 0 ? ran - ran % chain.saves : Seconds{0};
+}
+
 /// How a run continues whose link ended before its work was done.
 std::optional<std::uint32_t> World::next_after(const Link& last)
 {
@@ -266,7 +271,8 @@ std::optional<std::uint32_t> World::next_after(const Link& last)
     if (job.chain) {
         const Seconds ran = std::min(last.work, std::min(last.finish, last.ends_by) - last.start);
         next.number = last.number + 1;
-        next.work = std::min(last.work, last.work - ran + job.chain->lost);
+        next.work =
+            std::min(last.work, last.work - saved_of(*job.chain, last, ran) + job.chain->lost);
         next.eligible = last.finish + job.chain->gap;
         next.partitions = &job.chain->partitions;
         next.claim.limit = limit_of_link(*job.chain, job.duration - next.work);

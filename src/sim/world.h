@@ -36,7 +36,7 @@ class World {
 public:
     World(const Machine& machine, const std::vector<Job>& jobs);
 
-    const Machine& machine;
+    Machine machine; ///< with the values of the current hours
     const std::vector<Job>& jobs;
     Seconds now{0};
 
@@ -47,6 +47,8 @@ public:
     Links links;
     std::vector<Shape> shapes;
     PendingQueue queue;
+    /// Entries that cannot start at these hours: their partition is closed, or its time too short.
+    std::vector<Entry> held;
     std::vector<Running> running;    ///< in the order of their departures
     Departures departures;           ///< of the running links
     std::vector<FitTimes> fit_times; ///< by shape
@@ -65,10 +67,16 @@ public:
     /// Removes a running link from its nodes and determines how the run continues. Returns the next
     /// link, which is not in the queue yet.
     std::optional<std::uint32_t> end(std::uint32_t link);
+    /// The machine has the values of other hours. Returns the running links that leave earlier as a
+    /// result.
+    std::vector<std::uint32_t> change_hours(const Hours& hours);
+    /// A node fails. Returns the links that it ends, now; call end() for each.
+    std::vector<std::uint32_t> fail(int node);
+    void restore(int node);
 
     bool may_start(const Entry& entry) const;
-    /// The nodes of the shape that no reservation blocks for a job with this limit that starts at
-    /// `start`.
+    /// The nodes of the shape that are not down, and that no reservation blocks for a job with this
+    /// limit that starts at `start`.
     NodeSet open_nodes(const Shape& shape, Seconds start, Seconds limit) const;
     /// The next time after `start` at which a reservation ends, or the shape's own one starts.
     std::optional<Seconds> next_opening(const Shape& shape, Seconds start) const;
@@ -93,7 +101,9 @@ private:
     std::uint32_t shape_for(const Shape& shape);
     std::optional<Shape> shape_in(int partition, const Link& link) const;
     bool may_use(int partition, const Link& link) const;
+    bool is_open(const Entry& entry) const;
     bool is_requeued(const Link& link) const;
+    bool shorten(std::uint32_t link, Seconds end);
     bool is_before_others(const std::vector<int>& partitions, std::size_t i) const;
     Link first_link(std::size_t job);
     std::vector<Running>::iterator place_of(const Departure& departure);
@@ -106,8 +116,11 @@ private:
 
     std::vector<std::string> m_users;
     std::vector<std::string> m_accounts;
-    bool m_some_age = false;            ///< some entry of the queue is below the maximum age
-    std::vector<Entry> m_started;       ///< since drop_started()
+    bool m_some_age = false;        ///< some entry of the queue is below the maximum age
+    std::vector<Entry> m_started;   ///< since drop_started()
+    std::vector<Seconds> m_longest; ///< by partition: its time limit at any hours
+    std::vector<int> m_outages;     ///< by node
+    NodeSet m_up = NodeSet::all();
     std::vector<double> m_size_factors; ///< by shape, once the scheduler has tried to place it
     int m_cluster_cpus = 0;
     int m_highest_factor = 0;

@@ -228,6 +228,9 @@ std::uint64_t problem_hash(const Problem& problem, const Jobs& jobs)
     hash =
         mixed(hash, fmt::format("{} {} {}", static_cast<int>(jobs.user_model.declared),
                                 jobs.user_model.checkpointed_percent, problem.weeks.searched.last));
+    const sim::TraceClock& clock = jobs.trace.clock;
+    hash = mixed(hash, fmt::format("{} {}", clock.wall.time_since_epoch().count(),
+                                   clock.instant.has_value()));
     for (std::size_t i = 0; i < problem.goals.size(); ++i) {
         hash = mixed(hash, fmt::format("{} {}", to_text(problem.goals[i]),
                                        problem.searched.limits[i].count()));

@@ -13,6 +13,7 @@ constexpr int k_unseen_part = 3; ///< one of so many
 Period period_of(const sim::Trace& trace, int first, int last)
 {
     Period period{first, last, {}, {}};
+    period.trace.clock = trace.clock;
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         const Seconds submit = trace.jobs[i].submit;
         if (submit >= period.begin() - k_week && submit < period.end()) {

@@ -22,7 +22,8 @@
 // its mean depth), submission_ms, completion_ms, limit_check. Keys about the jobs: cpus_per_gpu,
 // default_limit (for jobs without a limit), chain_limit (if set, jobs run as chains of links of
 // this length), short_limit (limit of jobs that end within it; they are sent to the partitions of
-// `route ... short=` and are not chained).
+// `route ... short=` and are not chained). Keys about failures of nodes: fail_every (of one node,
+// on average), fail_down.
 //
 // The trace's column partition names the job's partitions (`a+b`) unless a line `route` does. The
 // columns cpus (total), memory_mib (per node), features (`a+b`), qos and min_nodes (-N, if given)
@@ -30,6 +31,7 @@
 // simulation with it. OUTCOMES receives one line per job.
 #include "core/percentile.h"
 #include "sim/measure.h"
+#include "sim/outages.h"
 #include "sim/simulate.h"
 #include "sim/trace.h"
 
@@ -39,6 +41,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -85,6 +88,7 @@ public:
     int cpus_per_gpu = 1;
     Seconds short_limit{0}; ///< for jobs that end within it; 0: none
     std::vector<std::string> short_partitions;
+    Failures failures{Seconds{0}, std::chrono::hours{4}}; ///< every 0 s: never
 
     void read(const std::string& line)
     {
@@ -215,6 +219,8 @@ private:
             {"chain_limit", &chain_limit},
             {"default_limit", &default_limit},
             {"short_limit", &short_limit},
+            {"fail_every", &failures.every},
+            {"fail_down", &failures.down},
         };
         const std::map<std::string, double*> weights = {
             {"age", &settings.weights.age},           {"fair_share", &settings.weights.fair_share},
@@ -283,6 +289,7 @@ std::vector<int> indexes(const Machine& machine, const std::vector<std::string>&
 std::vector<Job> jobs_of(const Setup& setup, const Trace& trace)
 {
     std::vector<Job> jobs;
+    jobs.reserve(trace.jobs.size());
     for (const TraceJob& from : trace.jobs) {
         Job job;
         job.id = jobs.size() + 1;
@@ -446,18 +453,22 @@ int run(const std::vector<std::string>& arguments)
         throw Bad{trace.error().text};
     }
     const std::vector<Job> jobs = jobs_of(setup, *trace);
-    const auto begin = std::chrono::steady_clock::now();
+    if (setup.failures.every > Seconds{0} && !jobs.empty()) {
+        setup.machine.outages = outages_of(setup.machine, setup.failures, jobs.back().submit);
+    }
+    const std::clock_t begin = std::clock(); // CPU time: other processes do not count
     const auto course = simulate(setup.machine, jobs);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const double took = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     if (!course) {
         throw Bad{course.error().text};
     }
     const Measures measures = measure(setup.machine, jobs, *course);
-    fmt::print("seconds {:.3f}\nmain_passes {}\nbackfill_cycles {}\nbackfill_tests {}\n",
-               took.count(), course->effort.main_passes, course->effort.backfill_cycles,
+    fmt::print("seconds {:.3f}\nmain_passes {}\nbackfill_cycles {}\nbackfill_tests {}\n", took,
+               course->effort.main_passes, course->effort.backfill_cycles,
                course->effort.backfill_tests);
-    fmt::print("use {:.4f}\nidle_while_waiting {:.4f}\nidle_while_allowed {:.4f}\n", measures.use,
-               measures.idle_while_waiting, measures.idle_while_allowed);
+    fmt::print("failed {}\nuse {:.4f}\nidle_while_waiting {:.4f}\nidle_while_allowed {:.4f}\n",
+               measures.failed, measures.use, measures.idle_while_waiting,
+               measures.idle_while_allowed);
     print("all", measures.all);
     print("short", measures.short_runs);
     print("long", measures.long_runs);

@@ -103,6 +103,38 @@ TEST(Scenario, ARequestedModelDecidesOnQueueAndNodes)
     EXPECT_EQ(scenario(mixed, "p100").jobs[0].model, "") << "a simulated node has one model";
 }
 
+TEST(Scenario, RunsAreRoutedByTheHoursOfTheirSubmission)
+{
+    const policy::Rules rules(
+        policy::read_policy(
+            "version: 1\n"
+            "pools:\n"
+            "  lab: {nodes: l1, gpus: 'k80:4', when: {from: \"20:00\", to: \"08:00\"}}\n"
+            "  main: {nodes: m1, gpus: 'k80:4'}\n"
+            "queues:\n"
+            "  short:\n"
+            "    time: 2h\n"
+            "    pools: lab\n"
+            "    calendar: [{when: {days: [sat, sun]}, time: 12h}]\n"
+            "  long: {time: 48h, pools: main}\n",
+            "p")
+            ->policy);
+    Trace trace = trace_of({run(0s, 3h), run(1h, 1h), run(12h, 1h), run(5 * 24h, 3h)});
+    const auto made = under_policy(rules, trace, UserModel{});
+    ASSERT_TRUE(made) << made.error().text;
+    EXPECT_THAT(partitions_of(*made, 0), ElementsAre("long"));
+    EXPECT_THAT(partitions_of(*made, 1), ElementsAre("short"));
+    EXPECT_THAT(partitions_of(*made, 3), ElementsAre("short")) << "on a Saturday";
+    const auto course = simulate(made->machine, made->jobs);
+    ASSERT_TRUE(course) << course.error().text;
+    EXPECT_EQ(course->outcomes[1].start, 1h);
+    EXPECT_EQ(course->outcomes[2].start, 20h) << "the pool is closed at noon";
+    // From a Tuesday on, the last one is on a Sunday; from a Wednesday on, on a Monday.
+    trace.clock = TraceClock::on_the_wall(TraceClock::k_monday + 2 * 24h);
+    EXPECT_THAT(partitions_of(*under_policy(rules, trace, UserModel{}), 3), ElementsAre("long"));
+    EXPECT_TRUE(as_plain_queue(rules, trace, UserModel{})->machine.changes.empty());
+}
+
 TEST(Scenario, SharesGoToTheQueuesThatGiveThem)
 {
     const auto shared = policy::read_policy(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/trace.h"
 
+#include "policy/course_times.h"
+
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -95,6 +97,24 @@ TEST(Trace, ReadsWhatSacctPrints)
     EXPECT_EQ(job.start, 10s);
     EXPECT_EQ(job.duration, 60s);
     EXPECT_EQ(job.account, "labA");
+}
+
+TEST(Trace, KnowsItsDateIfTheFileHasOne)
+{
+    const auto sacct = parse_trace(k_sacct, "sacct");
+    EXPECT_TRUE(sacct->clock.is_known);
+    EXPECT_FALSE(sacct->clock.instant);
+    EXPECT_EQ(sacct->clock.at(1h), policy::local_time_of("2026-11-20T13:00"));
+    const auto swf =
+        parse_trace("; UnixStartTime: 1031270400\n" + k_swf.substr(0, k_swf.find('\n')) +
+                        "\n  2 10 5 100 2 -1 -1 2 60 -1 5 3 2 -1 1 -1 -1 -1\n",
+                    "t.swf");
+    ASSERT_TRUE(swf) << swf.error().text;
+    EXPECT_EQ(swf->clock.instant, Time(1031270410s));
+    for (const std::string wrong : {"soon", "-1", "0", "99999999999999", ""}) {
+        EXPECT_FALSE(parse_trace("; UnixStartTime: " + wrong + "\n" + k_swf, "t")->clock.is_known);
+    }
+    EXPECT_FALSE(parse_trace(k_csv, "csv")->clock.is_known);
 }
 
 TEST(Trace, ReadsSharesOfGpus)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/policy_ops/plan_simulation.h"
 
+#include "cli/base/message.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/render/simulation_text.h"
 #include "core/number.h"
@@ -79,11 +80,20 @@ Json json_of(const RefusedRun& run)
 
 } // namespace
 
+void note_assumed_date(const Invocation& invocation, const policy::Policy& policy,
+                       const Workload& workload)
+{
+    if (const std::string note = assumed_date(policy, workload); !note.empty()) {
+        print_note(invocation.globals.quiet, note);
+    }
+}
+
 Result<PlanSimulation> simulate_plan(Invocation& invocation, Admin& admin,
                                      const govern::Candidate& desired)
 {
     TRY_ASSIGN(const Workload workload, workload_in(invocation));
     TRY_ASSIGN(auto reading, policy::read_policy(desired.text, desired.file));
+    note_assumed_date(invocation, reading.policy, workload);
     const policy::Rules rules(std::move(reading.policy));
     TRY_ASSIGN(Simulated before, simulated_before(admin, rules, workload));
     TRY_ASSIGN(Simulated after, simulated_under(rules, desired.file, workload));

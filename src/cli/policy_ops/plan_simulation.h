@@ -27,6 +27,10 @@ struct PlanSimulation {
     std::vector<RefusedRun> newly_refused; ///< by the new policy only
 };
 
+/// Prints a note if the policy has hours and the jobs have no date.
+void note_assumed_date(const Invocation& invocation, const policy::Policy& policy,
+                       const Workload& workload);
+
 /// Reads the policy in force through `admin`. Errors as in workload_in and simulated_under.
 Result<PlanSimulation> simulate_plan(Invocation& invocation, Admin& admin,
                                      const govern::Candidate& desired);

@@ -65,6 +65,9 @@ constexpr std::array k_options = {
            "simulate, tune, plan: users state time limits honestly, or rarely"},
     Option{0, "checkpointed", "PERCENT",
            "simulate, tune, plan: share of longer runs that resume after preemption"},
+    Option{0, "begins", "TIME", "simulate, tune, plan: when the trace begins, as 2026-11-02T08:00"},
+    Option{0, "node-failures", "TIME",
+           "simulate, plan: each node fails once in TIME, as 90d, for 4h (90d,1d: for a day)"},
     Option{0, "html", "FILE", "simulate: also write a page with the figures and their charts"},
     Option{0, "target", "GOAL", "tune: 'QUEUE: p95<=5m'; may be repeated; default: the policy's"},
     Option{0, "keep", "BOUND", "tune: the mean wait of others: 'QUEUE: +20%'; may be repeated"},
@@ -344,15 +347,16 @@ constexpr std::array k_parts = {
     Part{"check", check, " policy slurm "},
     Part{"explain", explain, " policy time gpus cpus mem nodes queue user account at "},
     Part{"test", test, " policy "},
-    Part{"plan", policy_plan, " policy trace from-accounting declared checkpointed "},
+    Part{"plan", policy_plan,
+         " policy trace from-accounting declared checkpointed begins node-failures "},
     Part{"apply", policy_apply, " policy "},
     Part{"advance", policy_advance, " pause "},
     Part{"drift", policy_drift, " "},
     Part{"rollback", policy_rollback, " "},
     Part{"simulate", policy_simulate,
-         " policy trace from-accounting against declared checkpointed html "},
+         " policy trace from-accounting against declared checkpointed begins node-failures html "},
     Part{"tune", policy_tune,
-         " policy trace from-accounting declared checkpointed output target keep vary fix "
+         " policy trace from-accounting declared checkpointed begins output target keep vary fix "
          "simulations "
          "for seed choice "},
     Part{"probe", policy_probe, " "}};

@@ -6,6 +6,7 @@
 #include "cli/base/table_output.h"
 #include "cli/pages/simulation_page.h"
 #include "cli/policy_ops/file.h"
+#include "cli/policy_ops/plan_simulation.h"
 #include "cli/render/simulation_text.h"
 
 #include <fmt/format.h>
@@ -34,6 +35,7 @@ Result<int> policy_simulate(Invocation& invocation)
     TRY_ASSIGN(const LoadedPolicy loaded, load_valid_policy(invocation.services, path));
     TRY_ASSIGN(const Workload workload, workload_in(invocation));
     const policy::Rules rules(loaded.reading.policy);
+    note_assumed_date(invocation, loaded.reading.policy, workload);
     std::vector<Simulated> all;
     if (const auto other = options.value("against")) {
         TRY_ASSIGN(const LoadedPolicy before, load_valid_policy(invocation.services, *other));

@@ -6,6 +6,7 @@
 #include "cli/base/signals.h"
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/file.h"
+#include "cli/policy_ops/plan_simulation.h"
 #include "cli/policy_ops/tuning_journal.h"
 #include "cli/policy_ops/tuning_text.h"
 #include "cli/render/simulation_text.h"
@@ -298,6 +299,7 @@ Result<int> policy_tune(Invocation& invocation)
     TRY_ASSIGN(const auto path, named_policy(invocation));
     TRY_ASSIGN(LoadedPolicy loaded, load_valid_policy(invocation.services, path));
     TRY_ASSIGN(Workload workload, workload_in(invocation));
+    note_assumed_date(invocation, loaded.reading.policy, workload);
     Interrupts interrupts;
     TuningReport report;
     report.trace = workload.name;

@@ -2,7 +2,9 @@
 #include "cli/render/simulation.h"
 
 #include "core/number.h"
+#include "core/timestamp.h"
 #include "core/walltime.h"
+#include "policy/calendar.h"
 #include "ports/clock.h"
 #include "report/ending_text.h"
 #include "sim/simulate.h"
@@ -84,9 +86,52 @@ Error nothing_in(const Workload& workload)
                             workload.trace.never_started));
 }
 
-Result<Simulated> simulated(Simulated one, const policy::Rules* rules,
-                            const sim::Scenario& scenario, const Workload& workload)
+Result<std::optional<sim::Failures>> failures_in(const Options& options)
 {
+    const auto text = options.value("node-failures");
+    if (!text) {
+        return std::optional<sim::Failures>{};
+    }
+    const std::size_t comma = std::min(text->find(','), text->size());
+    sim::Failures failures;
+    const auto every = span_of(text->substr(0, comma));
+    const auto down = comma < text->size() ? span_of(text->substr(comma + 1))
+                                           : Result<std::chrono::seconds>(failures.down);
+    if (!every || !down || *every < std::chrono::hours{1} || *down < std::chrono::minutes{1}) {
+        return fail(Error::Kind::usage,
+                    fmt::format("--node-failures: '{}': expected a time of at least 1h, as 90d, or "
+                                "this and for how long a node is down, as 90d,4h",
+                                *text));
+    }
+    failures.every = *every;
+    failures.down = *down;
+    return std::optional(failures);
+}
+
+/// Sets the date of a trace.
+Result<void> take_begin(const Options& options, sim::Trace& trace)
+{
+    const auto text = options.value("begins");
+    if (!text) {
+        return {};
+    }
+    const auto begin = time_from_local(*text);
+    if (!begin) {
+        return fail(
+            Error::Kind::usage,
+            fmt::format("--begins: '{}' is not a date and time, as 2026-11-02T08:00", *text));
+    }
+    trace.clock = sim::TraceClock::since(*begin);
+    return {};
+}
+
+Result<Simulated> simulated(Simulated one, const policy::Rules* rules, sim::Scenario scenario,
+                            const Workload& workload)
+{
+    if (workload.failures) {
+        scenario.machine.outages =
+            sim::outages_of(scenario.machine, *workload.failures, workload.span());
+    }
     TRY_ASSIGN(const sim::Course course, sim::simulate(scenario.machine, scenario.jobs));
     const sim::Seconds span = workload.span();
     one.measures = sim::measure(scenario.machine, scenario.jobs, course);
@@ -120,6 +165,9 @@ Result<Workload> workload_in(Invocation& invocation)
                                 "sacct -P, or --from-accounting SPAN, those of the last 14d",
                                 invocation.arguments.front(), file ? "one of these" : "jobs"));
     }
+    if (span && invocation.options.has("begins")) {
+        return fail(Error::Kind::usage, "--begins is for --trace: accounting has the dates");
+    }
     TRY_ASSIGN(const sim::UserModel user_model, user_model_of(invocation.options));
     Workload workload;
     if (span) {
@@ -131,23 +179,34 @@ Result<Workload> workload_in(Invocation& invocation)
             return nothing_in(workload);
         }
     }
+    TRY(take_begin(invocation.options, workload.trace));
+    TRY_ASSIGN(workload.failures, failures_in(invocation.options));
     workload.user_model = user_model;
     return workload;
+}
+
+std::string assumed_date(const policy::Policy& policy, const Workload& workload)
+{
+    return workload.trace.clock.is_known || policy::count_windows(policy) == 0
+               ? std::string()
+               : fmt::format("{} has no date, and the policy has hours: its first submission is "
+                             "taken as a Monday at 00:00; --begins gives the date",
+                             sanitised(workload.name));
 }
 
 Result<Simulated> simulated_under(const policy::Rules& rules, const std::string& name,
                                   const Workload& workload)
 {
-    TRY_ASSIGN(const sim::Scenario scenario,
+    TRY_ASSIGN(sim::Scenario scenario,
                sim::under_policy(rules, workload.trace, workload.user_model));
-    return simulated({name, {}, {}, {}, {}}, &rules, scenario, workload);
+    return simulated({name, {}, {}, {}, {}}, &rules, std::move(scenario), workload);
 }
 
 Result<Simulated> simulated_plain(const policy::Rules& rules, const Workload& workload)
 {
-    TRY_ASSIGN(const sim::Scenario scenario,
+    TRY_ASSIGN(sim::Scenario scenario,
                sim::as_plain_queue(rules, workload.trace, workload.user_model));
-    return simulated({"plain queue", {}, {}, {}, {}}, nullptr, scenario, workload);
+    return simulated({"plain queue", {}, {}, {}, {}}, nullptr, std::move(scenario), workload);
 }
 
 } // namespace gpuq::cli

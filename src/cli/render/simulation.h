@@ -4,11 +4,13 @@
 #include "cli/base/verb.h"
 #include "sim/curves.h"
 #include "sim/measure.h"
+#include "sim/outages.h"
 #include "sim/scenario.h"
 #include "sim/targets.h"
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,7 @@ struct Workload {
     std::string name; ///< the file, or `accounting of the last 14 days`
     sim::Trace trace;
     sim::UserModel user_model;
+    std::optional<sim::Failures> failures;
 
     sim::Seconds span() const; ///< from the first submission to the last
     LeftOut left_out() const
@@ -53,6 +56,10 @@ struct Simulated {
 /// `usage` if the policy lacks data that a simulation needs.
 Result<Simulated> simulated_under(const policy::Rules& rules, const std::string& name,
                                   const Workload& workload);
+
+/// The assumption about the date of a workload that has none, if the policy has hours; else empty.
+/// Pure.
+std::string assumed_date(const policy::Policy& policy, const Workload& workload);
 
 /// Simulates the nodes of `rules` as one plain queue.
 Result<Simulated> simulated_plain(const policy::Rules& rules, const Workload& workload);

@@ -88,6 +88,49 @@ TEST_F(PolicySimulate, TellsOfRunsThatWouldNotBeDone)
     EXPECT_THAT(refused.out, testing::ContainsRegex("start within 2 h +- +-\n"));
 }
 
+TEST_F(PolicySimulate, AppliesHoursOnTheDatesOfTheTrace)
+{
+    m_services.files["p.yaml"].text =
+        "version: 1\npools: {all: {nodes: n1, gpus: 4, when: {days: mon-fri}}}\nqueues:\n"
+        "  q: {time: 2h, pools: all}\n";
+    const Use assumed = policy({"simulate", "--trace", trace(), "p.yaml"});
+    EXPECT_THAT(assumed.err, HasSubstr("<b>&.csv has no date, and the policy has hours: its first "
+                                       "submission is taken as a Monday at 00:00"));
+    EXPECT_THAT(assumed.out, testing::ContainsRegex("longest wait +9 min 30 s +9 min 30 s\n"));
+    const Use saturday =
+        policy({"simulate", "--trace", trace(), "--begins", "2026-11-07T12:00", "p.yaml"});
+    EXPECT_EQ(saturday.status, 0) << saturday.err;
+    EXPECT_EQ(saturday.err, "");
+    EXPECT_THAT(saturday.out, testing::ContainsRegex("longest wait +9 min 30 s +1 day 12 h\n"));
+    EXPECT_THAT(policy({"simulate", "--trace", trace(), "--begins", "noon", "p.yaml"}).err,
+                HasSubstr("--begins: 'noon' is not a date and time, as 2026-11-02T08:00"));
+    EXPECT_THAT(
+        policy({"simulate", "--from-accounting", "2d", "--begins", "2026-11-07", "p.yaml"}).status,
+        2);
+}
+
+TEST_F(PolicySimulate, LetsNodesFail)
+{
+    std::ofstream trace_of_a_month(m_dir / "month.csv");
+    trace_of_a_month << "submit_s,duration_s,gpus\n";
+    for (int i = 0; i < 720; ++i) {
+        trace_of_a_month << i * 3600 << ",3600,4\n";
+    }
+    trace_of_a_month.close();
+    const auto with = [&](const std::string& failures) {
+        return policy(
+            {"simulate", "--trace", m_dir / "month.csv", "--node-failures", failures, "p.yaml"});
+    };
+    EXPECT_THAT(with("2d").out, testing::ContainsRegex("runs whose node failed +[1-9]"));
+    EXPECT_THAT(with("2d,1d").out, testing::ContainsRegex("runs whose node failed +[1-9]"));
+    EXPECT_THAT(policy({"simulate", "--trace", m_dir / "month.csv", "p.yaml"}).out,
+                Not(HasSubstr("node failed")));
+    for (const char* wrong : {"2", "d", "2d,", "2d,1s", "1min", ",4h"}) {
+        EXPECT_EQ(with(wrong).status, 2) << wrong;
+    }
+    EXPECT_THAT(with("never").err, HasSubstr("--node-failures: 'never': expected a time"));
+}
+
 TEST_F(PolicySimulate, TellsWhoWaitsLongestAndInWhichPartition)
 {
     m_services.files["p.yaml"].text = "version: 1\npools: {all: {nodes: n1, gpus: 4}}\nqueues:\n"
