@@ -20,6 +20,7 @@ namespace gpuq::fakes {
 class FakeCluster : public Cluster {
 public:
     std::string cluster_name = "lab";
+    std::string reason_when_queued;
     std::vector<Job> jobs;
     std::vector<std::string> requests; ///< `own_jobs`, `cancel 7`, `complete 7 119`, ...
     Controller self{"22.05.8", "22.05.8", {}, "", std::chrono::seconds(30), {}, true};
@@ -153,6 +154,7 @@ public:
         TRY(admit(spec));
         scripts.push_back(script);
         const JobId id = add(spec, JobState::pending, /*batch=*/true);
+        find(id)->reason = reason_when_queued;
         TRY(answer());
         return id;
     }

@@ -430,6 +430,8 @@ def test_names_may_repeat_but_not_be_numbers(person):
     (["-N", "0"], 2, "0"),
     (["-c", "0"], 2, "0"),
     (["--mem", "900000G"], 121, ""),
+    (["-c", "5000"], 121, "would never start it in queue"),
+    (["--detach", "-c", "5000"], 121, "would never start it in queue"),
     (["--after", "nosuch"], 2, "nosuch"),
     (["--nosuch"], 2, "nosuch"),
     (["--max-wait", "x"], 2, "x"),

@@ -18,6 +18,7 @@
 #include "cli/start/after.h"
 #include "cli/start/run_options.h"
 #include "core/layout.h"
+#include "core/pending_reason.h"
 #include "core/redact.h"
 #include "report/json.h"
 #include "runs/insight/remedies.h"
@@ -173,6 +174,9 @@ private:
             return give_up(run, submitted.error());
         }
         m_submitted = true;
+        if (const auto refusal = withdraw_if_hopeless(run, *submitted)) {
+            return give_up(run, *refusal);
+        }
         if (run.request.chain && m_snapshot == SnapshotPolicy::automatic && !submitted->batch) {
             keep_snapshot(run); // for the links to come, so the first one need not wait for it
         }
@@ -452,6 +456,30 @@ private:
                 error.text));
         const int gave_up = static_cast<int>(ExitStatus::unreachable);
         return m_interrupted ? 128 + *m_interrupted : gave_up;
+    }
+
+    /// With EnforcePartLimits=NO, Slurm's default, it queues jobs that can never start in their
+    /// partition. Nothing if this is none.
+    std::optional<Error> withdraw_if_hopeless(const Run& run, const Submitted& submitted)
+    {
+        using Kind = PendingReason::Kind;
+        const auto job =
+            submitted.batch ? m_cluster->job(submitted.job) : fail(Error::Kind::missing, "");
+        if (!job || job->state != JobState::pending) {
+            return std::nullopt;
+        }
+        const Kind kind = kind_of_reason(job->reason);
+        const bool is_hopeless =
+            kind == Kind::too_large || kind == Kind::never || kind == Kind::not_allowed;
+        if (!is_hopeless || !m_cluster->cancel(submitted.job)) {
+            return std::nullopt;
+        }
+        (void)m_store->remove(layout::job_index(run.cluster, submitted.job));
+        return fail(Error::Kind::denied,
+                    fmt::format("Slurm would never start it in queue {0} ({1}): it exceeds a limit "
+                                "of the queue, or its account or QOS may not use it: scontrol show "
+                                "partition {0}",
+                                run.request.queue, job->reason));
     }
 
     /// Adds the size of the largest node: Slurm does not report which part of a request is too

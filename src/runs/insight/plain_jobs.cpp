@@ -191,7 +191,10 @@ std::vector<RunStatus> plain_statuses(Store& store, const std::vector<OwnJob>& j
     for (const OwnJob& own : jobs) {
         const bool is_old =
             is_over(own.job.state) && own.job.ends_at && now - *own.job.ends_at > k_recent;
-        if (!is_old && !is_of_a_run(store, own.job)) {
+        // gpuq has refused the run, whose job could never start.
+        const bool is_withdrawn =
+            is_over(own.job.state) && own.job.nodes.empty() && key_in_comment(own.job.comment);
+        if (!is_old && !is_withdrawn && !is_of_a_run(store, own.job)) {
             list.push_back(plain_status(own, cluster, now));
         }
     }

@@ -63,6 +63,17 @@ TEST(PlainJobs, AreListedForADayAfterTheirEnd)
     EXPECT_TRUE(plain_statuses(store, {{ended, {}, {}}}, "lab", k_now).empty());
 }
 
+TEST(PlainJobs, AreNotThoseOfRefusedRuns)
+{
+    fakes::MemoryStore store;
+    Job withdrawn = job(1, JobState::cancelled);
+    withdrawn.comment = job_comment(RunKey::make(k_now, {1, 2, 3, 4, 5, 6, 7, 8}));
+    withdrawn.nodes.clear();
+    EXPECT_TRUE(plain_statuses(store, {{withdrawn, {}, {}}}, "lab", k_now).empty());
+    withdrawn.nodes = "n1";
+    EXPECT_EQ(plain_statuses(store, {{withdrawn, {}, {}}}, "lab", k_now).size(), 1U);
+}
+
 TEST(PlainJobs, EndAsSlurmHasIt)
 {
     const auto ending = [](JobState state, std::optional<int> status) {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/commands/verbs.h"
+
+#include "cli/fake_services.h"
+#include "core/layout.h"
+#include "runs/evidence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpuq::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A run that is queued with this reason.
+struct Queued {
+    explicit Queued(const std::string& reason)
+    {
+        services.slurm.queues = {{.name = "gpu", .max_time = 48h, .is_default = true}};
+        services.slurm.no_gpu_free = true;
+        services.slurm.reason_when_queued = reason;
+        done = use(k_run_verb, services, {"--detach", "/bin/true"});
+    }
+
+    FakeServices services;
+    Use done;
+};
+
+TEST(QueuedRun, StaysIfItMayStart)
+{
+    for (const char* reason :
+         {"Resources", "PartitionDown", "ReqNodeNotAvail", "", "SomethingNew"}) {
+        Queued run(reason);
+        EXPECT_EQ(run.done.status, 0) << reason;
+        EXPECT_EQ(run.services.slurm.jobs.back().state, JobState::pending) << reason;
+    }
+}
+
+TEST(QueuedRun, IsWithdrawnIfItWouldNeverStart)
+{
+    for (const char* reason : {"PartitionConfig", "PartitionNodeLimit", "AccountNotAllowed"}) {
+        Queued run(reason);
+        EXPECT_EQ(run.done.status, 121);
+        EXPECT_THAT(run.done.err,
+                    AllOf(HasSubstr("Slurm would never start it in queue gpu"), HasSubstr(reason)));
+        const Job& job = run.services.slurm.jobs.back();
+        EXPECT_EQ(job.state, JobState::cancelled);
+        EXPECT_THAT(*all_runs(run.services.memory), IsEmpty());
+        EXPECT_FALSE(run.services.memory.size(layout::job_index("lab", job.id)));
+    }
+}
+
+} // namespace
+} // namespace gpuq::cli
