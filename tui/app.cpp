@@ -47,6 +47,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_query_again = 2s;
+/// Reading 10,000 runs takes a while: the pause is this many times as long, up to k_query_at_least.
+constexpr int k_rest_of_list = 25;
+constexpr auto k_query_at_least = 15s;
 constexpr auto k_refresh_detail = 5s;
 /// Loading the details of a large training takes a while: the pause is this many times as long.
 constexpr int k_rest = 200;
@@ -148,13 +151,19 @@ bool rest(Shared& shared, std::chrono::milliseconds time, const Ready& ready)
 
 void refresh_picture(Shared& shared, const Sources& sources)
 {
+    std::chrono::milliseconds pause = k_query_again;
     do {
         {
             const std::lock_guard lock(shared.mutex);
             shared.wanted = false;
         }
+        const auto begin = std::chrono::steady_clock::now();
         shared.post(PictureRead{sources.read_picture()});
-    } while (rest(shared, k_query_again, [&] { return shared.wanted; }));
+        const auto took = std::chrono::steady_clock::now() - begin;
+        pause = std::clamp<std::chrono::milliseconds>(
+            std::chrono::floor<std::chrono::milliseconds>(k_rest_of_list * took), k_query_again,
+            k_query_at_least);
+    } while (rest(shared, pause, [&] { return shared.wanted; }));
 }
 
 using Steady = std::chrono::steady_clock;
