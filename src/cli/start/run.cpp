@@ -109,9 +109,7 @@ private:
     {
         TRY_ASSIGN(const Settings settings, m_services.settings());
         m_session.detach_key = settings.detach_key.value_or(m_session.detach_key);
-        if (settings.handover) {
-            m_session.handover = *settings.handover;
-        }
+        m_session.handover = settings.handover ? *settings.handover : m_session.handover;
         return {};
     }
 
