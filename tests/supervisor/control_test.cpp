@@ -137,6 +137,7 @@ TEST(Signals, ThatAClientSendsAgainReachTheProgramOnce)
     client.send(wire::NumberedSignal{7, 1, SIGINT});
     client.send(wire::NumberedSignal{7, 2, SIGINT});
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ngot\ngot\n"; }));
+    EXPECT_EQ(client.signals_taken, 2U);
     client.send(wire::NumberedSignal{8, 1, SIGINT}); // another client
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ngot\ngot\ngot\n"; }));
     client.send(wire::NumberedSignal{7, 3, SIGTERM});

@@ -269,6 +269,7 @@ public:
     std::optional<wire::Started> started;
     std::optional<wire::Ended> ended;
     std::optional<wire::StdinTaken> taken;
+    std::uint64_t signals_taken = 0;
     std::vector<std::string> notes;
     std::optional<std::string> screen, taken_by, refused;
     bool closed = false;
@@ -360,6 +361,7 @@ private:
     void take(const wire::Started& frame) { started = frame; }
     void take(const wire::Ended& frame) { ended = frame; }
     void take(const wire::StdinTaken& frame) { taken = frame; }
+    void take(const wire::SignalTaken& frame) { signals_taken = frame.place; }
     void take(const wire::Screen& frame) { screen = frame.bytes; }
     void take(const wire::Taken& frame) { taken_by = frame.by; }
     void take(const wire::Refused& frame) { refused = frame.why; }

@@ -103,10 +103,14 @@ void Connections::send_signal(int number)
 /// Repeats those that are not confirmed.
 void Connections::send_signals()
 {
+    if (m_signals.waiting.empty()) {
+        return;
+    }
     std::uint64_t place = m_signals.taken;
     for (const int number : m_signals.waiting) {
         m_current->send(wire::NumberedSignal{m_signals.client, ++place, number});
     }
+    m_current->write_some();
 }
 
 void Connections::signal_taken(const wire::SignalTaken& taken)

@@ -181,19 +181,19 @@ TEST_F(SessionTest, SendsASignalAgainThatWasLostWithItsConnection)
     supervisor.greet();
     supervisor.send(out(0, "ready\n"));
     ASSERT_TRUE(m_client.shows("ready"));
-    m_client.signal(SIGUSR1);
+    m_client.signal(SIGTERM);
     const auto lost = supervisor.receive<wire::NumberedSignal>();
     supervisor.disconnect();
     (void)relay.receive<wire::Attach>();
     relay.greet();
     EXPECT_EQ(relay.receive<wire::NumberedSignal>(), lost);
     relay.send(wire::SignalTaken{1});
-    m_client.signal(SIGTERM);
+    m_client.signal(SIGINT);
     const auto next = relay.receive<wire::NumberedSignal>();
-    EXPECT_EQ(next, (wire::NumberedSignal{lost.client, 2, SIGTERM}));
+    EXPECT_EQ(next, (wire::NumberedSignal{lost.client, 2, SIGINT}));
     guard.send(wire::Hello{});
-    end(relay, 143);
-    EXPECT_EQ(m_client.status(), 143);
+    end(relay, 130);
+    EXPECT_EQ(m_client.status(), 130);
 }
 
 TEST_F(SessionTest, StopsTheRunAtTheSecondInterrupt)
