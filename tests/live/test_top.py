@@ -196,13 +196,14 @@ def test_a_sweep_and_its_tries(person, tmux):
 
 
 def test_the_mouse(person):
-    for name in ("first", "second"):
+    for name in ("wheel-first", "wheel-second"):
         start(person, name, *COUNTING)
     with terminal(person, "top") as screen:
-        screen.wait_for("(second)")
-        screen.type("\x1b[<65;10;8M")  # the wheel, over the list
+        screen.wait_for("(wheel-second)")
+        screen.type("/wheel\r")  # not the jobs of the tests before, which Slurm still has
+        screen.type("\x1b[<65;10;8M")  # the wheel, over the list: three rows, or to its end
         screen.type("\x0c")  # draws everything
-        screen.wait_for("(first)")
+        screen.wait_for("(wheel-first)")
         screen.type("q")
         assert screen.status() == 0
         assert b"\x1b[?1006;1000l" in screen.screen and b"\x1b[?2004l" in screen.screen
