@@ -236,7 +236,7 @@ void Client::beat()
 
 void Client::drop(Moment at)
 {
-    if (!m_was_live) {
+    if (!m_was_live || m_reconnect.is_hopeless()) {
         disconnect();
         return stop(no_answer());
     }
@@ -360,7 +360,7 @@ void Client::end_of_connection()
     }
     Verdict verdict = m_transport.classify({status, m_ssh.text(), m_connection.greeting.text()});
     if (had_answered) {
-        verdict.what = Verdict::What::broken;
+        verdict.what = m_reconnect.is_hopeless() ? Verdict::What::stop : Verdict::What::broken;
     } else if (verdict.what == Verdict::What::other_way) {
         return connect();
     } else if (verdict.what == Verdict::What::stop && m_was_live && std::exchange(m_alone, false)) {
@@ -378,9 +378,13 @@ void Client::end_of_connection()
     state_changed();
 }
 
-/// Error for a first attempt that timed out; such attempts cannot ask for a password.
+/// Error for a first attempt that timed out; such attempts cannot ask for a password. Or for a host
+/// that is never heard after its first frame.
 Error Client::no_answer() const
 {
+    if (m_was_live) {
+        return fail(Error::Kind::unreachable, m_options.host + ": gpuq there never responds");
+    }
     const auto limit =
         std::chrono::duration_cast<std::chrono::seconds>(m_options.pace.first.value_or(Span{}));
     const std::string errors = last_message(m_ssh.text());

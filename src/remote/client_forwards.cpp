@@ -16,12 +16,6 @@
 #include <variant>
 
 namespace gpuq::remote {
-namespace {
-
-constexpr std::chrono::seconds k_pause{1};
-
-} // namespace
-
 ClientForwards::ClientForwards(EventLoop& loop, std::vector<std::vector<Descriptor>> listeners,
                                Events events)
     : m_listeners(std::move(listeners))
@@ -69,7 +63,7 @@ void ClientForwards::on_accept(std::uint32_t forward, int listener)
 void ClientForwards::on_refused(int error)
 {
     if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-        m_pause.start_in(k_pause);
+        m_pause.start_in(std::chrono::seconds{1});
         print_message(fmt::format("a connection waits: {}", std::strerror(error)));
     }
 }

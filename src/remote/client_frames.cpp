@@ -94,6 +94,7 @@ void Client::on_frame(frames::Frame&& frame)
     if (!m_connection.hello) {
         return nonsense("expected Hello first");
     }
+    m_reconnect.confirmed();
     if (m_forwards.is_unknown(frame)) {
         return nonsense("unexpected connection");
     }

@@ -89,6 +89,7 @@ std::optional<Moment> ReconnectPolicy::next() const
 void ReconnectPolicy::connected(Moment now)
 {
     m_state = State::live;
+    m_connections += 1;
     m_attempting = false;
     m_asking = Asking::nobody;
     m_useful = false;

@@ -62,7 +62,11 @@ public:
     void heard(Moment now);
     /// The connection has transferred session data: a later loss is due to the network and not to a
     /// host that refuses.
-    void useful() { m_useful = true; }
+    void useful() { m_useful = m_confirmed = true; }
+    /// The host has sent something besides Hello.
+    void confirmed() { m_confirmed = true; }
+    /// The host has begun many connections and then remained silent on each: it would on others.
+    bool is_hopeless() const { return !m_confirmed && m_connections >= k_most_silent; }
     /// The connection or attempt has ended. A failed first attempt is not retried, since its cause
     /// would persist: the state becomes `over`.
     void lost(Moment now);
@@ -104,6 +108,7 @@ public:
     /// A connection that lasted this long resets the delays. A shorter one that was useful almost
     /// does.
     static constexpr Span k_steady = std::chrono::seconds{30};
+    static constexpr int k_most_silent = 10;
 
 private:
     Span pause();
@@ -113,6 +118,8 @@ private:
     State m_state = State::connecting;
     bool m_attempting = false;
     bool m_useful = false;
+    bool m_confirmed = false;
+    int m_connections = 0; ///< in all
     bool m_wanted = false; ///< a requested attempt in needs_user
     Asking m_asking = Asking::nobody;
     bool m_at_once = false; ///< skip the delay before the next attempt

@@ -774,6 +774,27 @@ TEST_F(SessionTest, AFirstConnectionThatNobodyAnswersHasAnEnd)
     EXPECT_LT(std::chrono::steady_clock::now() - begun, 10s);
 }
 
+TEST_F(SessionTest, AHostThatIsSilentAfterItsFirstFrameIsGivenUp)
+{
+    pace = {50ms, 200ms, 5ms};
+    in_its_place = [](const ClientOptions::Lost&) { // Start has not arrived
+        frames::Start start;
+        start.arguments = {"-c", "seq 1 10"};
+        return Result<frames::Start>(start);
+    };
+    for (const bool silently : {true, false}) {
+        CutTransport transport(options(), [] { return std::uint64_t{200}; }); // Open and Hello
+        transport.silently = silently;
+        transport.early = false;
+        const auto status = run(transport, "seq 1 10");
+        ASSERT_FALSE(status);
+        EXPECT_EQ(status.error().kind, Error::Kind::unreachable);
+        EXPECT_EQ(status.error().text,
+                  silently ? "login1: gpuq there never responds" : "the connection is cut");
+        EXPECT_GE(transport.connections, 10);
+    }
+}
+
 TEST_F(SessionTest, AnotherWayIsTakenAtOnceIfTheFirstOneFails)
 {
     struct TwoWays : CutTransport {

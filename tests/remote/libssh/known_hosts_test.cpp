@@ -95,6 +95,16 @@ TEST_F(KnownHosts, AreSearchedForTheBestName)
     EXPECT_EQ(check(k_one).is, HostKeyCheck::Is::changed);
 }
 
+TEST_F(KnownHosts, HaveHashedNames)
+{
+    plan.known_as = {"cluster"}; // HostKeyAlias
+    add_file("|1|MDEyMzQ1Njc4OWFiY2RlZmdoaWo=|ooiGno8hRKtK6fjcIcxWrAIcs3w= " + k_one + "\n");
+    EXPECT_EQ(check(k_one).is, HostKeyCheck::Is::known);
+    EXPECT_EQ(check(k_other).is, HostKeyCheck::Is::changed);
+    plan.known_as = {"login"};
+    EXPECT_EQ(check(k_one).is, HostKeyCheck::Is::unknown);
+}
+
 TEST_F(KnownHosts, ReportForTheHostWhatLibsshCannotEvaluate)
 {
     add_file("@cert-authority *.example.org " + k_one + "\n");
