@@ -78,7 +78,7 @@ std::span<const KeptBack> kept_back()
 
 std::vector<std::string> variables_for_job(const std::vector<std::string>& environment)
 {
-    constexpr std::string_view k_run = "GPUQ_RUN_ID=";
+    static constexpr std::string_view k_run = "GPUQ_RUN_ID=";
     const auto around = std::find_if(environment.begin(), environment.end(),
                                      [](const auto& one) { return one.starts_with(k_run); });
     // As set for a chain or a try; with it, this run would continue that one's in Weights & Biases.
