@@ -22,10 +22,10 @@ CELL_WIDTH, CELL_HEIGHT, FONT = 8.4, 18, 14
 FOREGROUND, BACKGROUND = "#d8dee9", "#1c1f26"
 THEME = ["#3b4252", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d8dee9"]
 # (file, keys of tmux send-keys, description)
-SCREENS = [("top-runs", ["2"], "GPUs, runs and the selected run"),
+SCREENS = [("top-runs", ["2", "g", "j", "j"], "GPUs, runs and the selected run"),
            ("top-curves", ["Enter", "]"], "the curves of a run"),
            ("top-timeline", ["]", "]", "]"], "the timeline of a run"),
-           ("top-compare", ["Escape", "g", "j", "j", "j", "Space", "Space", "Space", "c"], "three runs compared")]
+           ("top-compare", ["Escape", "g", "j", "j", "Space", "Space", "Space", "c"], "three runs compared")]
 
 
 def colour(code):
