@@ -195,10 +195,8 @@ TEST(Preflight, RefusesAScriptWhoseInterpreterIsNotThere)
     EXPECT_THAT(of_script("#!/bin/sh\r"), HasSubstr("127: ./run: its first line ends with a "
                                                     "carriage return"));
     EXPECT_THAT(of_script("#!/usr/bin/env python3\r"), HasSubstr("carriage return"));
-    for (const char* fine :
-         {"#!/bin/sh", "#! /bin/sh -e", "#!/opt/node/bin/python3", "#!", "#!/usr/bin/env python3",
-          "\x7f"
-          "ELF"}) {
+    for (const char* fine : {"#!/bin/sh", "#! /bin/sh -e", "#!/opt/node/bin/python3", "#!",
+                             "#!/usr/bin/env python3", "\177ELF"}) {
         EXPECT_EQ(of_script(fine), "") << fine;
     }
 }
