@@ -41,6 +41,9 @@
 // A link that is about to end (its stop file exists, or TERM has arrived) takes no more tries. The
 // supervisor notifies the programs itself; when they have left, their tries are paused, and this
 // process asks for the next link by its status.
+//
+// Another child adds a worker to a sweep that grows (grower.h). It is ended with this process; a
+// worker that it has claimed and not submitted counts as dead after two minutes (sweeps/growth.h).
 
 namespace gpuq::supervisor {
 namespace {
