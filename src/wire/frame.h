@@ -21,9 +21,7 @@ namespace gpuq::wire {
 
 /// Maximum size of the output or input in one frame.
 constexpr std::size_t k_piece = 64 << 10;
-/// Since version 2, the supervisor takes NumberedSignal.
-constexpr int k_version = 2;
-constexpr int k_numbers_signals = 2;
+constexpr int k_version = 1;
 
 /// The purpose of a connection.
 enum class Role : std::uint8_t {
@@ -61,20 +59,14 @@ struct StdinEnd {
     std::uint64_t offset = 0;
     bool operator==(const StdinEnd&) const = default;
 };
-/// Deliver a signal to the program's process group.
+/// Deliver a signal to the program's process group, once: the client sends it over each of its
+/// connections until SignalTaken confirms it, since any of them may be broken unnoticed.
 struct Signal {
     static constexpr std::uint8_t k_type = 4;
-    int number = 0;
-    bool operator==(const Signal&) const = default;
-};
-/// The same, once: the client sends it over each of its connections until it is confirmed by
-/// SignalTaken, since any of them may be broken without it noticing.
-struct NumberedSignal {
-    static constexpr std::uint8_t k_type = 13;
     std::uint64_t client = 0; ///< identifies the client across its connections
     std::uint64_t place = 0;  ///< the client's first signal is 1
     int number = 0;
-    bool operator==(const NumberedSignal&) const = default;
+    bool operator==(const Signal&) const = default;
 };
 /// End the run, as stopped by its owner.
 struct Stop {
@@ -220,8 +212,8 @@ struct Ended {
 };
 
 using Frame = std::variant<Attach, Stdin, StdinEnd, Signal, Stop, OutputTaken, Terminal, Take,
-                           Report, Challenge, Answer, NumberedSignal, Bye, Hello, Started, Output,
-                           StdinTaken, SignalTaken, Note, Screen, Taken, Refused, Proof, Ended>;
+                           Report, Challenge, Answer, Bye, Hello, Started, Output, StdinTaken,
+                           SignalTaken, Note, Screen, Taken, Refused, Proof, Ended>;
 
 /// Encodes a frame. A payload larger than `k_max_payload` is a programming error.
 std::string encode(const Frame& frame);

@@ -116,9 +116,9 @@ TEST(Signals, OfAClientReachTheProgramsGroup)
         Stage::shell("trap 'echo got; exit 6' INT; echo ready; while :; do sleep 0.02; done");
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
-    client.send(wire::Signal{-5});
-    client.send(wire::Signal{1000});
-    client.send(wire::Signal{SIGINT});
+    client.send(wire::Signal{7, 1, -5});
+    client.send(wire::Signal{7, 2, 1000});
+    client.send(wire::Signal{7, 3, SIGINT});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.out, "ready\ngot\n");
     EXPECT_EQ(client.ended->ending.status, 6);
@@ -131,16 +131,16 @@ TEST(Signals, ThatAClientSendsAgainReachTheProgramOnce)
     Client client = stage.begin();
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
     for (int i = 0; i < 3; ++i) {
-        client.send(wire::NumberedSignal{7, 1, SIGINT});
+        client.send(wire::Signal{7, 1, SIGINT});
     }
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ngot\n"; }));
-    client.send(wire::NumberedSignal{7, 1, SIGINT});
-    client.send(wire::NumberedSignal{7, 2, SIGINT});
+    client.send(wire::Signal{7, 1, SIGINT});
+    client.send(wire::Signal{7, 2, SIGINT});
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ngot\ngot\n"; }));
     EXPECT_EQ(client.signals_taken, 2U);
-    client.send(wire::NumberedSignal{8, 1, SIGINT}); // another client
+    client.send(wire::Signal{8, 1, SIGINT}); // another client
     ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\ngot\ngot\ngot\n"; }));
-    client.send(wire::NumberedSignal{7, 3, SIGTERM});
+    client.send(wire::Signal{7, 3, SIGTERM});
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_EQ(client.out, "ready\ngot\ngot\ngot\n");
     EXPECT_EQ(client.ended->ending.status, 6);

@@ -52,7 +52,7 @@ public:
     /// Whether next() has met bytes that are no frame: nothing more is to be expected.
     bool is_broken() const { return m_broken; }
 
-    std::optional<int> version; ///< of the protocol, once its Hello has been received
+    bool has_greeted = false; ///< its Hello has been received
 
 private:
     void let_gather();

@@ -41,8 +41,6 @@ constexpr auto k_guard_patience = 2s;
 constexpr auto k_step_patience = 5s;
 constexpr auto k_step_poll = 200ms;
 constexpr auto k_network_patience = 3s;
-/// By then, an srun has passed a signal on.
-constexpr auto k_signal_passes = 1s;
 
 } // namespace
 
@@ -57,7 +55,6 @@ Connections::Connections(EventLoop& loop, Services& services, const Run& run, Li
     , m_greeting(std::move(greeting))
     , m_signals{.client = std::bit_cast<std::uint64_t>(services.random()), .waiting = {}}
     , m_handover_timer(loop, [this] { begin_handover(); })
-    , m_release_timer(loop, [this] { release_first(); })
     , m_retry_timer(loop,
                     [this] {
                         if (!m_next) {
@@ -80,23 +77,18 @@ void Connections::begin(std::optional<StepProcess> first)
     m_current->limit_output();
 }
 
-void Connections::greeted(const wire::Hello& hello)
+void Connections::greeted()
 {
-    m_current->version = hello.version;
+    m_current->has_greeted = true;
     m_was_connected = true;
     send_signals();
 }
 
 void Connections::send_signal(int number)
 {
-    if (m_current->version < wire::k_numbers_signals) {
-        m_current->send(wire::Signal{number});
-        m_signals.last = Clock::now();
-    } else {
-        m_signals.waiting.push_back(number);
-        m_current->send(wire::NumberedSignal{m_signals.client,
-                                             m_signals.taken + m_signals.waiting.size(), number});
-    }
+    m_signals.waiting.push_back(number);
+    m_current->send(
+        wire::Signal{m_signals.client, m_signals.taken + m_signals.waiting.size(), number});
     m_current->write_some();
 }
 
@@ -108,7 +100,7 @@ void Connections::send_signals()
     }
     std::uint64_t place = m_signals.taken;
     for (const int number : m_signals.waiting) {
-        m_current->send(wire::NumberedSignal{m_signals.client, ++place, number});
+        m_current->send(wire::Signal{m_signals.client, ++place, number});
     }
     m_current->write_some();
 }
@@ -146,8 +138,8 @@ bool Connections::on_next()
         }
         frame = m_next->next();
     }
-    if (const auto* hello = frame ? std::get_if<wire::Hello>(&*frame) : nullptr) {
-        finish_handover(*hello);
+    if (frame && std::holds_alternative<wire::Hello>(*frame)) {
+        finish_handover();
         return true;
     }
     if (const auto* refused = frame ? std::get_if<wire::Refused>(&*frame) : nullptr) {
@@ -176,35 +168,27 @@ void Connections::begin_handover()
     }
 }
 
-void Connections::finish_handover(const wire::Hello& hello)
+void Connections::finish_handover()
 {
     m_network_timer.stop();
-    const bool has_signal = Clock::now() - m_signals.last < k_signal_passes;
-    m_former = has_signal ? std::exchange(m_current, std::nullopt) : std::nullopt;
     m_current = std::exchange(m_next, std::nullopt);
     log::info(log::Part::client, "the new connection has taken over");
-    greeted(hello);
+    greeted();
     m_retry_after = 1s;
     if (!m_guarded && !m_guard) {
         open_guard();
     }
-    if (m_former) {
-        m_release_timer.start_in(k_signal_passes);
-    } else {
-        release_first();
-    }
+    release_first();
 }
 
 /// Detaches the supervisor's own srun.
 void Connections::release_first()
 {
-    m_release_timer.stop();
     const auto cluster = m_services.cluster();
     if (m_first && cluster) {
         (*cluster)->abandon(*m_first);
         m_first.reset();
     }
-    m_former.reset();
 }
 
 void Connections::on_guard()
@@ -369,7 +353,7 @@ void Connections::open_way()
 Connections::Broken Connections::drop_current()
 {
     const bool first = m_current->kind() == Connection::Kind::first;
-    Broken broken{first && !m_current->version, m_current->errors()};
+    Broken broken{first && !m_current->has_greeted, m_current->errors()};
     log::info(log::Part::client, "the connection ended{}{}", broken.messages.empty() ? "" : ": ",
               broken.messages);
     m_current.reset();
@@ -390,9 +374,6 @@ void Connections::give_up()
 
 bool Connections::secure()
 {
-    if (m_former) {
-        release_first();
-    }
     if (m_guarded || !m_was_connected) {
         return true;
     }

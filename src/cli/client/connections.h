@@ -39,15 +39,14 @@ public:
     std::optional<Connection>& guard() { return m_guard; }
 
     /// To be called when the current connection has received Hello, and Started.
-    void greeted(const wire::Hello& hello);
+    void greeted();
     void started();
     bool was_connected() const { return m_was_connected; }
     /// The supervisor's reason for refusing the connection, if it did.
     const std::optional<std::string>& refused() const { return m_refused; }
 
     /// Sends a signal for the program on the current connection, and on later ones until it is
-    /// confirmed. A supervisor of version 1 does not confirm it: then it is sent once, and a
-    /// connection that is replaced soon after it is kept for a moment.
+    /// confirmed.
     void send_signal(int number);
     /// To be called when the current connection has received a confirmation.
     void signal_taken(const wire::SignalTaken& taken);
@@ -88,7 +87,7 @@ private:
     void open_guard();
     void retry_guard();
     void begin_handover();
-    void finish_handover(const wire::Hello& hello);
+    void finish_handover();
     void release_first();
     void send_signals();
     void wait_for_guard();
@@ -104,7 +103,6 @@ private:
 
     std::optional<Connection> m_current; ///< the connection in use
     std::optional<Connection> m_next;    ///< a connection being set up
-    std::optional<Connection> m_former;  ///< replaced, but its srun may still hold a signal
     std::optional<Connection> m_guard;   ///< the guard step, until it is up
     std::optional<NetworkLogin> m_login; ///< of m_next, until the supervisor has proved itself
     bool m_network_works = true;
@@ -116,12 +114,10 @@ private:
 
     struct SentSignals {
         std::uint64_t client;
-        std::deque<int> waiting;  ///< to be confirmed
-        std::uint64_t taken = 0;  ///< number of those that were
-        Clock::time_point last{}; ///< when one was sent that will not be confirmed
+        std::deque<int> waiting; ///< to be confirmed
+        std::uint64_t taken = 0; ///< number of those that were
     } m_signals;
     EventLoop::Timer m_handover_timer; ///< to begin the handover
-    EventLoop::Timer m_release_timer;  ///< to detach the supervisor's own srun
     EventLoop::Timer m_retry_timer;    ///< to open another connection
     EventLoop::Timer m_guard_timer;    ///< to open the guard step
     EventLoop::Timer m_network_timer;  ///< to try another way than the network

@@ -107,8 +107,8 @@ private:
         }
         const bool is_open = step.read_some();
         while (const auto frame = step.next()) {
-            if (const auto* hello = std::get_if<wire::Hello>(&*frame)) {
-                m_connections.greeted(*hello);
+            if (std::holds_alternative<wire::Hello>(*frame)) {
+                m_connections.greeted();
             }
             m_has_ended = m_has_ended || std::holds_alternative<wire::Ended>(*frame);
         }

@@ -236,7 +236,7 @@ void Session::on_terminal_changed()
 /// Sends the program's signals as soon as there is a connection.
 void Session::forward_signals()
 {
-    if (current() && current()->version) {
+    if (current() && current()->has_greeted) {
         for (const int number : std::exchange(m_signals_to_send, {})) {
             m_connections.send_signal(number);
         }
@@ -332,8 +332,8 @@ void Session::on_taken(const std::string& by)
 
 void Session::on_frame(wire::Frame frame)
 {
-    if (const auto* hello = std::get_if<wire::Hello>(&frame)) {
-        m_connections.greeted(*hello);
+    if (std::holds_alternative<wire::Hello>(frame)) {
+        m_connections.greeted();
         if (has_terminal()) {
             m_terminal.enter();
         }

@@ -217,8 +217,6 @@ void Clients::handle_frame(Member& member, const wire::Frame& frame)
                 member.dead =
                     m_typing == Typing::one_owner && owns(member) && !m_input.end(each.offset);
             } else if constexpr (std::is_same_v<Kind, wire::Signal>) {
-                m_requests.signal(each.number);
-            } else if constexpr (std::is_same_v<Kind, wire::NumberedSignal>) {
                 take_signal(member, each);
             } else if constexpr (std::is_same_v<Kind, wire::Stop>) {
                 m_requests.stop(each.by);
@@ -265,7 +263,7 @@ void Clients::type(Member& member, const wire::Stdin& frame)
 }
 
 /// Signals that a client sends again after a change of connection are delivered only once.
-void Clients::take_signal(Member& member, const wire::NumberedSignal& frame)
+void Clients::take_signal(Member& member, const wire::Signal& frame)
 {
     member.signals_of = frame.client;
     std::uint64_t& taken = m_signals[frame.client];

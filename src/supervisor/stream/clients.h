@@ -108,7 +108,7 @@ private:
     void handle_frame(Member& member, const wire::Frame& frame);
     void handle_input(Member& member, const wire::Stdin& frame);
     void type(Member& member, const wire::Stdin& frame);
-    void take_signal(Member& member, const wire::NumberedSignal& frame);
+    void take_signal(Member& member, const wire::Signal& frame);
     void forget_client(const Member& member);
     void add_terminal(Member& member, const wire::Terminal& frame);
     void lose_terminal(Member& member);

@@ -40,18 +40,18 @@ protected:
     }
 
     /// Begins with a supervisor's own step and hands over to a relay.
-    void hand_over(Connections& connections, int signal = 0, int version = wire::k_version)
+    void hand_over(Connections& connections, int signal = 0)
     {
         prepare_relay(m_relay);
         connections.begin(step(m_first));
-        connections.greeted({version});
+        connections.greeted();
         connections.started();
         m_loop.run_once(0ms);
         EXPECT_EQ(m_relay.receive<wire::Attach>(), k_greeting);
         if (signal != 0) {
             connections.send_signal(signal);
         }
-        m_relay.send(wire::Hello{version});
+        m_relay.send(wire::Hello{});
         EXPECT_TRUE(connections.on_next());
     }
 
@@ -77,7 +77,7 @@ TEST_F(ConnectionsTest, KeepTheFirstStepUntilTheHandover)
     ours.begin(step(m_first));
     EXPECT_EQ(ours.current()->kind(), Connection::Kind::first);
     EXPECT_EQ(m_loop.next_due(), std::nullopt) << "not before the program has started";
-    ours.greeted({});
+    ours.greeted();
     ours.started();
     m_loop.run_once(0ms);
     EXPECT_EQ(until_next_timer(), 1h);
@@ -104,13 +104,13 @@ TEST_F(ConnectionsTest, SendASignalAgainUntilItIsConfirmed)
     prepare_guard(m_guard);
     Connections ours = connections();
     hand_over(ours, SIGTERM);
-    const wire::NumberedSignal first{ours.client(), 1, SIGTERM}, second{ours.client(), 2, SIGINT};
-    EXPECT_EQ(m_first.receive<wire::NumberedSignal>(), first);
+    const wire::Signal first{ours.client(), 1, SIGTERM}, second{ours.client(), 2, SIGINT};
+    EXPECT_EQ(m_first.receive<wire::Signal>(), first);
     EXPECT_EQ(requests().back(), "abandon") << "it need not pass the signal on";
-    EXPECT_EQ(m_relay.receive<wire::NumberedSignal>(), first);
+    EXPECT_EQ(m_relay.receive<wire::Signal>(), first);
     ours.signal_taken({1});
     ours.send_signal(SIGINT);
-    EXPECT_EQ(m_relay.receive<wire::NumberedSignal>(), second);
+    EXPECT_EQ(m_relay.receive<wire::Signal>(), second);
     Supervisor other = Supervisor::by_step();
     prepare_relay(other);
     m_relay.disconnect();
@@ -119,35 +119,10 @@ TEST_F(ConnectionsTest, SendASignalAgainUntilItIsConfirmed)
     (void)other.receive<wire::Attach>();
     other.send(wire::Hello{});
     EXPECT_TRUE(ours.on_next());
-    EXPECT_EQ(other.receive<wire::NumberedSignal>(), second);
+    EXPECT_EQ(other.receive<wire::Signal>(), second);
     ours.signal_taken({1'000'000});
     ours.send_signal(SIGTERM);
-    EXPECT_EQ(other.receive<wire::NumberedSignal>(),
-              (wire::NumberedSignal{ours.client(), 3, SIGTERM}));
-}
-
-TEST_F(ConnectionsTest, KeepTheFirstStepWhileItMayHoldASignal)
-{
-    prepare_guard(m_guard);
-    Connections ours = connections();
-    hand_over(ours, SIGTERM, 1);
-    EXPECT_EQ(m_first.receive<wire::Signal>(), wire::Signal{SIGTERM});
-    EXPECT_THAT(requests(), ElementsAre("relay 1 of job 7", "guard 1 of job 7"));
-    EXPECT_EQ(until_next_timer(), 1s);
-    m_loop.run_once(2s);
-    EXPECT_EQ(requests().back(), "abandon");
-}
-
-TEST_F(ConnectionsTest, ReleaseAFirstStepThatMayHoldASignalAtTheEnd)
-{
-    prepare_guard(m_guard);
-    Connections ours = connections();
-    hand_over(ours, SIGTERM, 1);
-    m_guard.send(wire::Hello{});
-    ours.on_guard();
-    EXPECT_TRUE(ours.secure());
-    EXPECT_THAT(requests(),
-                ElementsAre("relay 1 of job 7", "guard 1 of job 7", "abandon", "abandon"));
+    EXPECT_EQ(other.receive<wire::Signal>(), (wire::Signal{ours.client(), 3, SIGTERM}));
 }
 
 TEST_F(ConnectionsTest, TryAGuardAgainLater)
@@ -174,7 +149,7 @@ TEST_F(ConnectionsTest, KeepTheFirstStepIfTheRelayFails)
     prepare_relay(m_relay);
     Connections ours = connections();
     ours.begin(step(m_first));
-    ours.greeted({});
+    ours.greeted();
     ours.started();
     m_loop.run_once(0ms);
     m_relay.disconnect("gpuq: no supervisor listens here\n");
@@ -391,7 +366,7 @@ TEST_F(ConnectionsTest, SecureARunThatIsStillOnItsFirstStep)
     prepare_guard(m_guard);
     Connections ours = connections(1h);
     ours.begin(step(m_first));
-    ours.greeted({});
+    ours.greeted();
     m_guard.send(wire::Hello{});
     EXPECT_TRUE(ours.secure());
     EXPECT_THAT(requests(), ElementsAre("guard 1 of job 7", "abandon", "abandon"));
@@ -402,7 +377,7 @@ TEST_F(ConnectionsTest, CantSecureARunWhoseStepHasDied)
     m_services.steps.first_step_died = true;
     Connections ours = connections(1h);
     ours.begin(step(m_first));
-    ours.greeted({});
+    ours.greeted();
     m_first.disconnect();
     prepare_guard(m_guard);
     EXPECT_FALSE(ours.secure()) << "the guard's step does not begin";
@@ -417,7 +392,7 @@ TEST_F(ConnectionsTest, NeedNotSecureARunThatHasEnded)
         .ended({7, Cause::finished, "", m_services.time.now()});
     Connections ours = connections(1h);
     ours.begin(step(m_first));
-    ours.greeted({});
+    ours.greeted();
     m_first.disconnect();
     prepare_guard(m_guard);
     EXPECT_TRUE(ours.secure());

@@ -148,7 +148,7 @@ TEST_F(SessionTest, ForwardsSignalsOfAScript)
     supervisor.send(out(0, "ready\n"));
     ASSERT_TRUE(m_client.shows("ready"));
     m_client.signal(SIGTERM);
-    EXPECT_EQ(supervisor.receive<wire::NumberedSignal>().number, SIGTERM);
+    EXPECT_EQ(supervisor.receive<wire::Signal>().number, SIGTERM);
     end(supervisor, 143);
     EXPECT_EQ(m_client.status(), 143);
 }
@@ -166,7 +166,7 @@ TEST_F(SessionTest, SendsASignalThatArrivesWithTheRelaysHelloToTheRelay)
     m_client.signal(SIGTERM);
     relay.greet();
     m_client.signal(SIGCONT);
-    EXPECT_EQ(relay.receive<wire::NumberedSignal>().number, SIGTERM);
+    EXPECT_EQ(relay.receive<wire::Signal>().number, SIGTERM);
     guard.send(wire::Hello{});
     end(relay, 143);
     EXPECT_EQ(m_client.status(), 143);
@@ -182,15 +182,15 @@ TEST_F(SessionTest, SendsASignalAgainThatWasLostWithItsConnection)
     supervisor.send(out(0, "ready\n"));
     ASSERT_TRUE(m_client.shows("ready"));
     m_client.signal(SIGTERM);
-    const auto lost = supervisor.receive<wire::NumberedSignal>();
+    const auto lost = supervisor.receive<wire::Signal>();
     supervisor.disconnect();
     (void)relay.receive<wire::Attach>();
     relay.greet();
-    EXPECT_EQ(relay.receive<wire::NumberedSignal>(), lost);
+    EXPECT_EQ(relay.receive<wire::Signal>(), lost);
     relay.send(wire::SignalTaken{1});
     m_client.signal(SIGINT);
-    const auto next = relay.receive<wire::NumberedSignal>();
-    EXPECT_EQ(next, (wire::NumberedSignal{lost.client, 2, SIGINT}));
+    const auto next = relay.receive<wire::Signal>();
+    EXPECT_EQ(next, (wire::Signal{lost.client, 2, SIGINT}));
     guard.send(wire::Hello{});
     end(relay, 130);
     EXPECT_EQ(m_client.status(), 130);
