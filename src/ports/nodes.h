@@ -50,10 +50,12 @@ struct Partition {
     // DefCpuPerGPU and DefMemPerGPU; unset: none.
     std::optional<int> cpus_per_gpu{};
     std::optional<std::uint64_t> memory_mib_per_gpu{};
-    bool accepts = true;            ///< jobs can be submitted; while it is not up they wait
-    std::optional<bool> has_gpus{}; ///< nullopt: unknown, since Slurm does not count GPUs
-    int least_nodes = 1;            ///< of a job
-    bool restricted = false;        ///< to root, or to jobs in reservations
+    bool accepts = true;                 ///< jobs can be submitted; while it is not up they wait
+    std::optional<bool> has_gpus{};      ///< nullopt: unknown, since Slurm does not count GPUs
+    int least_nodes = 1;                 ///< of a job
+    bool restricted = false;             ///< to root, or to jobs in reservations
+    std::vector<std::string> accounts{}; ///< AllowAccounts; empty: all
+    std::vector<std::string> denied_accounts{}; ///< DenyAccounts
 };
 
 /// GPUs of one model on one node.

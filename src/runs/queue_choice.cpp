@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include <strings.h>
+
 namespace gpuq {
 namespace {
 
@@ -57,6 +59,9 @@ using Entry = SiteContext::Entry;
 
 Entry entry_of(const SiteContext& site_context, const Partition& queue)
 {
+    if (!queue.ruled && !queue.accounts.empty()) {
+        return Entry::unknown; // the user's default account is not known here
+    }
     const auto found = site_context.entry.find(queue.name);
     return found == site_context.entry.end() ? Entry::open : found->second;
 }
@@ -81,15 +86,33 @@ bool lacks_gpus(const Partition& queue, const RunParameters& parameters)
     return !queue.ruled && queue.has_gpus == false && asks_for_gpus(parameters);
 }
 
+/// Of an account that the user has named. Slurm writes all names in lower case.
+bool takes_account(const Partition& queue, const std::string& account)
+{
+    const auto contains = [&](const std::vector<std::string>& names) {
+        return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+            return strcasecmp(name.c_str(), account.c_str()) == 0;
+        });
+    };
+    return queue.accounts.empty() ? !contains(queue.denied_accounts) : contains(queue.accounts);
+}
+
 /// The queues that can take the request at all, for a run that names none; all if there is none.
 Partitions suited_to(const RunParameters& parameters, const Partitions& partitions)
 {
+    const auto& account = parameters.account;
     Partitions suited;
     std::copy_if(partitions.begin(), partitions.end(), std::back_inserter(suited),
                  [&](const Partition& queue) {
                      return !lacks_gpus(queue, parameters) && !queue.restricted &&
-                            queue.least_nodes <= parameters.nodes.value_or(1);
+                            queue.least_nodes <= parameters.nodes.value_or(1) &&
+                            (queue.ruled || !account || takes_account(queue, *account));
                  });
+    if (account) {
+        for (Partition& queue : suited) {
+            queue.accounts.clear(); // it takes this one
+        }
+    }
     return suited.empty() ? partitions : suited;
 }
 

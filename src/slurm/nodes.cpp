@@ -96,6 +96,17 @@ bool counts_gpus(const std::string& tres)
     });
 }
 
+/// Of a list such as `lab_a,lab_b`; none for NULL and for ALL.
+std::vector<std::string> names_in(const char* list)
+{
+    const std::string all = text(list);
+    if (all.empty() || all == "ALL") {
+        return {};
+    }
+    const auto names = split(all, ",");
+    return {names.begin(), names.end()};
+}
+
 Partition partition_of(const partition_info_t& info)
 {
     Partition partition;
@@ -112,6 +123,8 @@ Partition partition_of(const partition_info_t& info)
     partition.ruled = queue_of(info) == partition.name;
     partition.has_gpus = counts_gpus(text(info.tres_fmt_str));
     partition.least_nodes = info.min_nodes < INFINITE ? static_cast<int>(info.min_nodes) : 1;
+    partition.accounts = names_in(info.allow_accounts);
+    partition.denied_accounts = names_in(info.deny_accounts);
     partition.restricted = (info.flags & (PART_FLAG_ROOT_ONLY | PART_FLAG_REQ_RESV)) != 0;
     if (info.job_defaults_list != nullptr) {
         for_each<job_defaults_t>(info.job_defaults_list, [&](const job_defaults_t& each) {

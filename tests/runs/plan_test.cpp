@@ -275,6 +275,24 @@ TEST(Plan, TakesTheQueuesTime)
         fail(Error::Kind::usage, "queue endless has no default time; give a time limit: -t 2h"));
 }
 
+TEST(Plan, ChoosesAQueueThatTakesTheAccount)
+{
+    const std::vector<Partition> site = {
+        {.name = "physics", .max_time = 1h, .default_time = 1h, .accounts = {"lab_a", "physics"}},
+        {.name = "guests", .max_time = 2h, .default_time = 1h, .denied_accounts = {"lab_b"}},
+        {.name = "all", .max_time = 4h, .default_time = 1h},
+    };
+    RunParameters parameters = asking_for(30min);
+    EXPECT_EQ(queue_for(parameters, site), "guests") << "the default account is not known";
+    parameters.account = "Physics";
+    EXPECT_EQ(queue_for(parameters, site), "physics");
+    parameters.account = "lab_b";
+    EXPECT_EQ(queue_for(parameters, site), "all");
+    EXPECT_EQ(queue_for(parameters, {site[0]}), "physics") << "Slurm's refusal has its reason";
+    parameters.account.reset();
+    EXPECT_EQ(queue_for(parameters, {site[0]}), "physics");
+}
+
 TEST(Plan, ChoosesAQueueThatCanTakeTheRun)
 {
     std::vector<Partition> site = {

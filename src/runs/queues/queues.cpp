@@ -37,7 +37,9 @@ json to_json(const Partition& partition)
             {"most_nodes", partition.most_nodes ? json(*partition.most_nodes) : json()},
             {"has_gpus", partition.has_gpus ? json(*partition.has_gpus) : json()},
             {"least_nodes", partition.least_nodes},
-            {"restricted", partition.restricted}};
+            {"restricted", partition.restricted},
+            {"accounts", partition.accounts},
+            {"denied_accounts", partition.denied_accounts}};
 }
 
 Partition partition_in(const json& value)
@@ -59,6 +61,8 @@ Partition partition_in(const json& value)
     }
     partition.least_nodes = value.value("least_nodes", 1);
     partition.restricted = value.value("restricted", false);
+    partition.accounts = value.value("accounts", partition.accounts);
+    partition.denied_accounts = value.value("denied_accounts", partition.denied_accounts);
     return partition;
 }
 

@@ -7,6 +7,7 @@
 #include "fakes/memory_store.h"
 #include "ports/cluster.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,6 +39,8 @@ struct Site {
         calibration.has_gpus = true;
         calibration.least_nodes = 2;
         calibration.restricted = true;
+        calibration.accounts = {"lab_a"};
+        calibration.denied_accounts = {"lab_b"};
         cluster.queues = {calibration};
     }
 
@@ -76,6 +79,8 @@ TEST(Queues, AreAskedForOnceInAMinute)
     EXPECT_EQ(again.partitions[0].has_gpus, true);
     EXPECT_EQ(again.partitions[0].least_nodes, 2);
     EXPECT_TRUE(again.partitions[0].restricted);
+    EXPECT_THAT(again.partitions[0].accounts, testing::ElementsAre("lab_a"));
+    EXPECT_THAT(again.partitions[0].denied_accounts, testing::ElementsAre("lab_b"));
     EXPECT_EQ(site.questions(), 1);
 }
 
