@@ -86,11 +86,12 @@ int repeated(const Libssh& ssh, ssh_session session, const Call& call)
 {
     while (true) {
         const int result = call();
+        const int closed = ssh.get_status(session) & (SSH_CLOSED | SSH_CLOSED_ERROR);
+        if (closed != 0 && result != SSH_OK) {
+            return SSH_ERROR; // also SSH_AUTH_ERROR; libssh 0.11 reports a refusal instead
+        }
         if (result != SSH_AGAIN && result != SSH_AUTH_AGAIN) {
             return result;
-        }
-        if ((ssh.get_status(session) & (SSH_CLOSED | SSH_CLOSED_ERROR)) != 0) {
-            return SSH_ERROR; // also SSH_AUTH_ERROR
         }
     }
 }
