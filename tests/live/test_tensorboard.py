@@ -112,6 +112,24 @@ def test_shows_the_event_files_of_running_and_ended_runs(person, environment):
     person.gpuq("stop", "new")
 
 
+def test_a_killed_command_is_started_again(person, environment):
+    def carriers():
+        return processes(lambda pid: "--carry" in words_of(pid) and "killed" in words_of(pid))
+
+    def is_shown():
+        with contextlib.suppress(OSError, ValueError):
+            return sizes(page(port)) == {"killed/logs": 5}
+        return False
+
+    train(person, "killed", "600")
+    with board(person.start, "killed", env=environment) as (port, _):
+        killed, = carriers()
+        os.kill(killed, signal.SIGKILL)
+        wait_for(lambda: carriers() not in ([], [killed]), 20, "another command")
+        wait_for(is_shown, 30, "the page again")
+    person.gpuq("stop", "killed")
+
+
 def test_without_tensorboard_or_event_files_it_says_so(person, environment):
     done = person.gpuq("run", "--", "true")
     assert done.returncode == 0

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -52,10 +53,13 @@ Result<int> show(Invocation& invocation)
     options.command = [&](bool) { return command; };
     options.greeting = take_greeting;
     options.greets_when_connected = true;
-    // A connection that is lost is made again, a TensorBoard that has failed is not.
+    // A connection that is lost is made again, and so is a command that was killed. A TensorBoard
+    // that has failed is not.
     options.result = [](int status) {
-        return status == static_cast<int>(ExitStatus::unreachable) ? std::nullopt
-                                                                   : std::optional(status);
+        constexpr int k_killed = 128 + SIGKILL;
+        return status == static_cast<int>(ExitStatus::unreachable) || status == k_killed
+                   ? std::nullopt
+                   : std::optional(status);
     };
     options.print_message = [](std::string_view text) { print_message(text); };
     options.connected = [&] {
