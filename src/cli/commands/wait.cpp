@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <poll.h>
@@ -297,13 +298,13 @@ private:
                                            : "has ended; exit status unknown";
     }
 
-    /// That of the first argument that has failed.
+    /// That of the first argument that has failed; without arguments, of the first run.
     int status() const
     {
         if (m_any) {
             return m_first.value_or(0);
         }
-        std::pair<std::size_t, int> first{m_invocation.arguments.size(), 0};
+        std::pair<std::size_t, int> first{std::numeric_limits<std::size_t>::max(), 0};
         const auto take = [&](const auto& all) {
             for (const auto& one : all) {
                 if (*one.exit != 0 && one.argument < first.first) {

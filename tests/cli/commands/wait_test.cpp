@@ -144,6 +144,19 @@ TEST_F(Wait, WaitsForAllActiveRunsWithoutAnArgument)
     EXPECT_THAT(done.err, AllOf(HasSubstr("7 (train)"), Not(HasSubstr("6 (before)"))));
 }
 
+TEST_F(Wait, ExitsWithTheStatusOfARunThatFailsWithoutAnArgument)
+{
+    auto good = run("good", JobId{7});
+    auto bad = run("bad", JobId{8});
+    m_store.path = layout::journal(good.key(), LinkNumber{1});
+    m_store.at = 2;
+    m_store.event = [&] {
+        good.ended(ending(0));
+        bad.ended(ending(5));
+    };
+    EXPECT_EQ(wait({}).status, 5);
+}
+
 TEST_F(Wait, WaitsForAllPartsOfAnArray)
 {
     const auto part = [&](std::uint32_t id, const std::string& called, JobState state, int code) {
