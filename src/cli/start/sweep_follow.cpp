@@ -50,6 +50,15 @@ std::string end_text(const Sweep& sweep, std::size_t number, const Try& entry)
                        sweeps::values_text(sweep.parameters, entry.values), end, value);
 }
 
+/// Whether the files show that the sweep has ended, or is about to. Of one whose program will
+/// propose tries they don't while its workers wait for GPUs: Slurm would be queried in each round.
+bool may_have_ended(const Sweep& sweep, const sweeps::Board& board)
+{
+    const auto tally = sweeps::tally_of(board.tries());
+    const bool is_open = sweep.propose && !board.is_closed();
+    return board.is_stopped() || (tally.waiting + tally.running == 0 && !is_open);
+}
+
 /// The exit status, once there is nothing left to wait for.
 std::optional<int> exit_of_sweep(const SweepStatus& status, bool is_stopped)
 {
@@ -130,9 +139,7 @@ public:
         while (true) {
             TRY(m_board.refresh());
             report_ends();
-            const auto tally = sweeps::tally_of(m_board.tries());
-            const bool may_be_over = tally.waiting + tally.running == 0 || m_board.is_stopped();
-            if (may_be_over || m_services.clock().steady() >= m_query_at) {
+            if (may_have_ended(m_sweep, m_board) || m_services.clock().steady() >= m_query_at) {
                 TRY_ASSIGN(const SweepStatus status, query_sweep(m_services, m_store, m_sweep));
                 m_query_at = m_services.clock().steady() + k_query_period;
                 if (const auto left = outcome(status)) {
@@ -307,8 +314,7 @@ Result<std::optional<int>> SweepWait::check()
 bool SweepWait::may_be_over() const
 {
     if (!m_target.number) {
-        const auto tally = sweeps::tally_of(m_board.tries());
-        return m_board.is_stopped() || tally.waiting + tally.running == 0;
+        return may_have_ended(m_target.sweep, m_board);
     }
     const Try::State state = m_board.tries().at(*m_target.number - 1).state;
     return state == Try::State::ended || (state == Try::State::waiting && m_board.is_stopped());

@@ -34,6 +34,21 @@ using testing::Not;
 using testing::SizeIs;
 using Arguments = std::vector<std::string>;
 
+/// Creates a file when its size is read for the `at`th time.
+class CreatingStore : public fakes::MemoryStore {
+public:
+    std::string path;
+    int at = 0;
+
+    Result<std::uint64_t> size(const std::string& name) override
+    {
+        if (name == path && --at == 0) {
+            files[path] = "";
+        }
+        return MemoryStore::size(name);
+    }
+};
+
 /// Makes another key each time.
 class SweepServices : public FakeServices {
 public:
@@ -669,6 +684,28 @@ TEST_F(SweepTest, WithProposalsEndsOnceTheyHaveEnded)
     EXPECT_FALSE(m_services.memory.size(layout::sweep_closed(key())));
     ASSERT_TRUE(m_services.memory.write(layout::sweep_closed(key()), ""));
     EXPECT_THAT(use(k_sweep_verb, {"retry", "--detach", "cal"}).err, HasSubstr("have succeeded"));
+}
+
+TEST_F(SweepTest, QueriesSlurmRarelyWhileTheWorkersThatAskForProposalsWait)
+{
+    CreatingStore store;
+    m_services.directory = &store;
+    ASSERT_EQ(use(k_sweep_verb, {"--detach", "-J", "cal", "--workers", "1", "--over", "n=1..9",
+                                 "--propose", "search", "train.py", "{n}"})
+                  .status,
+              0);
+    store.path = layout::sweep_closed(sweeps::find_sweep(store, "cal")->run.key);
+    for (const Arguments& waiting : {Arguments{"cal"}, Arguments{"cal", "cal"}}) {
+        store.files.erase(store.path);
+        store.at = 8;
+        m_services.slurm.requests.clear();
+        EXPECT_EQ(use(k_wait_verb, waiting).status, 0);
+        EXPECT_LT(store.at, 1);
+        EXPECT_LE(std::count(m_services.slurm.requests.begin(), m_services.slurm.requests.end(),
+                             "own_jobs"),
+                  2 * static_cast<std::ptrdiff_t>(waiting.size()))
+            << "at the beginning and at the end";
+    }
 }
 
 TEST_F(SweepTest, IsStoppedWithItsWaitingWorkers)
