@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 namespace gpuq::cli {
@@ -71,6 +72,33 @@ void note_rest(Store& store, const SweepLine& line)
         (void)store.remove(path); // an older one
     }
     (void)store.remove(layout::active_sweep(key));
+}
+
+/// The status of a sweep whose workers' states have just been queried: before the board is read, so
+/// that an end that is recorded in between is not missed.
+Result<SweepStatus> status_with(Services& services, Store& store, Sweep sweep,
+                                std::vector<RunStatus> workers)
+{
+    const RunKey key = sweep.run.key;
+    SweepStatus status{std::move(sweep)};
+    std::erase_if(workers, [](const RunStatus& run) { return run.state == RunState::ended; });
+    status.workers = std::move(workers);
+    sweeps::Board board(store, key);
+    TRY(board.refresh());
+    status.is_open = status.sweep.propose && !board.is_closed();
+    status.proposal_failure = board.failure();
+    const bool is_stopped = board.is_stopped();
+    status.tries = std::move(board).tries();
+    release_lost(store, status.tries, services.clock().now());
+    status.tally = sweeps::tally_of(status.tries);
+    status.state = state_of(status, status.workers, is_stopped, services.clock().now());
+    const bool can_continue = status.state == SweepStatus::State::waiting ||
+                              status.state == SweepStatus::State::running ||
+                              status.state == SweepStatus::State::stalled;
+    if (!can_continue && status.workers.empty()) {
+        note_rest(store, line_of(status, services.clock().now()));
+    }
+    return status;
 }
 
 /// A sweep that is known to be over, without reading its tries.
@@ -180,29 +208,11 @@ SweepStatus::State state_of(const SweepStatus& status, const std::vector<RunStat
 
 Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
 {
-    const RunKey key = sweep.run.key;
-    SweepStatus status{std::move(sweep)};
-    TRY_ASSIGN(const auto workers, active_workers(store, key));
-    // Before the board: an end that is recorded in between is not missed.
+    TRY_ASSIGN(const auto workers, active_workers(store, sweep.run.key));
     RunStatuses found = query_status(status_sources(services, store), workers);
-    std::erase_if(found.runs, [](const RunStatus& run) { return run.state == RunState::ended; });
-    status.workers = std::move(found.runs);
+    TRY_ASSIGN(SweepStatus status,
+               status_with(services, store, std::move(sweep), std::move(found.runs)));
     status.slurm_silent = std::move(found.slurm_silent);
-    sweeps::Board board(store, key);
-    TRY(board.refresh());
-    status.is_open = status.sweep.propose && !board.is_closed();
-    status.proposal_failure = board.failure();
-    const bool is_stopped = board.is_stopped();
-    status.tries = std::move(board).tries();
-    release_lost(store, status.tries, services.clock().now());
-    status.tally = sweeps::tally_of(status.tries);
-    status.state = state_of(status, status.workers, is_stopped, services.clock().now());
-    const bool can_continue = status.state == SweepStatus::State::waiting ||
-                              status.state == SweepStatus::State::running ||
-                              status.state == SweepStatus::State::stalled;
-    if (!can_continue && status.workers.empty()) {
-        note_rest(store, line_of(status, services.clock().now()));
-    }
     return status;
 }
 
@@ -221,20 +231,38 @@ Result<std::vector<SweepLine>> listed_sweeps(Services& services, Store& store, b
 {
     TRY_ASSIGN(const auto keys, sweeps::all_sweeps(store));
     const Time now = services.clock().now();
-    std::vector<SweepLine> listed;
+    struct Found {
+        Sweep sweep;
+        std::optional<SweepLine> line; ///< if it is over
+        std::size_t workers = 0;       ///< of those below
+    };
+    std::vector<Found> found;
+    std::vector<RunKey> workers;
     for (const RunKey& key : keys) {
         if (!want_all && !is_recent_sweep(key, now) && !store.size(layout::active_sweep(key))) {
             continue;
         }
         auto sweep = sweeps::read_sweep(store, key);
-        if (!sweep) {
-            continue;
+        auto line = sweep ? line_at_rest(store, *sweep) : std::nullopt;
+        const auto active = sweep && !line ? active_workers(store, key)
+                                           : Result<std::vector<RunKey>>(std::vector<RunKey>());
+        if (sweep && active) {
+            workers.insert(workers.end(), active->begin(), active->end());
+            found.push_back({*std::move(sweep), std::move(line), active->size()});
         }
-        if (auto line = line_at_rest(store, *sweep)) {
-            listed.push_back(*std::move(line));
-        } else if (const auto status = query_sweep(services, store, *std::move(sweep))) {
+    }
+    auto runs = query_status(status_sources(services, store), workers).runs; // in their order
+    std::vector<SweepLine> listed;
+    auto next = std::make_move_iterator(runs.begin());
+    for (Found& one : found) {
+        const auto end = next + static_cast<std::ptrdiff_t>(one.workers);
+        if (one.line) {
+            listed.push_back(*std::move(one.line));
+        } else if (const auto status =
+                       status_with(services, store, std::move(one.sweep), {next, end})) {
             listed.push_back(line_of(*status, now));
         }
+        next = end;
     }
     return listed;
 }

@@ -46,7 +46,8 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, sweeps::Sweep 
 const RunStatus* next_worker(const SweepStatus& status);
 
 /// The sweeps to list, newest first: active ones and those begun within a day; with `want_all`
-/// every one. Those that can't be read are omitted. The tries of one that is over are not read.
+/// every one. Those that can't be read are omitted. The tries of one that is over are not read. At
+/// most one RPC, for the workers of all.
 Result<std::vector<SweepLine>> listed_sweeps(Services& services, Store& store, bool want_all);
 
 } // namespace gpuq::cli

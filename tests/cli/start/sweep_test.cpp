@@ -381,6 +381,24 @@ TEST_F(SweepTest, IsNotActiveWhileItIsStopped)
     EXPECT_TRUE(is_active());
 }
 
+TEST_F(SweepTest, AreListedWithOneQueryForTheWorkersOfAll)
+{
+    for (const char* name : {"cal", "other", "third"}) {
+        ASSERT_EQ(use(k_sweep_verb, {"--detach", "-J", name, "--workers", "2", "--over", "n=1..9",
+                                     "train.py", "{n}"})
+                      .status,
+                  0);
+        m_services.time.advance(1s);
+    }
+    m_services.slurm.requests.clear();
+    const std::string listed = use(k_ls_verb, {}).out;
+    EXPECT_THAT(listed, AllOf(HasSubstr("cal"), HasSubstr("other"), HasSubstr("third")));
+    EXPECT_EQ(
+        std::count(m_services.slurm.requests.begin(), m_services.slurm.requests.end(), "own_jobs"),
+        2)
+        << "with that for the runs";
+}
+
 TEST_F(SweepTest, IsListedWithoutReadingItsTriesOnceItIsOver)
 {
     begin({"--workers", "1"});
