@@ -15,6 +15,7 @@
 #include "supervisor/worker/slot.h"
 #include "supervisor/worker/try_programs.h"
 #include "sweeps/arguments.h"
+#include "sweeps/missing.h"
 #include "telemetry/pattern.h"
 #include "term/sanitise.h"
 
@@ -193,8 +194,8 @@ private:
         for (const std::string& name : *runs) {
             const auto run = RunKey::parse(name);
             if (!run || *run == m_plan.self.worker ||
-                m_store.size(layout::claim(*run, LinkNumber{1})) ||
-                m_store.size(layout::ended_json(*run))) {
+                !sweeps::is_missing(m_store, layout::claim(*run, LinkNumber{1})) ||
+                !sweeps::is_missing(m_store, layout::ended_json(*run))) {
                 continue;
             }
             const StopRequest request{"worker of the sweep", m_clock.now()};

@@ -144,6 +144,21 @@ TEST_F(WorkerTest, WithdrawsTheWorkersThatWaitIfTheSweepIsSpentOrStopped)
     EXPECT_EQ(contents(m_root + "/withdrawn"), "1");
 }
 
+TEST_F(WorkerTest, WithdrawsNoWorkerThatMayHaveStarted)
+{
+    FullStore store(m_root, 0s);
+    const RunKey other = sweeps::numbered_key(2);
+    EXPECT_TRUE(store.write(layout::sweep_run(k_numbered_sweep, other), ""));
+    EXPECT_TRUE(store.write(layout::job_json(other, LinkNumber{1}),
+                            to_json(LinkJob{"lab", JobId{7}, {}, true})));
+    const std::string claim = m_root + "/" + layout::claim(other, LinkNumber{1});
+    std::filesystem::create_symlink("claim", claim); // it can't be read
+    ASSERT_TRUE(sweeps::stop_sweep(store, k_numbered_sweep));
+    EXPECT_EQ(work_on(0s, 1h), 0);
+    EXPECT_FALSE(std::filesystem::exists(m_root + "/withdrawn"));
+    EXPECT_FALSE(store.size(layout::inbox(other) + "/" + layout::k_stop_request));
+}
+
 TEST_F(WorkerTest, ATryThatEndsTogetherWithItsWorkerContinues)
 {
     sweeps::Sweep sweep = sweeps::numbered_sweep("cal");
