@@ -457,13 +457,14 @@ private:
     }
 
     /// With EnforcePartLimits=NO, Slurm's default, it queues jobs that can never start in their
-    /// partition. Nothing if this is none.
+    /// partition. Nothing if this is none; the reason of a job in several is that of one of them.
     std::optional<Error> withdraw_if_hopeless(const Run& run, const Submitted& submitted)
     {
         using Kind = PendingReason::Kind;
         const auto job =
             submitted.batch ? m_cluster->job(submitted.job) : fail(Error::Kind::missing, "");
-        if (!job || job->state != JobState::pending) {
+        if (!job || job->state != JobState::pending ||
+            job->partition.find(',') != std::string::npos) {
             return std::nullopt;
         }
         const Kind kind = kind_of_reason(job->reason);

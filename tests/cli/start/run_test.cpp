@@ -18,9 +18,9 @@ using testing::IsEmpty;
 
 /// A run that is queued with this reason.
 struct Queued {
-    explicit Queued(const std::string& reason)
+    explicit Queued(const std::string& reason, const std::string& queue = "gpu")
     {
-        services.slurm.queues = {{.name = "gpu", .max_time = 48h, .is_default = true}};
+        services.slurm.queues = {{.name = queue, .max_time = 48h, .is_default = true}};
         services.slurm.no_gpu_free = true;
         services.slurm.reason_when_queued = reason;
         done = use(k_run_verb, services, {"--detach", "/bin/true"});
@@ -38,6 +38,14 @@ TEST(QueuedRun, StaysIfItMayStart)
         EXPECT_EQ(run.done.status, 0) << reason;
         EXPECT_EQ(run.services.slurm.jobs.back().state, JobState::pending) << reason;
     }
+}
+
+TEST(QueuedRun, StaysInSeveralQueuesSinceTheReasonIsThatOfOne)
+{
+    Queued run("PartitionNodeLimit", "day,night");
+    EXPECT_EQ(run.done.status, 0) << run.done.err;
+    EXPECT_EQ(run.services.slurm.jobs.back().partition, "day,night");
+    EXPECT_EQ(run.services.slurm.jobs.back().state, JobState::pending);
 }
 
 TEST(QueuedRun, IsWithdrawnIfItWouldNeverStart)
