@@ -59,8 +59,9 @@ using Entry = SiteContext::Entry;
 
 Entry entry_of(const SiteContext& site_context, const Partition& queue)
 {
-    if (!queue.ruled && !queue.accounts.empty()) {
-        return Entry::unknown; // the user's default account is not known here
+    // The user's default account is not known here, but should be able to use the default queue.
+    if (!queue.ruled && !queue.accounts.empty() && !queue.is_default) {
+        return Entry::unknown;
     }
     const auto found = site_context.entry.find(queue.name);
     return found == site_context.entry.end() ? Entry::open : found->second;

@@ -293,6 +293,25 @@ TEST(Plan, ChoosesAQueueThatTakesTheAccount)
     EXPECT_EQ(queue_for(parameters, {site[0]}), "physics");
 }
 
+TEST(Plan, PrefersADefaultQueueWithAccountsToOneForAll)
+{
+    const std::vector<Partition> site = {
+        {.name = "debug", .max_time = 30min, .default_time = 30min},
+        {.name = "gpu",
+         .max_time = 24h,
+         .default_time = 1h,
+         .is_default = true,
+         .accounts = {"lab_a", "lab_b"}},
+        {.name = "scavenger", .max_time = 48h, .default_time = 1h},
+    };
+    EXPECT_EQ(queue_for(asking(), site), "gpu");
+    EXPECT_EQ(queue_for(asking_for(2h), site), "gpu");
+    EXPECT_EQ(queue_for(asking_for(10min), site), "debug");
+    RunParameters parameters = asking_for(2h);
+    parameters.account = "lab_c";
+    EXPECT_EQ(queue_for(parameters, site), "scavenger");
+}
+
 TEST(Plan, ChoosesAQueueThatCanTakeTheRun)
 {
     std::vector<Partition> site = {
