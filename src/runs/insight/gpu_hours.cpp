@@ -81,12 +81,16 @@ UseRow row_of(const std::vector<std::string>& names, Sum sum)
             known_percentile(sum.waits, 95)};
 }
 
+/// Shares of all nodes together may be more than one GPU.
 std::chrono::milliseconds allocated_to(const JobUse& use, int gpus)
 {
-    GpuRequest request{gpus, std::nullopt, std::nullopt};
-    request.share = use.share;
-    request.count = use.share ? 1 : gpus;
-    return gpu_time(request, use.elapsed);
+    const std::chrono::milliseconds elapsed = use.elapsed;
+    if (!use.share) {
+        return elapsed * std::max(gpus, 0);
+    }
+    const int parts = std::max(use.share->parts, 1);
+    const int per_gpu = std::max(use.share->per_gpu.value_or(parts), 1);
+    return elapsed * parts / per_gpu;
 }
 
 } // namespace

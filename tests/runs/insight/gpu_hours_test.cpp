@@ -40,6 +40,20 @@ TEST(GpuHours, OfAShareAreAFractionOfAGpu)
     EXPECT_EQ(gpu_time_of(records[0]).unknown, 15min);
 }
 
+TEST(GpuHours, OfSharesOnSeveralNodesAreMoreThanOneGpu)
+{
+    UseRecord shares = use(1, "ada", 1h, 0); // sbatch -N 2 --gres=shard:4
+    shares.use.share = GpuShare{GpuShare::Kind::shard, 8, {}, {}, {}};
+    std::vector<UseRecord> records = {shares};
+    EXPECT_EQ(gpu_hours(records, {UseBy::user}), (Rows{{{"ada"}, 1, 3600}}))
+        << "no node has shares";
+    Node four;
+    four.shares = {{GpuShare::Kind::shard, "k80", 4, 4, 0, 0}};
+    set_shares_per_gpu(records, {four});
+    EXPECT_EQ(gpu_hours(records, {UseBy::user}), (Rows{{{"ada"}, 1, 7200}}));
+    EXPECT_EQ(gpu_time_of(records[0]).unknown, 2h);
+}
+
 TEST(GpuHours, OfEachAttemptOfOneJobAddUp)
 {
     EXPECT_EQ(gpu_hours({use(1, "ada", 10s, 1), use(1, "ada", 20s, 1)}, {}), (Rows{{{}, 1, 30}}));
