@@ -191,9 +191,11 @@ Result<NotebooksOf> find_notebooks(Store& store, const std::string& directory)
     TRY_ASSIGN(const std::vector<RunKey> active, active_runs(store));
     for (const RunKey& key : active) {
         if (is_of_directory(key) && !read_ending(store, key)) {
-            found.active = key;
-            return found;
+            found.active.push_back(key);
         }
+    }
+    if (!found.active.empty()) {
+        return found;
     }
     TRY_ASSIGN(const std::vector<RunKey> all, all_runs(store));
     const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), k_most_runs));

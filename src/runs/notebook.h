@@ -88,10 +88,11 @@ std::string jupyter_in(const std::vector<std::string>& program);
 Result<void> write_notebook(Store& store, const RunKey& key, const Notebook& notebook,
                             const std::string& token);
 
-/// The newest notebook of a directory: the running or waiting one and, if there is none, the last
-/// one that has ended. Reads the records of the newest runs on disk only.
+/// The notebooks of a directory: those that run or wait according to the disk, newest first, and,
+/// if there is none, the last one that has ended. Reads the records of the newest runs only.
 struct NotebooksOf {
-    std::optional<RunKey> active, ended;
+    std::vector<RunKey> active;
+    std::optional<RunKey> ended;
 };
 Result<NotebooksOf> find_notebooks(Store& store, const std::string& directory);
 

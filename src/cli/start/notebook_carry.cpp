@@ -135,10 +135,9 @@ private:
             return std::optional(*status);
         }
         TRY_ASSIGN(const NotebooksOf found, find_notebooks(m_store, directory));
-        if (found.active && !options.has("new")) {
-            const RunStatus status = query_run(m_sources, *found.active);
-            if (status.state != RunState::ended) {
-                TRY(take_run(*found.active));
+        for (const RunKey& key : options.has("new") ? std::vector<RunKey>() : found.active) {
+            if (query_run(m_sources, key).state != RunState::ended) {
+                TRY(take_run(key));
                 print_note(
                     m_invocation.globals.quiet,
                     fmt::format("the notebook of {} is run {}{}; --new starts another one",
@@ -148,9 +147,8 @@ private:
             }
         }
         TRY_ASSIGN(const auto left, start(directory));
-        const auto& ended = found.active ? found.active : found.ended;
-        if (!left && ended) {
-            print_lost(*ended);
+        if (!left && (found.ended || !found.active.empty())) {
+            print_lost(found.ended ? *found.ended : found.active.front());
         }
         return left;
     }

@@ -5,12 +5,15 @@
 #include "cli/start/run_options.h"
 
 #include "cli/fake_services.h"
+#include "runs/notebook.h"
+#include "runs/run_on_disk.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <netinet/in.h>
 #include <string>
 #include <sys/socket.h>
@@ -66,6 +69,33 @@ TEST(NotebookIdle, IsThatOfTheQueueAtMost)
                                    "20 min (policy.yaml:12)",
                                    more)));
     }
+}
+
+/// No connection is made.
+class ServicesWithoutProgram : public FakeServices {
+public:
+    Result<std::string> program() override { return fail(Error::Kind::internal, "no program"); }
+};
+
+TEST(NotebookVerb, FindsAnOlderNotebookIfTheNewestOneIsLost)
+{
+    using namespace std::chrono_literals;
+    ServicesWithoutProgram services;
+    const Time now = services.time.now();
+    const std::string directory = std::filesystem::canonical(testing::TempDir()).string();
+    const auto add = [&](JobId job, Time begun) {
+        fakes::RunOnDisk made(
+            services.memory,
+            fakes::some_run(begun, "notebook", static_cast<unsigned char>(job.value)));
+        EXPECT_TRUE(write_notebook(services.memory, made.key(), {directory, {}, 0s, "/supervisor"},
+                                   std::string(48, '1')));
+        return made.submitted(job).started(job, begun);
+    };
+    add(JobId{7}, now - 20min).beat(JobId{7}, now);
+    add(JobId{8}, now - 10min); // Slurm does not know its job any more
+    const Use result = use(k_notebook_verb, services, {"--carry", directory});
+    EXPECT_THAT(result.err, HasSubstr("the notebook of " + directory + " is run 7;"));
+    EXPECT_THAT(result.err, HasSubstr("no program"));
 }
 
 TEST(ForwardVerb, RejectsWhatItCanNotDoBeforeItStarts)
