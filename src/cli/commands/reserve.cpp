@@ -4,6 +4,7 @@
 #include "cli/base/message.h"
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/caller.h"
+#include "cli/policy_ops/file.h"
 #include "cli/policy_ops/in_force.h"
 #include "cli/policy_ops/reservation_plan.h"
 #include "cli/queries/site_context.h"
@@ -191,6 +192,12 @@ Result<int> reserve(Invocation& invocation)
     TRY_ASSIGN(AskedReservation asked, asked_in(invocation.options, caller.name, now));
     const auto policy = policy_in_force(services);
     if (!policy) {
+        const auto loaded = load_valid_policy(services, std::nullopt);
+        if (!loaded && loaded.error().kind == Error::Kind::usage) {
+            return fail(Error::Kind::denied, "the policy has errors, and nobody can reserve GPUs "
+                                             "until they are corrected:\n" +
+                                                 loaded.error().text);
+        }
         return fail(Error::Kind::denied, "no policy is in force that lets users reserve GPUs (man "
                                          "gpuq-policy, reserve)");
     }

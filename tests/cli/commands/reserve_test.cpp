@@ -152,6 +152,17 @@ TEST_F(Reserve, NeedsAPolicyInForce)
     EXPECT_THAT(done.err, HasSubstr("no policy is in force"));
 }
 
+TEST_F(Reserve, NamesTheErrorsOfThePolicy)
+{
+    m_services.ruler.files.erase("applied.yaml");
+    m_services.variables["GPUQ_POLICY"] = "lab.yaml";
+    m_services.files["lab.yaml"].text = k_class_policy + "nonsense: 1\n";
+    const Use done = reserve_class();
+    EXPECT_EQ(done.status, 121);
+    EXPECT_THAT(done.err, HasSubstr("the policy has errors"));
+    EXPECT_THAT(done.err, HasSubstr("lab.yaml:7"));
+}
+
 TEST_F(Reserve, AMakerRemovesOnlyTheirOwn)
 {
     const Time now = m_services.time.now();
