@@ -56,7 +56,8 @@ Result<std::optional<Vacancy>> Growth::vacancy(const Sweep& sweep, const Board& 
         }
     }
     std::sort(workers.begin(), workers.end());
-    const bool one_waits = std::any_of(workers.begin(), workers.end(),
+    // The newest one first: it is the one that waits, if any does.
+    const bool one_waits = std::any_of(workers.rbegin(), workers.rend(),
                                        [&](const RunKey& worker) { return waits(worker, now); });
     if (workers.empty() || one_waits) {
         return std::optional<Vacancy>();

@@ -81,6 +81,24 @@ TEST_F(GrowthTest, AddsAWorkerBehindTheNewestOneThatHasATry)
     EXPECT_EQ(vacancy(), (Vacancy{numbered_key(2), 3}));
 }
 
+TEST_F(GrowthTest, ReadsLittleWhileTheNewestOfManyWorkersWaits)
+{
+    for (int number = 2; number <= 20; ++number) {
+        submit(numbered_key(number));
+        if (number < 20) {
+            start(numbered_key(number));
+        }
+    }
+    Board board(m_store, k_numbered_sweep);
+    ASSERT_TRUE(board.refresh());
+    for (int i = 0; i < 2; ++i) {
+        const int before = m_store.reads;
+        const auto found = m_growth.vacancy(m_sweep, board, m_now);
+        EXPECT_TRUE(found && !*found) << "one waits";
+        EXPECT_LT(m_store.reads - before, 10);
+    }
+}
+
 TEST_F(GrowthTest, AddsNoneIfANumberWasGivenOrTheSweepIsStopped)
 {
     EXPECT_TRUE(m_growth.is_allowed());
