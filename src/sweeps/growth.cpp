@@ -30,8 +30,9 @@ bool is_worker_worthwhile(const std::vector<Try>& tries, const Sweep& sweep, Tim
     const auto running = static_cast<std::int64_t>(std::max<std::size_t>(tally.running, 1));
     const microseconds time_of_list =
         typical_time(tries, now) * static_cast<std::int64_t>(tally.waiting) / running;
-    if (time_of_list < k_worth || !sweep.gpu_time) {
-        return time_of_list >= k_worth;
+    const bool is_worth = tally.running == 0 ? tally.waiting > 0 : time_of_list >= k_worth;
+    if (!is_worth || !sweep.gpu_time) {
+        return is_worth;
     }
     const microseconds left = microseconds(*sweep.gpu_time) - gpu_time_used(tries, sweep, now);
     const auto gpus = running * sweep.run.request.gpus.count;

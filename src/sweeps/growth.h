@@ -19,7 +19,8 @@
 namespace gpuq::sweeps {
 
 /// Whether the waiting tries would occupy the workers that run tries now for longer than the start
-/// of another worker is worth, and the sweep's GPU time lasts as long. Pure.
+/// of another worker is worth, or no worker runs tries, and the sweep's GPU time lasts as long.
+/// Pure.
 bool is_worker_worthwhile(const std::vector<Try>& tries, const Sweep& sweep, Time now);
 
 /// Where another worker belongs.

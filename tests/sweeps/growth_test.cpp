@@ -81,6 +81,18 @@ TEST_F(GrowthTest, AddsAWorkerBehindTheNewestOneThatHasATry)
     EXPECT_EQ(vacancy(), (Vacancy{numbered_key(2), 3}));
 }
 
+TEST(IsWorkerWorthwhile, ForASingleTryThatNoWorkerWouldTake)
+{
+    std::vector<Try> tries(2);
+    const Sweep sweep = numbered_sweep("cal");
+    EXPECT_TRUE(is_worker_worthwhile(tries, sweep, k_first_taken));
+    for (Try& entry : tries) {
+        entry.state = Try::State::ended;
+        entry.end.emplace();
+    }
+    EXPECT_FALSE(is_worker_worthwhile(tries, sweep, k_first_taken));
+}
+
 TEST_F(GrowthTest, ReadsLittleWhileTheNewestOfManyWorkersWaits)
 {
     for (int number = 2; number <= 20; ++number) {

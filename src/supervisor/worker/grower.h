@@ -28,8 +28,10 @@ public:
     /// Ends the child.
     ~Grower() { end(); }
 
-    /// Call in each round while tries run.
+    /// Call in each round while tries run, and while is_adding().
     void update(EventLoop::Moment now, Time wall_clock);
+    /// The next update() checks, whenever the last one was. Call it before this worker ends.
+    void check_at_once() { m_check_at = {}; }
     /// A child is adding a worker.
     bool is_adding() const { return m_pid > 0; }
     /// Ends the child. A worker that it has registered may have been submitted.

@@ -43,7 +43,8 @@
 // supervisor notifies the programs itself; when they have left, their tries are paused, and this
 // process asks for the next link by its status.
 //
-// Another child adds a worker to a sweep that grows (grower.h). It is ended with this process; a
+// Another child adds a worker to a sweep that grows (grower.h), also when this one leaves tries at
+// its time limit and has no next link. It is ended with this process; a
 // worker that it has claimed and not submitted counts as dead after two minutes (sweeps/growth.h).
 
 namespace gpuq::supervisor {
@@ -60,6 +61,8 @@ constexpr auto k_between_budgets = 2s; ///< between two checks of the GPU time
 constexpr auto k_time_to_save = 30s;   ///< from the notice to TERM, of a try that can save
 constexpr auto k_time_to_notice = 3s;  ///< of any other, which may read GPUQ_STOP_FILE
 constexpr std::chrono::milliseconds k_between_signals = 300ms; ///< see wait_for_own_signal
+constexpr auto k_around_deadline = 1min; ///< a TERM in this time is due to the time limit
+constexpr auto k_time_to_add = 10s;      ///< a worker, before this one ends
 constexpr int k_terminated = 128 + SIGTERM;
 constexpr int k_most_interruptions = 1; ///< of a try without a checkpoint
 
@@ -114,6 +117,7 @@ public:
             (void)m_taker.record(end_of(*m_unstarted, TryEnd::paused)); // else it is interrupted
         }
         if (m_leaving && !m_spent && !m_taker.board().is_stopped()) {
+            replace_if_time_is_up();
             return k_status_continue_me;
         }
         m_grower.end();
@@ -142,6 +146,23 @@ private:
         event.end = end;
         event.status = static_cast<int>(ExitStatus::internal);
         return event;
+    }
+
+    /// Without a next link, the tries that this worker leaves would wait for the other workers, of
+    /// which there may be none. Not after scancel: the user wants it to end.
+    void replace_if_time_is_up()
+    {
+        if (m_sweep.run.request.chain || !m_plan.deadline ||
+            m_clock.now() < *m_plan.deadline - k_around_deadline) {
+            return;
+        }
+        m_grower.check_at_once();
+        const auto until = m_loop_time() + k_time_to_add;
+        m_grower.update(m_loop_time(), m_clock.now());
+        while (m_grower.is_adding() && m_loop_time() < until) {
+            m_loop.run_once();
+            m_grower.update(m_loop_time(), m_clock.now());
+        }
     }
 
     /// Releases the GPUs, which would be idle until the time limit. Tries whose end was not
@@ -549,11 +570,17 @@ parse_worker(const std::vector<std::string>& arguments,
         return fail(Error::Kind::usage, "usage: gpuq-supervisor work STATE_DIR SWEEP, as the "
                                         "program of a run of gpuq");
     }
-    return WorkerPlan{*sweep,
-                      {*run, LinkNumber{static_cast<int>(*link)}},
-                      variable("GPUQ_STOP_FILE").value_or(""),
-                      {},
-                      {}};
+    WorkerPlan plan{*sweep,
+                    {*run, LinkNumber{static_cast<int>(*link)}},
+                    variable("GPUQ_STOP_FILE").value_or(""),
+                    {},
+                    {}};
+    const auto deadline = whole_number(variable("GPUQ_DEADLINE").value_or(""));
+    constexpr std::uint64_t k_latest = 1ULL << 40; // in microseconds, it fits into 64 bits
+    if (deadline && *deadline < k_latest) {
+        plan.deadline = Time(std::chrono::seconds(*deadline));
+    }
+    return plan;
 }
 
 Result<int> work(Store& store, Clock& clock, const WorkerPlan& plan)

@@ -32,6 +32,8 @@ struct WorkerPlan {
     /// Time for which a worker without a running try keeps its GPUs while it can record nothing,
     /// for instance on a full disk; none once the sweep has been deleted.
     std::chrono::milliseconds patience = std::chrono::minutes(10);
+    /// The time limit of the link: GPUQ_DEADLINE.
+    std::optional<Time> deadline = {};
 };
 
 /// Parses `work STATE_DIR SWEEP`, with the run and its link from the environment. `usage`.

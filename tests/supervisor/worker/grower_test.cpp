@@ -69,6 +69,14 @@ TEST_F(GrowerTest, ExecutesTheCommandForAVacancyAtMostEveryTenSeconds)
     EXPECT_EQ(added_at(11s), line + line) << "none has been added";
 }
 
+TEST_F(GrowerTest, ChecksAtOnceBeforeItsWorkerEnds)
+{
+    const std::string line = numbered_key(1).text() + " 2\n";
+    EXPECT_EQ(added_at(0s), line);
+    m_grower.check_at_once();
+    EXPECT_EQ(added_at(1s), line + line);
+}
+
 TEST_F(GrowerTest, WaitsTenMinutesAfterAFailure)
 {
     exits_with(1);

@@ -90,6 +90,8 @@ protected:
                                 std::ofstream(m_root + "/withdrawn") << jobs.size();
                             }};
             plan.patience = patience;
+            plan.add_worker = {"sh", "-c", "echo \"$@\" >" + m_root + "/added", "-"};
+            plan.deadline = m_deadline;
             const auto status = work(store, clock, plan);
             std::fflush(nullptr);
             ::_exit(status ? *status : 1);
@@ -116,6 +118,7 @@ protected:
 
     std::string messages;
     std::string m_root;
+    std::optional<Time> m_deadline; ///< of the worker
 };
 
 TEST_F(WorkerTest, RunsEveryTry)
@@ -174,6 +177,30 @@ TEST_F(WorkerTest, ATryThatEndsTogetherWithItsWorkerContinues)
     EXPECT_EQ(board.tries()[0].end->end, sweeps::TryEnd::paused);
     EXPECT_EQ(board.tries()[0].state, sweeps::Try::State::waiting);
     EXPECT_EQ(board.tries()[1].attempt, 0);
+}
+
+TEST_F(WorkerTest, AddsAnotherForTheTryThatItLeavesAtItsTimeLimit)
+{
+    sweeps::Sweep sweep = sweeps::numbered_sweep("cal");
+    sweep.run.request.work_dir = m_root;
+    sweep.run.request.program = {"sh", "-c", "kill $PPID; sleep 0.1; kill $$"};
+    FullStore store(m_root, 0s);
+    const RunKey self = sweeps::numbered_key(1);
+    EXPECT_TRUE(store.write(layout::sweep_json(k_numbered_sweep), to_json(sweep)));
+    EXPECT_TRUE(store.write(layout::sweep_grows(k_numbered_sweep), ""));
+    EXPECT_TRUE(store.write(layout::sweep_run(k_numbered_sweep, self), ""));
+    EXPECT_TRUE(store.write(layout::claim(self, LinkNumber{1}), "1"));
+    m_deadline = RealClock().now() + 1h;
+    EXPECT_EQ(work_on(0s, 1h), k_status_continue_me);
+    EXPECT_EQ(contents(m_root + "/added"), "") << "the user has cancelled it";
+    m_deadline = RealClock().now() + 20s;
+    EXPECT_EQ(work_on(0s, 1h), k_status_continue_me);
+    EXPECT_EQ(contents(m_root + "/added"), self.text() + " 2\n");
+    std::filesystem::remove(m_root + "/added");
+    sweep.run.request.chain.emplace();
+    EXPECT_TRUE(store.write(layout::sweep_json(k_numbered_sweep), to_json(sweep)));
+    EXPECT_EQ(work_on(0s, 1h), k_status_continue_me);
+    EXPECT_EQ(contents(m_root + "/added"), "") << "its next link continues";
 }
 
 TEST(SlotTest, ItsBestValueIsThatOfAllAttemptsThatItContinues)
