@@ -82,29 +82,14 @@ bool ClientForwards::is_unknown(const frames::Frame& frame) const
 
 bool ClientForwards::take(const frames::Frame& frame)
 {
-    if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
-        return m_streams.on_bytes(*bytes);
+    const auto* gone = std::get_if<frames::StreamClosed>(&frame);
+    if (gone && m_streams.has(gone->stream) && !gone->why.empty()) {
+        print_message(gone->why);
     }
-    if (const auto* gone = std::get_if<frames::StreamClosed>(&frame)) {
-        on_closed(*gone);
-    } else if (const auto* more = std::get_if<frames::StreamTaken>(&frame)) {
-        m_streams.on_taken(*more);
-    } else if (const auto* last = std::get_if<frames::StreamEnd>(&frame)) {
-        m_streams.on_end(last->stream);
-    }
-    return true;
+    return !m_streams.on_frame(frame);
 }
 
-/// Prints each reason only once, since browsers retry, and only for connections accepted here.
-void ClientForwards::on_closed(const frames::StreamClosed& gone)
-{
-    const bool was_here = m_streams.has(gone.stream);
-    m_streams.on_closed(gone.stream);
-    if (was_here && !gone.why.empty()) {
-        print_message(gone.why);
-    }
-}
-
+/// Prints each reason only once, since browsers retry.
 void ClientForwards::print_message(const std::string& why)
 {
     if (why != m_printed) {

@@ -37,7 +37,6 @@ public:
 private:
     void watch(EventLoop& loop, std::uint32_t forward, int listener);
     void on_accept(std::uint32_t forward, int listener);
-    void on_closed(const frames::StreamClosed& gone);
     void print_message(const std::string& why);
     void on_refused(int error);
 

@@ -133,20 +133,12 @@ private:
     void on_frame(const frames::Frame& frame)
     {
         if (const auto* dial = std::get_if<frames::Dial>(&frame)) {
-            on_dial(*dial);
-        } else if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
-            if (!m_streams.on_bytes(*bytes)) {
-                m_streams.refuse(bytes->stream, "the stream exceeds its window");
-                m_attempts.erase(bytes->stream);
-            }
-        } else if (const auto* taken = std::get_if<frames::StreamTaken>(&frame)) {
-            m_streams.on_taken(*taken);
-        } else if (const auto* end = std::get_if<frames::StreamEnd>(&frame)) {
-            m_streams.on_end(end->stream);
-        } else if (const auto* gone = std::get_if<frames::StreamClosed>(&frame)) {
-            m_streams.on_closed(gone->stream);
-            m_attempts.erase(gone->stream);
+            return on_dial(*dial);
         }
+        if (const auto exceeding = m_streams.on_frame(frame)) {
+            m_streams.refuse(*exceeding, "the stream exceeds its window");
+        }
+        std::erase_if(m_attempts, [&](const auto& each) { return !m_streams.has(each.first); });
     }
 
     void on_dial(const frames::Dial& dial)

@@ -111,18 +111,10 @@ private:
     {
         if (const auto* dial = std::get_if<frames::Dial>(&frame)) {
             on_dial(dial->stream);
-        } else if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
-            if (!m_streams.on_bytes(*bytes)) {
-                m_streams.refuse(bytes->stream, "the stream exceeds its window");
-            }
-        } else if (const auto* taken = std::get_if<frames::StreamTaken>(&frame)) {
-            m_streams.on_taken(*taken);
-        } else if (const auto* end = std::get_if<frames::StreamEnd>(&frame)) {
-            m_streams.on_end(end->stream);
-        } else if (const auto* gone = std::get_if<frames::StreamClosed>(&frame)) {
-            m_streams.on_closed(gone->stream);
         } else if (std::holds_alternative<frames::Bye>(frame)) {
             m_is_over = true;
+        } else if (const auto exceeding = m_streams.on_frame(frame)) {
+            m_streams.refuse(*exceeding, "the stream exceeds its window");
         }
     }
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
+#include <variant>
 
 namespace gpuq::remote {
 namespace {
@@ -49,6 +50,21 @@ void Streams::refuse(std::uint32_t id, std::string why)
 {
     m_streams.erase(id);
     m_channel()->send(frames::StreamClosed{id, std::move(why)});
+}
+
+std::optional<std::uint32_t> Streams::on_frame(const frames::Frame& frame)
+{
+    if (const auto* bytes = std::get_if<frames::StreamBytes>(&frame)) {
+        return on_bytes(*bytes) ? std::nullopt : std::optional(bytes->stream);
+    }
+    if (const auto* taken = std::get_if<frames::StreamTaken>(&frame)) {
+        on_taken(*taken);
+    } else if (const auto* end = std::get_if<frames::StreamEnd>(&frame)) {
+        on_end(end->stream);
+    } else if (const auto* gone = std::get_if<frames::StreamClosed>(&frame)) {
+        m_streams.erase(gone->stream);
+    }
+    return std::nullopt;
 }
 
 bool Streams::on_bytes(const frames::StreamBytes& bytes)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace gpuq::remote {
@@ -30,13 +31,16 @@ public:
     /// Closes all streams when the channel is lost; connected programs see an error at once.
     void clear() { m_streams.clear(); }
 
-    /// Data for a stream already closed on this side is ignored. False on a protocol violation.
+    /// Handles StreamBytes, StreamTaken, StreamEnd and StreamClosed; ignores other frames and those
+    /// of a stream already closed on this side. Returns the stream if the peer has violated the
+    /// protocol by more data than its window allows.
+    std::optional<std::uint32_t> on_frame(const frames::Frame& frame);
+
+private:
     bool on_bytes(const frames::StreamBytes& bytes);
     void on_taken(const frames::StreamTaken& taken);
     void on_end(std::uint32_t id);
-    void on_closed(std::uint32_t id) { m_streams.erase(id); }
 
-private:
     struct Stream {
         Stream() = default;
         Stream(const Stream&) = delete;

@@ -33,15 +33,7 @@ struct End {
         (void)channel.write_some();
         decoder.feed(channel.read_some().value_or(""));
         for (auto frame = decoder.next(); frame && *frame; frame = decoder.next()) {
-            if (const auto* some = std::get_if<frames::StreamBytes>(&**frame)) {
-                came_right = streams.on_bytes(*some) && came_right;
-            } else if (const auto* more = std::get_if<frames::StreamTaken>(&**frame)) {
-                streams.on_taken(*more);
-            } else if (const auto* last = std::get_if<frames::StreamEnd>(&**frame)) {
-                streams.on_end(last->stream);
-            } else if (const auto* gone = std::get_if<frames::StreamClosed>(&**frame)) {
-                streams.on_closed(gone->stream);
-            }
+            came_right = !streams.on_frame(**frame) && came_right;
         }
     }
 
@@ -153,11 +145,12 @@ TEST_F(StreamsTest, MoreThanThereIsRoomForIsRefused)
     const SocketPair pair = stream(1);
     server->streams.begin(2); // no socket yet
     const std::string most(frames::k_stream_room, 'x');
-    EXPECT_TRUE(server->streams.on_bytes({2, most}));
-    EXPECT_FALSE(server->streams.on_bytes({2, "x"}));
-    server->streams.on_end(1);
-    EXPECT_FALSE(server->streams.on_bytes({1, "x"}));
-    EXPECT_TRUE(server->streams.on_bytes({3, "of one that is gone"}));
+    EXPECT_EQ(server->streams.on_frame(frames::StreamBytes{2, most}), std::nullopt);
+    EXPECT_EQ(server->streams.on_frame(frames::StreamBytes{2, "x"}), 2U);
+    EXPECT_EQ(server->streams.on_frame(frames::StreamEnd{1}), std::nullopt);
+    EXPECT_EQ(server->streams.on_frame(frames::StreamBytes{1, "x"}), 1U);
+    EXPECT_EQ(server->streams.on_frame(frames::StreamBytes{3, "of one that is gone"}),
+              std::nullopt);
 }
 
 TEST_F(StreamsTest, WhatIsGoneThereIsGoneHere)
