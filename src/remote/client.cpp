@@ -153,9 +153,9 @@ void Client::watch_all()
 
 void Client::new_session()
 {
-    m_session = fmt::format("{:016x}{:016x}", std::bit_cast<std::uint64_t>(m_options.random()),
-                            std::bit_cast<std::uint64_t>(m_options.random()));
-    m_started = false;
+    m_session.id = fmt::format("{:016x}{:016x}", std::bit_cast<std::uint64_t>(m_options.random()),
+                               std::bit_cast<std::uint64_t>(m_options.random()));
+    m_session.started = false;
     m_output.restart();
     m_signals.restart();
     m_forwards.clear();
@@ -241,8 +241,8 @@ void Client::drop(Moment at)
         return stop(no_answer());
     }
     // The shared connection may be the dead part: bypass it in every other attempt.
-    m_shared_hung = m_shared_hung || !m_alone;
-    m_alone = !m_alone;
+    m_sharing.hung = m_sharing.hung || !m_sharing.avoided;
+    m_sharing.avoided = !m_sharing.avoided;
     log::info(log::Part::remote, "nothing was heard from the host: the connection is dropped");
     disconnect();
     m_reconnect.lost(at);
@@ -265,12 +265,12 @@ void Client::connect()
     state_changed();
     m_connection = {};
     log::info(log::Part::remote, "connecting{}",
-              m_alone ? " without a shared connection (ControlMaster)" : "");
+              m_sharing.avoided ? " without a shared connection (ControlMaster)" : "");
     const Attempt attempt = !m_was_live          ? Attempt::first
                             : m_reconnect.asks() ? Attempt::asked
                                                  : Attempt::again;
     const std::string first = first_bytes();
-    auto streams = m_transport.connect(attempt, m_alone, first);
+    auto streams = m_transport.connect(attempt, m_sharing.avoided, first);
     if (!streams) {
         return not_connected(attempt, std::move(streams).error());
     }
@@ -300,11 +300,11 @@ void Client::not_connected(Attempt attempt, Error error)
 std::string Client::first_bytes()
 {
     std::string bytes = frames::encode(
-        frames::Open{frames::k_version, frames::k_oldest_version, m_session, m_output.received(0),
-                     m_output.received(1),
+        frames::Open{frames::k_version, frames::k_oldest_version, m_session.id,
+                     m_output.received(0), m_output.received(1),
                      std::chrono::duration_cast<std::chrono::milliseconds>(m_options.pace.beat),
                      ++m_connections});
-    if (!m_started) {
+    if (!m_session.started) {
         m_options.start.size = m_ui.size().value_or(m_options.start.size);
         bytes += m_options.start.brief ? frames::encode(m_options.start) : "";
     }
@@ -328,7 +328,7 @@ bool Client::is_silent() const
 void Client::go_past_shared()
 {
     disconnect();
-    m_alone = m_shared_hung = true;
+    m_sharing.avoided = m_sharing.hung = true;
     m_ui.print_message(fmt::format(
         "the shared connection to {} does not answer: connecting without it", m_options.host));
     connect();
@@ -363,14 +363,15 @@ void Client::end_of_connection()
         verdict.what = m_reconnect.is_hopeless() ? Verdict::What::stop : Verdict::What::broken;
     } else if (verdict.what == Verdict::What::other_way) {
         return connect();
-    } else if (verdict.what == Verdict::What::stop && m_was_live && std::exchange(m_alone, false)) {
+    } else if (verdict.what == Verdict::What::stop && m_was_live &&
+               std::exchange(m_sharing.avoided, false)) {
         verdict.what = Verdict::What::broken; // retry with the user's own configuration
     }
     if (verdict.what == Verdict::What::stop || !m_was_live) {
         return stop(std::move(verdict.error));
     }
     if (verdict.what == Verdict::What::needs_user) {
-        if (m_shared_hung || !std::exchange(m_alone, false)) {
+        if (m_sharing.hung || !std::exchange(m_sharing.avoided, false)) {
             return needs_user(std::move(verdict.error));
         }
     }
@@ -398,7 +399,7 @@ Error Client::no_answer() const
 
 void Client::stop(Error error)
 {
-    if (m_was_live && m_started) {
+    if (m_was_live && m_session.started) {
         error.text += m_following ? ". " + way_back() : "";
     }
     m_ui.show_state("");
@@ -506,7 +507,7 @@ void Client::on_interrupt()
     if (m_login && m_reconnect.asks()) {
         return cancel_login();
     }
-    if (!m_started) {
+    if (!m_session.started) {
         return leave(static_cast<int>(ExitStatus::interrupted), "");
     }
     leave(static_cast<int>(ExitStatus::interrupted),
@@ -520,7 +521,7 @@ void Client::send_input()
     if (!m_connection.channel) {
         return;
     }
-    if (is_open() && m_started) {
+    if (is_open() && m_session.started) {
         m_input.send(*m_connection.channel);
     }
     (void)m_connection.channel->write_some();

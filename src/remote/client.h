@@ -196,15 +196,20 @@ private:
     UserInterface& m_ui;
     EventLoop m_loop;
     ReconnectPolicy m_reconnect;
-    std::string m_session;
+    struct Session {
+        std::string id;
+        bool started = false;
+    } m_session;
     Descriptor m_network; ///< netlink: changes of addresses and routes
 
     Connection m_connection;
     SshMessages m_ssh;
-    bool m_alone = false;
     std::uint32_t m_connections = 0;
-    bool m_shared_hung = false; ///< a shared connection has been unresponsive since the connection
-                                ///< was lost
+    /// The shared connections of OpenSSH (ControlMaster).
+    struct Sharing {
+        bool avoided = false; ///< by the next attempt
+        bool hung = false;    ///< one has been unresponsive since the connection was lost
+    } m_sharing;
     std::optional<Login> m_login;
     EventLoop::Timer m_login_timer; ///< when to check whether a login may succeed now
     bool m_was_live = false;
@@ -214,7 +219,6 @@ private:
     } m_outage;
     EventLoop::Timer m_state_timer; ///< to show the state again during an outage
 
-    bool m_started = false;
     ClientOutput m_output;
     ClientInput m_input;
     off_t m_in_begin; ///< offset of the input before it was read; -1: it is no file

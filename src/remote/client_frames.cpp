@@ -206,7 +206,7 @@ void Client::on_closed_output(std::size_t stream, int error)
 void Client::on_hello(const frames::Hello& hello)
 {
     m_connection.hello = true;
-    if (!hello.known && m_started) {
+    if (!hello.known && m_session.started) {
         return replace_session(hello);
     }
     if (hello.known && !resume(hello)) {
@@ -215,7 +215,7 @@ void Client::on_hello(const frames::Hello& hello)
     if (!hello.known) {
         begin(hello);
     }
-    m_started = true;
+    m_session.started = true;
     live();
 }
 
@@ -267,7 +267,7 @@ void Client::live()
 {
     const bool again = m_was_live;
     m_was_live = true;
-    m_shared_hung = false;
+    m_sharing.hung = false;
     m_reconnect.connected(now());
     log::info(log::Part::remote, "connected{}", again ? " again" : "");
     end_login();

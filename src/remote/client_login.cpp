@@ -158,7 +158,7 @@ void Client::poll_login()
     if (m_reconnect.state() == ReconnectPolicy::State::needs_user && !m_connection.channel &&
         at >= m_login->attempt_at && may_let_in(m_login->state, m_transport.login_state())) {
         m_login->attempt_at = at + k_between;
-        m_alone = m_shared_hung = false; // it may be a new shared connection
+        m_sharing.avoided = m_sharing.hung = false; // it may be a new shared connection
         m_reconnect.attempt(ReconnectPolicy::Asking::nobody);
     }
 }
