@@ -90,7 +90,7 @@ public:
     {
         const auto cluster = m_services.cluster();
         const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
-        m_cluster_name = name ? *name : "";
+        m_shared.cluster_name = name ? *name : "";
     }
 
     /// From the disk alone.
@@ -99,8 +99,8 @@ public:
         TopFound found;
         {
             const std::lock_guard lock(m_mutex);
-            found.overview.cluster = m_cluster_name;
-            found.trouble = m_trouble;
+            found.overview.cluster = m_shared.cluster_name;
+            found.trouble = m_shared.trouble;
         }
         if (!found.overview.cluster.empty()) {
             found.overview = m_kept.read(m_store, found.overview.cluster);
@@ -126,18 +126,18 @@ public:
         add_samples(found);
         add_users(found);
         const std::lock_guard lock(m_mutex);
-        m_plain.clear();
+        m_shared.plain.clear();
         for (const RunStatus& job : plain) {
-            m_plain.emplace(lasting_key(job), job);
+            m_shared.plain.emplace(lasting_key(job), job);
         }
-        m_last_sweeps = found.sweeps;
-        m_run_ids.clear();
+        m_shared.sweeps = found.sweeps;
+        m_shared.run_ids.clear();
         for (const RunStatus& run : found.runs) {
-            m_run_ids.push_back(run_id(run));
+            m_shared.run_ids.push_back(run_id(run));
         }
-        m_queues.clear();
+        m_shared.queues.clear();
         for (const Partition& queue : found.overview.queues) {
-            m_queues.push_back(queue.name);
+            m_shared.queues.push_back(queue.name);
         }
         return found;
     }
@@ -189,7 +189,7 @@ public:
         Overview overview;
         {
             const std::lock_guard lock(m_mutex);
-            overview.cluster = m_cluster_name;
+            overview.cluster = m_shared.cluster_name;
         }
         overview = kept_overview(m_store, overview.cluster);
         std::vector<RunToCompare> runs;
@@ -213,8 +213,8 @@ public:
         const auto name = cluster ? (*cluster)->name() : Result<std::string>(cluster.error());
         {
             const std::lock_guard lock(m_mutex);
-            m_trouble = name ? "" : name.error().text;
-            m_cluster_name = name ? *name : "";
+            m_shared.trouble = name ? "" : name.error().text;
+            m_shared.cluster_name = name ? *name : "";
         }
         if (!name) {
             return;
@@ -222,7 +222,7 @@ public:
         Time changed;
         {
             const std::lock_guard lock(m_mutex);
-            changed = m_changed;
+            changed = m_shared.changed;
         }
         refresh_overview(m_store, **cluster, m_host, m_clock, ::getuid(),
                          {m_began, anew, changed, shared_overview(m_services, *name)},
@@ -281,8 +281,8 @@ public:
         std::vector<std::string> runs, queues;
         {
             const std::lock_guard lock(m_mutex);
-            runs = m_run_ids;
-            queues = m_queues;
+            runs = m_shared.run_ids;
+            queues = m_shared.queues;
         }
         return completions(arguments, {[&] { return runs; }, [&] { return queues; },
                                        [](const std::string& beginning) {
@@ -304,7 +304,7 @@ private:
     std::vector<TopSweep> sweeps()
     {
         const std::lock_guard lock(m_mutex);
-        return m_last_sweeps;
+        return m_shared.sweeps;
     }
 
     /// The newest measurements of the user's own GPUs.
@@ -334,8 +334,8 @@ private:
     {
         if (begin || !m_plain_tail) {
             const std::lock_guard lock(m_mutex);
-            const auto job = m_plain.find(log.key);
-            if (job == m_plain.end()) {
+            const auto job = m_shared.plain.find(log.key);
+            if (job == m_shared.plain.end()) {
                 return std::nullopt;
             }
             m_plain_tail.emplace(m_services.program_files(), job->second, log.stream);
@@ -398,13 +398,13 @@ private:
     void note(const std::vector<RunStatus>& runs)
     {
         const std::lock_guard lock(m_mutex);
-        m_lost.clear();
+        m_shared.lost.clear();
         for (const RunStatus& run : runs) {
             if (run.state == RunState::unknown) {
-                m_lost.push_back(run.key);
+                m_shared.lost.push_back(run.key);
             }
-            m_changed = std::max(m_changed, run.started_at.value_or(Time()));
-            m_changed = std::max(m_changed, run.ending ? run.ending->at : Time());
+            m_shared.changed = std::max(m_shared.changed, run.started_at.value_or(Time()));
+            m_shared.changed = std::max(m_shared.changed, run.ending ? run.ending->at : Time());
         }
     }
 
@@ -413,7 +413,7 @@ private:
         std::vector<RunKey> lost;
         {
             const std::lock_guard lock(m_mutex);
-            lost = m_lost;
+            lost = m_shared.lost;
         }
         const auto now = m_clock.steady();
         if (lost.empty() || (!anew && m_found_at && now - *m_found_at < k_lost_again)) {
@@ -442,13 +442,19 @@ private:
     std::optional<PlainTail> m_plain_tail;                           ///< the same
     bool m_log_troubled = false;                                     ///< the same
     std::optional<std::chrono::steady_clock::time_point> m_found_at; ///< for the thread of ask()
+    /// Written by one thread and read by another: only with the mutex locked.
+    struct Shared {
+        std::string cluster_name;
+        std::string trouble; ///< why Slurm was not queried
+        Time changed{};      ///< the last start or end of a run
+        std::vector<RunKey> lost;
+        std::vector<TopSweep> sweeps;           ///< as last read
+        std::map<std::string, RunStatus> plain; ///< plain jobs, by lasting_key()
+        std::vector<std::string> run_ids;       ///< for completion
+        std::vector<std::string> queues;        ///< the same
+    };
     std::mutex m_mutex;
-    std::string m_cluster_name, m_trouble;
-    Time m_changed{};
-    std::vector<RunKey> m_lost;
-    std::vector<TopSweep> m_last_sweeps;
-    std::map<std::string, RunStatus> m_plain;     ///< plain jobs, by lasting_key()
-    std::vector<std::string> m_run_ids, m_queues; ///< runs and queues, for completion
+    Shared m_shared;
 };
 
 RunNotice notice_of(const tui::Notify& event)
