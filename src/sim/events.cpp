@@ -82,7 +82,7 @@ std::vector<std::uint32_t> World::change_hours(const Hours& hours)
         entry.aged = false;
         entry.priority = first_priority(entry);
         queue.insert(entry);
-        m_some_age = true;
+        m_priorities.some_age = true;
     }
     return sooner;
 }

@@ -57,14 +57,14 @@ double World::size_factor(const Shape& shape, Considered considered) const
     const int taken = considered == Considered::never ? std::max(1, need.counted * need.nodes)
                       : need.cpus > 0                 ? need.cpus * need.nodes
                                                       : need.gpus_in_all;
-    const double cpus = taken / static_cast<double>(std::max(1, m_cluster_cpus));
+    const double cpus = taken / static_cast<double>(std::max(1, m_priorities.cluster_cpus));
     return std::min(1.0, (nodes + cpus) / 2);
 }
 
 double World::age_term(Seconds submit) const
 {
     const Weights& weights = machine.settings.weights;
-    const double age = static_cast<double>((m_last_calc - submit).count()) /
+    const double age = static_cast<double>((m_priorities.last_calculation - submit).count()) /
                        static_cast<double>(weights.max_age.count());
     return weights.age * std::clamp(age, 0.0, 1.0);
 }
@@ -73,13 +73,14 @@ double World::partition_term(int partition) const
 {
     const int factor = machine.partitions[at(partition)].job_factor;
     return machine.settings.weights.partition *
-           (m_highest_factor > 0 ? factor / double(m_highest_factor) : 0);
+           (m_priorities.highest_factor > 0 ? factor / double(m_priorities.highest_factor) : 0);
 }
 
 double World::qos_term(int index) const
 {
     const int qos = index >= 0 ? machine.qos[at(index)].priority : 0;
-    return machine.settings.weights.qos * (m_highest_qos > 0 ? qos / double(m_highest_qos) : 0);
+    return machine.settings.weights.qos *
+           (m_priorities.highest_qos > 0 ? qos / double(m_priorities.highest_qos) : 0);
 }
 
 std::uint32_t World::first_priority(const Entry& entry)
@@ -96,7 +97,7 @@ std::uint32_t World::first_priority(const Entry& entry)
 void World::charge_running()
 {
     if (fair.is_tree()) {
-        fair.fade(now - m_last_calc);
+        fair.fade(now - m_priorities.last_calculation);
         for (const Running& each : running) {
             charge(links[each.departure.link]);
         }
@@ -104,7 +105,7 @@ void World::charge_running()
         return;
     }
     fair.weigh_accounts();
-    fair.fade(now - m_last_calc);
+    fair.fade(now - m_priorities.last_calculation);
     std::vector<std::uint32_t> all;
     for (const Running& each : running) {
         all.push_back(each.departure.link);
@@ -127,7 +128,7 @@ bool World::recalculate()
     if (machine.settings.weights.fair_share != 0) {
         charge_running();
     }
-    m_last_calc = now;
+    m_priorities.last_calculation = now;
     return reprioritise();
 }
 
@@ -138,11 +139,12 @@ bool World::reprioritise()
     const Weights& weights = machine.settings.weights;
     const bool has_weights = weights.age != 0 || weights.fair_share != 0 || weights.job_size != 0 ||
                              weights.partition != 0 || weights.qos != 0;
-    if (!has_weights || (!m_some_age && !fair.any_moved())) {
+    if (!has_weights || (!m_priorities.some_age && !fair.any_moved())) {
         return false;
     }
-    m_some_age = false;
-    Terms size([&](std::size_t shape) { return weights.job_size * m_size_factors[shape]; });
+    m_priorities.some_age = false;
+    Terms size(
+        [&](std::size_t shape) { return weights.job_size * m_priorities.size_factors[shape]; });
     Terms share(
         [&](std::size_t user) { return weights.fair_share * fair.factor(static_cast<int>(user)); });
     Terms partition([&](std::size_t index) { return partition_term(static_cast<int>(index)); });
@@ -157,7 +159,7 @@ bool World::reprioritise()
                   partition.of(at(entry.partition)), qos.of(at(entry.qos + 1))));
         ++course.effort.priorities;
         entry.aged = now - entry.submit >= weights.max_age;
-        m_some_age = m_some_age || !entry.aged;
+        m_priorities.some_age = m_priorities.some_age || !entry.aged;
         return entry.priority != before;
     });
 }

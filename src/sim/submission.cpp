@@ -96,7 +96,7 @@ std::uint32_t World::shape_for(const Shape& shape)
     shapes.push_back(shape);
     fit_times.emplace_back(shape.need, shape.nodes);
     plan_matters.push_back(false);
-    m_size_factors.push_back(size_factor(shape, Considered::before));
+    m_priorities.size_factors.push_back(size_factor(shape, Considered::before));
     return static_cast<std::uint32_t>(shapes.size() - 1);
 }
 
@@ -141,7 +141,7 @@ void World::enqueue(std::uint32_t index)
             held.push_back(entry);
         }
         queued = true;
-        m_some_age = true;
+        m_priorities.some_age = true;
     }
     if (queued && !link.requeued) {
         limits.submitted(link.claim, partitions.front());

@@ -53,12 +53,12 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
     , m_outages(machine.nodes.size())
 {
     for (const Node& node : machine.nodes) {
-        m_cluster_cpus += cpus_of(node);
+        m_priorities.cluster_cpus += cpus_of(node);
     }
     for (const Partition& partition : machine.partitions) {
         partition_nodes.push_back(node_set(partition.nodes));
         m_longest.push_back(partition.max_time);
-        m_highest_factor = std::max(m_highest_factor, partition.job_factor);
+        m_priorities.highest_factor = std::max(m_priorities.highest_factor, partition.job_factor);
     }
     for (const Hours& hours : machine.hours) {
         for (std::size_t i = 0; i < m_longest.size(); ++i) {
@@ -66,7 +66,7 @@ World::World(const Machine& machine_, const std::vector<Job>& jobs_)
         }
     }
     for (const Qos& qos : machine.qos) {
-        m_highest_qos = std::max(m_highest_qos, qos.priority);
+        m_priorities.highest_qos = std::max(m_priorities.highest_qos, qos.priority);
     }
     // All users have associations from the start, as in a database.
     for (const Share& share : machine.shares) {

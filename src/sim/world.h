@@ -116,16 +116,20 @@ private:
 
     std::vector<std::string> m_users;
     std::vector<std::string> m_accounts;
-    bool m_some_age = false;        ///< some entry of the queue is below the maximum age
     std::vector<Entry> m_started;   ///< since drop_started()
     std::vector<Seconds> m_longest; ///< by partition: its time limit at any hours
     std::vector<int> m_outages;     ///< by node
     NodeSet m_up = NodeSet::all();
-    std::vector<double> m_size_factors; ///< by shape, once the scheduler has tried to place it
-    int m_cluster_cpus = 0;
-    int m_highest_factor = 0;
-    int m_highest_qos = 0;
-    Seconds m_last_calc{0};
+    /// The values behind the terms of priorities.
+    struct Priorities {
+        Seconds last_calculation{0};
+        bool some_age = false;            ///< some entry of the queue is below the maximum age
+        std::vector<double> size_factors; ///< by shape, once the scheduler has tried to place it
+        int cluster_cpus = 0;
+        int highest_factor = 0; ///< of a partition
+        int highest_qos = 0;
+    };
+    Priorities m_priorities;
 };
 
 } // namespace gpuq::sim
