@@ -125,13 +125,6 @@ Result<Head> head(ByteReader& reader, std::string_view cache)
 
 } // namespace
 
-Result<std::string> principal_in(std::string_view cache)
-{
-    ByteReader reader(cache);
-    TRY_ASSIGN(const Head found, head(reader, cache));
-    return text_of(found.owner);
-}
-
 Result<Ticket> ticket_in(std::string_view cache)
 {
     ByteReader reader(cache);

@@ -36,9 +36,6 @@ constexpr std::size_t k_largest_cache = 1 << 20;
 /// read beyond them. `usage` if they are not such a cache; `missing` if it has no such ticket.
 Result<Ticket> ticket_in(std::string_view cache);
 
-/// The cache's principal, with or without a ticket. Fails with `usage` as above.
-Result<std::string> principal_in(std::string_view cache);
-
 /// The time until which the ticket can be kept alive without another login.
 Time good_until(const Ticket& ticket);
 

@@ -42,9 +42,10 @@ std::vector<std::string> avoidable(Cluster& cluster, const Request& request,
 /// other's job is cancelled; should both responses be lost, the link's claim lets only one job run
 /// it.
 ///
-/// `unreachable`: the job may have been submitted. Do not retry within `k_settled`, unless the job
-/// is found before. `denied` carries Slurm's message. `stopped`: this link's job was cancelled
-/// while it was pending, and no other job replaces it unless the user resumes the run.
+/// `unreachable`: the job may have been submitted. Do not retry within two Slurm message timeouts
+/// (20 s, see slurm.conf(5), MessageTimeout), unless the job is found before. `denied` carries
+/// Slurm's message. `stopped`: this link's job was cancelled while it was pending, and no other job
+/// replaces it unless the user resumes the run.
 Result<JobId> submit_link(Store& store, Cluster& cluster, Clock& clock, const Run& run,
                           const NextLink& next);
 
@@ -63,10 +64,6 @@ Result<JobId> hold_link(Store& store, Cluster& cluster, Clock& clock, const Run&
 Result<void> release_link(Store& store, Cluster& cluster, Clock& clock, const RunKey& key);
 /// The start delay of a held link; the user is expected to log in or to act before it is over.
 constexpr std::chrono::seconds k_held_for = std::chrono::hours(24 * 30);
-
-/// Two Slurm message timeouts (slurm.conf(5), MessageTimeout): by then, a request has either made a
-/// job or failed.
-constexpr std::chrono::seconds k_settled{20};
 
 /// Cancels all jobs of a link that is not needed. A job that has claimed its link is left alone: it
 /// runs the program. Succeeds if the link has no job.

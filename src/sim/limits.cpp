@@ -33,12 +33,6 @@ const Limits::Use& Limits::use_of(const Qos& qos) const
     return m_uses[static_cast<std::size_t>(&qos - m_machine->qos.data())];
 }
 
-bool Limits::has_any(int partition, const Claim& claim) const
-{
-    const auto both = order(claim, partition);
-    return both[0] || both[1];
-}
-
 bool Limits::may_submit(const Claim& claim, int partition) const
 {
     const auto both = order(claim, partition);

@@ -37,8 +37,6 @@ public:
     void started(const Claim& claim, int partition, Seconds now);
     void ended(const Claim& claim, int partition, Seconds start);
 
-    bool has_any(int partition, const Claim& claim) const;
-
 private:
     struct Count {
         int gpus = 0;

@@ -210,17 +210,6 @@ void Board::settle(std::size_t number)
     m_tries[number - 1] = std::move(entry);
 }
 
-std::vector<RunKey> Board::workers() const
-{
-    std::vector<RunKey> keys;
-    for (const auto& [name, journal] : m_journals) {
-        if (const auto key = RunKey::parse(name)) {
-            keys.push_back(*key);
-        }
-    }
-    return keys;
-}
-
 std::chrono::microseconds gpu_time_used(const std::vector<Try>& tries, const Sweep& sweep, Time now)
 {
     std::chrono::microseconds used{0};

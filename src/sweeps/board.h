@@ -65,8 +65,6 @@ public:
     /// Increases whenever refresh() finds a change of the tries, or that the list was closed or
     /// opened.
     std::uint64_t version() const { return m_version; }
-    /// The runs that have worked on this sweep.
-    std::vector<RunKey> workers() const;
 
 private:
     /// An attempt at a try. Journals are read in any order, so a later attempt may be known first.

@@ -273,21 +273,4 @@ std::optional<IdleVerdict> replayed(const std::vector<Sample>& samples, const Id
     return std::nullopt;
 }
 
-std::string_view word(By by)
-{
-    switch (by) {
-    case By::gpu:
-        return "gpu";
-    case By::gpu_memory:
-        return "gpu_memory";
-    case By::cpu:
-        return "cpu";
-    case By::disk:
-        return "disk";
-    case By::nothing:
-        break;
-    }
-    return "nothing";
-}
-
 } // namespace gpuq::telemetry

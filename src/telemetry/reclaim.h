@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 /// Decides whether the GPUs of a run are idle, and for how long, as the basis of a policy's `idle`
@@ -138,8 +137,5 @@ private:
 /// two hours); the result must be the same. Nothing if there is no sample of that time.
 std::optional<IdleVerdict> replayed(const std::vector<Sample>& samples, const IdleRule& rule,
                                     const IdleEvidence& evidence);
-
-/// `gpu`, `gpu_memory`, ...
-std::string_view word(Activity::By by);
 
 } // namespace gpuq::telemetry

@@ -637,7 +637,7 @@ TEST(Reclaim, TellsWhatIsNotKnown)
     loses_one(Unknown::hung)(trace.seconds[0]);
     const IdleVerdict verdict = judged(trace).front().verdict;
     EXPECT_EQ(verdict.state, State::unknown);
-    EXPECT_EQ(word(verdict.by), "gpu");
+    EXPECT_EQ(verdict.by, Activity::By::gpu);
     EXPECT_EQ(verdict.why, Unknown::hung);
 }
 
