@@ -28,9 +28,9 @@ constexpr std::array k_kept_back = {
                         "LISTEN_FDNAMES MAINPID MANAGERPID SYSTEMD_EXEC_PID WATCHDOG_PID "
                         "WATCHDOG_USEC MEMORY_PRESSURE_*"},
     KeptBack{"a Jupyter server around this command", "JUPYTERHUB_* JPY_*"},
-    KeptBack{"GPUs of another place", "CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES "
-                                      "ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES "
-                                      "GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK CUDA_MPS_*"},
+    KeptBack{"GPUs selected on this host", "CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES "
+                                           "ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES "
+                                           "GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK CUDA_MPS_*"},
     KeptBack{"a run around this one", "GPUQ_RUN_ID GPUQ_LINK GPUQ_DEADLINE GPUQ_CHECKPOINT_DIR "
                                       "GPUQ_RESUME_FROM GPUQ_CAUSE GPUQ_STOP_FILE "
                                       "GPUQ_SAVE_FILE GPUQ_SWEEP GPUQ_TRY GPUQ_PARAM_*"},
