@@ -7,52 +7,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 
 namespace gpuq::cli {
 namespace {
-
-constexpr std::array k_verbs = {
-    &k_run_verb,
-    &k_again_verb,
-    &k_sweep_verb,
-    &k_shell_verb,
-    &k_notebook_verb,
-    &k_attach_verb,
-    &k_logs_verb,
-    &k_ls_verb,
-    &k_top_verb,
-    &k_free_verb,
-    &k_reserve_verb,
-    &k_why_verb,
-    &k_show_verb,
-    &k_diff_verb,
-    &k_profile_verb,
-    &k_usage_verb,
-    &k_site_verb,
-    &k_stop_verb,
-    &k_wait_verb,
-    &k_resume_verb,
-    &k_rehearse_verb,
-    &k_extend_verb,
-    &k_save_verb,
-    &k_exempt_verb,
-    &k_keepalive_verb,
-    &k_clean_verb,
-    &k_connect_verb,
-    &k_code_verb,
-    &k_forward_verb,
-    &k_tensorboard_verb,
-    &k_doctor_verb,
-    &k_report_verb,
-    &k_policy_verb,
-    &k_cluster_verb,
-    &k_completion_verb,
-    &k_help_verb,
-    // Called by programs only:
-    &k_serve_verb,
-};
-constexpr std::size_t k_hidden = 1;
 
 constexpr std::array<std::string_view, 1> k_reserved_verbs = {"data"};
 
@@ -60,7 +17,7 @@ constexpr std::array<std::string_view, 1> k_reserved_verbs = {"data"};
 
 Verbs verbs()
 {
-    return every_verb().first(k_verbs.size() - k_hidden);
+    return every_verb().first(k_verbs.size() - k_hidden_verbs);
 }
 
 Verbs every_verb()

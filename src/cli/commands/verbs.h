@@ -5,6 +5,8 @@
 #include "cli/policy_ops/policy.h"
 #include "cli/start/verbs.h"
 
+#include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,7 +25,7 @@ std::span<const std::string_view> reserved_verbs();
 /// The `usage` error for a name that is reserved, or unknown (with the nearest name).
 Error no_such_verb(std::string_view name);
 
-/// The other rows, each defined in the file of its name.
+/// The rows of this module, each defined in the file of its name.
 extern const Verb k_attach_verb;
 extern const Verb k_logs_verb;
 extern const Verb k_ls_verb;
@@ -53,5 +55,48 @@ extern const Verb k_cluster_verb;
 extern const Verb k_completion_verb;
 extern const Verb k_help_verb;
 extern const Verb k_serve_verb;
+
+/// The table, in the order of help.
+inline constexpr std::array k_verbs = {
+    &k_run_verb,
+    &k_again_verb,
+    &k_sweep_verb,
+    &k_shell_verb,
+    &k_notebook_verb,
+    &k_attach_verb,
+    &k_logs_verb,
+    &k_ls_verb,
+    &k_top_verb,
+    &k_free_verb,
+    &k_reserve_verb,
+    &k_why_verb,
+    &k_show_verb,
+    &k_diff_verb,
+    &k_profile_verb,
+    &k_usage_verb,
+    &k_site_verb,
+    &k_stop_verb,
+    &k_wait_verb,
+    &k_resume_verb,
+    &k_rehearse_verb,
+    &k_extend_verb,
+    &k_save_verb,
+    &k_exempt_verb,
+    &k_keepalive_verb,
+    &k_clean_verb,
+    &k_connect_verb,
+    &k_code_verb,
+    &k_forward_verb,
+    &k_tensorboard_verb,
+    &k_doctor_verb,
+    &k_report_verb,
+    &k_policy_verb,
+    &k_cluster_verb,
+    &k_completion_verb,
+    &k_help_verb,
+    // Called by programs only, the last k_hidden_verbs:
+    &k_serve_verb,
+};
+constexpr std::size_t k_hidden_verbs = 1;
 
 } // namespace gpuq::cli
