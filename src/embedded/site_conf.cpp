@@ -2,13 +2,13 @@
 #include "embedded/site_conf.h"
 
 #include "core/host_list.h"
+#include "core/lower_case.h"
 #include "core/number.h"
 #include "core/strings.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
@@ -130,13 +130,6 @@ bool has(const List& list, const std::string& word)
     return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
-std::string lower(std::string text)
-{
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
-
 /// Lines without comments, continued lines joined.
 std::vector<std::string> lines_of(std::string_view text)
 {
@@ -212,8 +205,8 @@ public:
     {
         const auto attributes = attributes_in(line);
         const std::string key = attributes.empty()
-                                    ? lower(line.substr(0, line.find_first_of(" \t")))
-                                    : lower(attributes.front().first);
+                                    ? lower_case(line.substr(0, line.find_first_of(" \t")))
+                                    : lower_case(attributes.front().first);
         if (key.starts_with("include")) {
             return refused("include: put the lines of the included file into this one");
         }
@@ -260,7 +253,7 @@ private:
         const std::string& names = attributes.front().second;
         auto node = names == "DEFAULT" ? std::map<std::string, std::string>() : m_defaults;
         for (const auto& [name, value] : attributes) {
-            node[lower(name)] = fmt::format("{}={}", name, value);
+            node[lower_case(name)] = fmt::format("{}={}", name, value);
         }
         if (names == "DEFAULT") {
             m_defaults.merge(node);
@@ -298,10 +291,10 @@ private:
     {
         m_has_partitions = true;
         for (const auto& [name, value] : attributes) {
-            const std::string key = lower(name);
+            const std::string key = lower_case(name);
             if (key == "qos" || key == "allowqos" || key == "denyqos") {
                 for (const std::string_view qos : split(value, ",")) {
-                    if (!qos.empty() && lower(std::string(qos)) != "all") {
+                    if (!qos.empty() && lower_case(qos) != "all") {
                         m_qos.emplace(qos);
                     }
                 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "govern/conf.h"
 
+#include "core/lower_case.h"
 #include "govern/values.h"
 
 #include <algorithm>
@@ -20,13 +21,6 @@ bool is_space(char c)
 bool is_of_key(char c)
 {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
-}
-
-std::string lower(std::string text)
-{
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
 }
 
 /// The position of the comment: the first `#` not escaped by a `\`.
@@ -83,7 +77,7 @@ void read_first(ConfLine& line)
 {
     std::string_view rest = line.text;
     take_while(rest, is_space);
-    line.key = lower(std::string(take_while(rest, is_of_key)));
+    line.key = lower_case(take_while(rest, is_of_key));
     take_while(rest, is_space);
     const bool has_operator = rest.size() > 1 && rest[1] == '=' &&
                               std::string_view("-*+/").find(rest[0]) != std::string_view::npos;

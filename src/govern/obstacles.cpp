@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "govern/obstacles.h"
 
+#include "core/lower_case.h"
 #include "govern/conf.h"
 #include "govern/plan.h"
 #include "govern/values.h"
@@ -9,20 +10,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 
 namespace gpuq::govern {
 namespace {
 
 using Kind = SlurmObject::Kind;
 using Sentences = std::vector<std::string>;
-
-std::string lower(std::string text)
-{
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
 
 void require_setting(const SlurmObject& need, const SlurmState& actual,
                      const std::string& slurm_conf_path, Sentences& list)
@@ -31,7 +24,7 @@ void require_setting(const SlurmObject& need, const SlurmState& actual,
     const std::string value = setting != nullptr ? setting->fields.at("value") : "";
     const std::string now = value.empty() ? "not set" : value;
     if (const auto is = need.fields.find("is"); is != need.fields.end()) {
-        if (lower(value) != is->second) {
+        if (lower_case(value) != is->second) {
             list.push_back(fmt::format("{}: {} must be {} (it is now: {}); then restart slurmctld",
                                        slurm_conf_path, need.name, is->second, now));
         }
@@ -54,9 +47,9 @@ void require_setting(const SlurmObject& need, const SlurmState& actual,
         }
         return;
     }
-    std::set<std::string> has = as_set(lower(value));
+    std::set<std::string> has = as_set(lower_case(value));
     if (const auto without = need.fields.find("without"); without != need.fields.end()) {
-        if (has.contains(lower(without->second))) {
+        if (has.contains(lower_case(without->second))) {
             list.push_back(fmt::format("{}: {} must not contain {} (it is now: {}); then restart "
                                        "slurmctld",
                                        slurm_conf_path, need.name, without->second, now));
@@ -65,7 +58,7 @@ void require_setting(const SlurmObject& need, const SlurmState& actual,
     }
     std::set<std::string> lacks;
     for (const std::string& word : as_set(need.fields.at("contains"))) {
-        if (!has.contains(lower(word))) {
+        if (!has.contains(lower_case(word))) {
             lacks.insert(word);
         }
     }
@@ -91,7 +84,7 @@ bool is_double(const ConfLine& line, const SlurmObject& object)
         const auto names = partitions_in(line);
         return std::find(names.begin(), names.end(), object.name) != names.end();
     }
-    return object.kind == Kind::setting && lower(object.name) == line.key;
+    return object.kind == Kind::setting && lower_case(object.name) == line.key;
 }
 
 void refuse_doubles(const std::vector<SlurmObject>& desired, const Texts& texts, Sentences& list)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "govern/plan.h"
 
+#include "core/lower_case.h"
 #include "govern/values.h"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <iterator>
 #include <limits>
 
@@ -217,12 +217,7 @@ Effect effect_of_all(const Change& change)
 bool same_name(Kind kind, const std::string& one, const std::string& other)
 {
     // scontrol prints PriorityWeightFairShare, slurm.conf(5) documents PriorityWeightFairshare.
-    return kind != Kind::setting
-               ? one == other
-               : std::equal(one.begin(), one.end(), other.begin(), other.end(), [](char a, char b) {
-                     return std::tolower(static_cast<unsigned char>(a)) ==
-                            std::tolower(static_cast<unsigned char>(b));
-                 });
+    return kind != Kind::setting ? one == other : lower_case(one) == lower_case(other);
 }
 
 /// The object as it is in Slurm by default.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "govern/scene.h"
 
+#include "core/lower_case.h"
 #include "govern/conf.h"
 #include "govern/generated.h"
 #include "govern/site.h"
@@ -10,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 namespace gpuq::govern {
 namespace {
@@ -87,10 +87,7 @@ std::string cluster_in(const std::string& slurm_conf)
 {
     for (const ConfLine& line : lines_of(slurm_conf)) {
         if (line.key == "clustername") {
-            std::string name = line.value;
-            std::transform(name.begin(), name.end(), name.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-            return name;
+            return lower_case(line.value);
         }
     }
     return "";

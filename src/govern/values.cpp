@@ -2,6 +2,7 @@
 #include "govern/values.h"
 
 #include "core/host_list.h"
+#include "core/lower_case.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -38,10 +39,7 @@ std::map<std::string, double> as_amounts(std::string_view tres)
         const char* const end = item.data() + item.size();
         if (sign != std::string::npos &&
             std::from_chars(item.data() + sign + 1, end, amount).ec == std::errc()) {
-            std::string name = item.substr(0, sign);
-            std::transform(name.begin(), name.end(), name.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-            amounts[name] = amount;
+            amounts[lower_case(item.substr(0, sign))] = amount;
         }
     }
     return amounts;

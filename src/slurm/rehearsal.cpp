@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurm/rehearsal.h"
 
+#include "core/lower_case.h"
 #include "io/descriptor.h"
 #include "slurm/command.h"
 #include "slurm/errors.h"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -71,13 +71,6 @@ constexpr std::string_view k_dropped[] = {"accountingstoragebackuphost",
                                           "suspendtime",
                                           "unkillablestepprogram"};
 
-std::string lower(std::string text)
-{
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
-
 /// Lines without comments, continued lines joined.
 std::vector<std::string> lines_of(const std::string& text)
 {
@@ -104,7 +97,7 @@ std::vector<std::string> program_arguments(const std::string& line)
 
 std::string key_of(const std::string& word)
 {
-    return lower(word.substr(0, word.find('=')));
+    return lower_case(word.substr(0, word.find('=')));
 }
 
 bool is_dropped(const std::string& key)
@@ -121,7 +114,7 @@ std::string node_line(const std::vector<std::string>& arguments)
             line += word + " ";
         }
     }
-    const bool defaults = lower(arguments.front()) == "nodename=default";
+    const bool defaults = lower_case(arguments.front()) == "nodename=default";
     return defaults ? line : fmt::format("{}NodeAddr=127.0.0.1 Port={}", line, k_closed_port);
 }
 
@@ -324,7 +317,7 @@ std::string value_in(const std::string& conf, const std::string& key)
     std::string value;
     for (const std::string& line : lines_of(conf)) {
         const auto arguments = program_arguments(line);
-        if (!arguments.empty() && key_of(arguments.front()) == lower(key)) {
+        if (!arguments.empty() && key_of(arguments.front()) == lower_case(key)) {
             value = arguments.front().substr(arguments.front().find('=') + 1);
         }
     }

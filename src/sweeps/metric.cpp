@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeps/metric.h"
 
+#include "core/lower_case.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,10 +24,7 @@ bool has_one_of(std::string_view tag, std::initializer_list<std::string_view> pa
 /// Tags whose largest value is the best.
 bool grows(std::string_view tag)
 {
-    std::string lower(tag);
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
+    const std::string lower = lower_case(tag);
     return has_one_of(lower, {"acc", "score", "reward", "return", "auc", "f1", "bleu", "map",
                               "precision"}) &&
            !has_one_of(lower, {"loss", "error", "_err", "/err", "mape"});

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "telemetry/series.h"
 
+#include "core/lower_case.h"
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <tuple>
 #include <utility>
 
 namespace gpuq::telemetry {
 namespace {
-
-std::string lower_case(std::string_view text)
-{
-    std::string lower(text);
-    std::ranges::transform(lower, lower.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return lower;
-}
 
 bool is_of_validation(std::string_view tag)
 {

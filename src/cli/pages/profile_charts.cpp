@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/pages/profile_charts.h"
 
+#include "core/lower_case.h"
 #include "report/html.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <utility>
 
@@ -45,10 +45,8 @@ std::vector<std::pair<std::string, const Series*>> losses(const telemetry::Curve
     }
     found.emplace_back(main->first, &main->second);
     for (const auto& [tag, series] : curves.by_tag()) {
-        std::string low = tag;
-        std::transform(low.begin(), low.end(), low.begin(),
-                       [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-        if (found.size() < k_most && tag != main->first && low.find("loss") != std::string::npos) {
+        if (found.size() < k_most && tag != main->first &&
+            lower_case(tag).find("loss") != std::string::npos) {
             found.emplace_back(tag, &series);
         }
     }

@@ -6,6 +6,7 @@
 #include "cli/base/table_output.h"
 #include "cli/policy_ops/file.h"
 #include "cli/policy_ops/proposed_queues.h"
+#include "core/lower_case.h"
 #include "core/number.h"
 #include "govern/conf.h"
 #include "govern/plan.h"
@@ -80,17 +81,10 @@ constexpr std::array k_settings = {"AccountingStorageEnforce",
                                    "SelectTypeParameters",
                                    "VSizeFactor"};
 
-std::string lower(std::string text)
-{
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
-
 bool is_policy_setting(const std::string& name)
 {
     return std::any_of(k_settings.begin(), k_settings.end(),
-                       [&](const char* one) { return lower(one) == lower(name); });
+                       [&](const char* one) { return lower_case(one) == lower_case(name); });
 }
 
 bool is_utf8(const SlurmObject& object)
@@ -179,7 +173,7 @@ bool is_plain(const std::string& text)
     const auto fits = [](unsigned char c) {
         return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '@';
     };
-    const std::string word = lower(text);
+    const std::string word = lower_case(text);
     return !text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0 &&
            std::all_of(text.begin(), text.end(), fits) && word != "null";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/insight/comparison.h"
 
+#include "core/lower_case.h"
 #include "core/redact.h"
 #include "core/size.h"
 #include "runs/insight/program_arguments.h"
@@ -403,9 +404,7 @@ Better better_of(std::string_view tag)
                                                                 "bleu"};
     constexpr std::array<std::string_view, 7> k_higher_components = {"acc", "f1",  "auc", "auroc",
                                                                      "map", "iou", "miou"};
-    std::string lower(tag);
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string lower = lower_case(tag);
     const auto components = components_of(lower);
     if (has_part(lower, k_lower_parts) || has_component(components, k_lower_components)) {
         return Better::lower;

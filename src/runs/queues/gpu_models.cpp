@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queues/gpu_models.h"
 
+#include "core/lower_case.h"
 #include "core/number.h"
 #include "core/size.h"
 #include "ports/nodes.h"
@@ -30,15 +31,6 @@ constexpr Model k_models[] = {
     {"1080ti", 11}, {"1080", 8},   {"3080", 10},  {"3090", 24},   {"4080", 16},   {"4090", 24},
     {"5090", 32},   {"mi100", 32}, {"mi210", 64}, {"mi250", 128}, {"mi300", 128},
 };
-
-std::string lower(std::string_view text)
-{
-    std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return result;
-}
 
 bool is_digit(char c)
 {
@@ -81,7 +73,7 @@ std::string text_of(const std::vector<OfferedGpus>& offered)
 std::optional<std::uint64_t> memory_of_model(std::string_view model)
 {
     constexpr std::uint64_t k_gib = 1024; // MiB
-    const std::string name = lower(model);
+    const std::string name = lower_case(model);
     if (const auto gib = size_in_name(name)) {
         return *gib * k_gib;
     }
@@ -185,9 +177,9 @@ Result<GpuShare> share_of_a_gpu(const GpuShare& asked, const std::vector<std::st
 Result<std::string> model_with_profile(const GpuRequest& request, const std::string& queue,
                                        const std::vector<OfferedGpus>& offered)
 {
-    const std::string profile = lower(*request.mig);
+    const std::string profile = lower_case(*request.mig);
     for (const OfferedGpus& gpus : offered) {
-        const std::string name = lower(gpus.model);
+        const std::string name = lower_case(gpus.model);
         const bool is_last =
             name == profile || name.ends_with("_" + profile) || name.ends_with("-" + profile);
         if (is_last && gpus.most >= request.count) {
