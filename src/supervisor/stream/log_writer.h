@@ -32,6 +32,9 @@ enum class Urgency { soon, now };
 /// If a write fails, the bytes are missing from the log, but clients still get them; the loss is
 /// recorded in the journal. A full disk is retried once it has free space; a small reserve file is
 /// deleted to make space for the journal.
+///
+/// All functions are for the thread of the loop. They only hand work over and return at once,
+/// except stop_request_now(), which reads the disk, and the destructor.
 class LogWriter {
 public:
     struct Setup {

@@ -103,10 +103,10 @@ public:
                 break;
             }
             if (!m_leaving && !m_spent && !m_slots.empty()) {
-                m_grower.update(m_loop_time(), m_clock.now());
+                m_grower.update(loop_time(), m_clock.now());
             }
             if (m_slots.empty() && m_failing_since) {
-                const auto spent = m_loop_time() - *m_failing_since;
+                const auto spent = loop_time() - *m_failing_since;
                 if (is_removed() || (spent >= m_plan.patience && !end_unstarted())) {
                     return give_up(std::chrono::floor<std::chrono::seconds>(spent));
                 }
@@ -236,7 +236,7 @@ private:
     /// Starts tries in free slots. False if there is nothing left to do.
     bool fill_slots()
     {
-        const bool is_blocked = !m_ends.empty() || m_loop_time() < m_retry_at;
+        const bool is_blocked = !m_ends.empty() || loop_time() < m_retry_at;
         while (!m_leaving && !is_blocked && m_slots.size() < per_gpu()) {
             if (check_budget()) {
                 break;
@@ -247,7 +247,7 @@ private:
                 return true;
             }
             if (!*taken) {
-                const auto answer = m_proposer.ask(m_loop_time());
+                const auto answer = m_proposer.ask(loop_time());
                 if (!answer) {
                     complain(answer.error());
                     return true;
@@ -290,7 +290,7 @@ private:
 
     std::size_t per_gpu() const { return static_cast<std::size_t>(m_sweep.per_gpu); }
 
-    static EventLoop::Moment m_loop_time() { return EventLoop::Clock::now(); }
+    static EventLoop::Moment loop_time() { return EventLoop::Clock::now(); }
 
     /// False after an error of the disk or the system, which may be temporary: it is repeated.
     bool start(TryTaker::Taken taken)
@@ -350,8 +350,8 @@ private:
     /// that of the program, which has not failed then.
     void wait_for_own_signal()
     {
-        for (const auto until = m_loop_time() + k_between_signals;
-             !m_leaving && m_loop_time() < until;) {
+        for (const auto until = loop_time() + k_between_signals;
+             !m_leaving && loop_time() < until;) {
             pollfd signals{m_signals.get(), POLLIN, 0};
             ::poll(&signals, 1, static_cast<int>(k_between_signals.count()));
             take_signals();
@@ -415,7 +415,7 @@ private:
 
     void write_ends()
     {
-        while (!m_ends.empty() && m_loop_time() >= m_retry_at) {
+        while (!m_ends.empty() && loop_time() >= m_retry_at) {
             if (const auto written = m_taker.record(m_ends.front()); !written) {
                 complain(written.error());
                 return;
@@ -427,8 +427,8 @@ private:
 
     void complain(const Error& error)
     {
-        m_retry_at = m_loop_time() + k_retry;
-        m_failing_since = m_failing_since.value_or(m_loop_time());
+        m_retry_at = loop_time() + k_retry;
+        m_failing_since = m_failing_since.value_or(loop_time());
         if (error.text != m_complaint) {
             m_complaint = error.text;
             std::fprintf(stderr, "gpuq: %s; trying again\n", sanitised(error.text).c_str());
@@ -439,16 +439,16 @@ private:
     {
         m_leaving = m_leaving || is_link_ending();
         const bool all = m_store.size(layout::sweep_stop(m_plan.sweep)).has_value();
-        if (m_sweep.gpu_time && m_loop_time() >= m_check_budget_at) {
-            m_check_budget_at = m_loop_time() + k_between_budgets;
+        if (m_sweep.gpu_time && loop_time() >= m_check_budget_at) {
+            m_check_budget_at = loop_time() + k_between_budgets;
             check_budget();
         }
         for (const auto& slot : m_slots) {
             const std::size_t number = slot->taken().number;
             if (all || m_terminated || m_spent || slot->is_asked() ||
-                slot->is_overdue(m_loop_time()) ||
+                slot->is_overdue(loop_time()) ||
                 m_store.size(layout::try_stop(m_plan.sweep, number))) {
-                slot->end(m_loop_time());
+                slot->end(loop_time());
             }
             slot->read_log(m_store, layout::try_log(m_plan.sweep, number));
             record_values(*slot);
@@ -477,7 +477,7 @@ private:
         const auto& chain = m_sweep.run.request.chain;
         const bool saves = notify(slot) > 0 || (chain && chain->aware) ||
                            m_programs.newest_checkpoint(slot.taken());
-        slot.stop_early(*evidence, m_loop_time() + (saves ? k_time_to_save : k_time_to_notice));
+        slot.stop_early(*evidence, loop_time() + (saves ? k_time_to_save : k_time_to_notice));
     }
 
     /// Returns the number of processes that got the signal of the notice.
@@ -508,7 +508,7 @@ private:
     void record_values(Slot& slot)
     {
         const sweeps::TryValues values = slot.values(m_sweep.metric);
-        if (slot.is_news(values, m_loop_time())) {
+        if (slot.is_news(values, loop_time())) {
             TryEvent event{TryEvent::Kind::reached, slot.taken().number, slot.taken().attempt,
                            m_clock.now(),           m_plan.self.link,    values};
             (void)m_taker.record(event);
