@@ -21,6 +21,15 @@
 #include <system_error>
 #include <unistd.h>
 
+// Order of writes: the pack with the new contents, then the tree that refers to it, and last the
+// `latest` of the root, with which the next snapshot is compared. Each is on disk before the next
+// one is written, so every file that can be read refers to contents that exist; a failed attempt
+// leaves at most a pack or a tree without a user.
+//
+// Removal takes two calls, an hour apart, with unused.json between them: a run that is being
+// submitted uses a tree, or a pack of earlier snapshots, before its record can be seen. A pack is
+// unused once no tree and no `latest` on disk refers to it.
+
 namespace gpuq::snapshots {
 namespace {
 

@@ -19,6 +19,19 @@
 #include <unistd.h>
 #include <utility>
 
+// The way is chosen anew for each connection (plan): an error of the kind `missing` means that
+// libssh lacks something that the user's ssh configuration needs, and OpenSSH carries the
+// connection. If that only turns out during the first login, the verdict is `other_way`, and
+// OpenSSH carries all later connections.
+//
+// All functions belong to the client's thread. Logins and the channel run in the thread of the
+// LibsshConnection. Its questions are asked on the terminal in the first attempt (TerminalAsker)
+// and through the client's loop in one that the user has requested (QuestionBox); other attempts
+// ask nothing.
+//
+// Jump hosts are a chain of logins, each of which forwards to the next host. Only the first of them
+// can have a ProxyCommand, so there is at most one such process.
+
 namespace gpuq::remote {
 namespace {
 
