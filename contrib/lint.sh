@@ -36,7 +36,7 @@ if ! names=$(contrib/identifiers.py); then
 fi
 codespell src tui man ./*.md contrib tests cmake policies # .codespellrc has the exceptions
 
-# Runs a command and shows what it printed only if it fails.
+# Runs a command and shows its output only if it fails.
 quietly() {
     local output
     output=$("$@" 2>&1) || { printf '%s\n' "$output" >&2 && return 1; }

@@ -55,7 +55,7 @@ live() {
             /usr/bin/python3 -m pytest tests/live tests/examples -n "$((jobs + 1))" --dist loadfile \
             --timeout 1800 --durations 5 -q
     done
-    # test_remote_transport.py uses both; the others what `auto` chooses, which is libssh in most cases.
+    # test_remote_transport.py uses both; the others use libssh in most cases (`auto`).
     attempt "live suite, --host by OpenSSH" env GPUQ_SOAK=1 GPUQ_TRANSPORT=openssh \
         /usr/bin/python3 -m pytest tests/live/test_remote*.py tests/live/test_forward.py -n "$((jobs + 1))" \
         --dist loadfile --timeout 1800 -q

@@ -97,7 +97,7 @@ private:
     }
 
     /// The cluster and its free GPUs, or why that is not known; on the right the time and the age
-    /// of what is shown.
+    /// of the data.
     void draw_status()
     {
         const bool is_troubled = !picture().trouble.empty();

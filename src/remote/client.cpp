@@ -249,7 +249,7 @@ void Client::drop(Moment at)
     state_changed();
 }
 
-/// Queues a frame and writes what the connection accepts; false if none is open.
+/// Queues a frame and writes as much as the connection accepts; false if none is open.
 bool Client::send_frame(const frames::Frame& frame)
 {
     if (!is_open()) {

@@ -149,7 +149,8 @@ Effect effect_of(const Interpreter& row, std::string_view word)
             return is_last ? Effect::code_follows : Effect::code_attached;
         }
         if (row.values.find(word[i]) != std::string_view::npos) {
-            // A shell takes the value of an option in the next word, whatever follows the letter.
+            // A shell takes the value of an option in the next word even if text follows the
+            // letter.
             return is_last || row.code_is_operand ? Effect::value_follows : Effect::none;
         }
     }

@@ -20,7 +20,7 @@
 // (base/helper_call.h).
 //
 // A round waits until something has arrived or a time passed to m_loop.wake_at() has come. Handlers
-// then take what has arrived (watch()), and round() derives the rest from the state, always in the
+// then take the data (watch()), and round() derives the rest from the state, always in the
 // same order. So a step must not rely on a handler having been called: it checks its own condition
 // and asks for the next round itself. Output is sent to the clients at the end of the round, before
 // the log writer is woken, because the echo of a key should not wait for a disk.

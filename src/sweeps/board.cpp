@@ -165,7 +165,7 @@ void Board::take(const RunKey& worker, const TryEvent& event)
     settle(event.number);
 }
 
-/// Derives the state of a try from its attempts: the newest one counts, and makes void whatever an
+/// Derives the state of a try from its attempts: the newest one counts, and voids all that an
 /// earlier one may still record. Does nothing until the list of the try has been read.
 void Board::settle(std::size_t number)
 {

@@ -32,7 +32,7 @@ constexpr std::array k_options = {
     // For gpuq --host after a session was lost: it knows which output it has shown.
     Option{0, "shown", "LINK,OUT,ERR", "", Option::State::hidden}};
 
-/// How much of a log to show, at most, if no record states what was shown before.
+/// The most of a log to show if no record states how much was shown before.
 constexpr std::uint64_t k_most_of_the_past = 64 << 10;
 /// Pause before reading files of a log again that are not consistent yet (NFS).
 constexpr std::chrono::milliseconds k_pause{50};

@@ -127,7 +127,7 @@ Result<void> use_conf_file(Services& services, const std::string& path, Wishes& 
     return {};
 }
 
-/// Records what an operator has changed, beside slurm.conf; nothing in a directory that holds no
+/// Records a change by an operator, beside slurm.conf; nothing in a directory that holds no
 /// cluster.
 void record(const std::string& dir, const std::string& text)
 {

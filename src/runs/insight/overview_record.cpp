@@ -63,7 +63,7 @@ std::optional<PoolShares> shares_in(const json& value)
                       value.at(1).get<int>(), value.at(2).get<int>(), number_in(value.at(3))};
 }
 
-/// Of a job: what it requests.
+/// The share that a job requests.
 json of(const std::optional<GpuShare>& share)
 {
     return share ? json::array({word(share->kind), share->parts}) : json();
