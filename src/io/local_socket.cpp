@@ -161,6 +161,16 @@ Descriptor connect_to_path(const std::string& path)
     return socket;
 }
 
+Result<std::array<Descriptor, 2>> make_socket_pair()
+{
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        return fail(Error::Kind::io, fmt::format("can't make a pair of sockets: {}",
+                                                 std::generic_category().message(errno)));
+    }
+    return std::array{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
 bool is_same_user(int socket)
 {
     const auto peer = peer_of(socket);

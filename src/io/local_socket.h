@@ -4,6 +4,7 @@
 #include "core/result.h"
 #include "io/descriptor.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ Result<Descriptor> connect_to_first(const std::vector<std::string>& names);
 /// A non-blocking connection to a socket in the file system, whose user is not checked. Sets errno
 /// on failure.
 Descriptor connect_to_path(const std::string& path);
+
+/// Two connected sockets. `io` when no descriptors are left.
+Result<std::array<Descriptor, 2>> make_socket_pair();
 
 /// True when the peer process has the same user (SO_PEERCRED).
 bool is_same_user(int socket);

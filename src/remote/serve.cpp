@@ -2,6 +2,7 @@
 #include "remote/serve.h"
 
 #include "io/local_socket.h"
+#include "io/passed_descriptors.h"
 
 #include <fmt/format.h>
 
@@ -39,42 +40,18 @@ bool wait_for(int descriptor, short events, int milliseconds)
     return count > 0;
 }
 
-using TwoDescriptors = std::array<int, 2>;
-
 /// Number of bytes already read from a connection, and how many of the next bytes repeat them.
 struct Sizes {
     std::uint32_t read = 0, repeated = 0;
 };
 
-/// Message with two descriptors and the sizes; the bytes already read follow it.
-struct Handing {
-    Sizes sizes;
-    iovec part{&sizes, sizeof sizes};
-    std::array<char, CMSG_SPACE(sizeof(TwoDescriptors))> control{};
-    msghdr message{};
-
-    Handing()
-    {
-        message.msg_iov = &part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.data();
-        message.msg_controllen = control.size();
-    }
-    Handing(const Handing&) = delete;
-    Handing& operator=(const Handing&) = delete;
-};
-
+/// Sends the descriptors with the sizes, and then the bytes already read.
 bool hand_over(int socket, int in, int out, std::string_view read, std::size_t repeated)
 {
-    Handing handing;
-    handing.sizes = {static_cast<std::uint32_t>(read.size()), static_cast<std::uint32_t>(repeated)};
-    cmsghdr* const header = CMSG_FIRSTHDR(&handing.message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(TwoDescriptors));
-    const TwoDescriptors descriptors{in, out};
-    std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof descriptors);
-    return ::sendmsg(socket, &handing.message, MSG_NOSIGNAL) == sizeof handing.sizes &&
+    const Sizes sizes{static_cast<std::uint32_t>(read.size()),
+                      static_cast<std::uint32_t>(repeated)};
+    return send_with_descriptors(socket, {reinterpret_cast<const char*>(&sizes), sizeof sizes},
+                                 {in, out}) &&
            write_all(socket, read);
 }
 
@@ -86,22 +63,17 @@ std::optional<Handed> take_over(int listener)
         !wait_for(handed.front.get(), POLLIN, k_handing_ms)) {
         return std::nullopt;
     }
-    Handing handing;
-    const ssize_t count = ::recvmsg(handed.front.get(), &handing.message, MSG_CMSG_CLOEXEC);
-    const cmsghdr* const header = CMSG_FIRSTHDR(&handing.message);
-    if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(sizeof(TwoDescriptors))) {
+    Sizes sizes;
+    std::optional<DescriptorPair> streams;
+    const ssize_t count = receive_with_descriptors(
+        handed.front.get(), {reinterpret_cast<char*>(&sizes), sizeof sizes}, streams);
+    if (!streams || count != sizeof sizes || sizes.read > k_most_read) {
         return std::nullopt;
     }
-    TwoDescriptors descriptors{-1, -1};
-    std::memcpy(descriptors.data(), CMSG_DATA(header), sizeof descriptors);
-    handed.in.reset(descriptors[0]);
-    handed.out.reset(descriptors[1]);
-    const std::size_t size = handing.sizes.read;
-    if (count != sizeof handing.sizes || size > k_most_read) {
-        return std::nullopt;
-    }
-    handed.repeated = handing.sizes.repeated;
+    handed.in = std::move((*streams)[0]);
+    handed.out = std::move((*streams)[1]);
+    handed.repeated = sizes.repeated;
+    const std::size_t size = sizes.read;
     handed.read.resize(size);
     for (std::size_t have = 0; have < size;) {
         if (!wait_for(handed.front.get(), POLLIN, k_handing_ms)) {
@@ -233,12 +205,8 @@ private:
                                                                   listener.error().text}));
             return std::move(listener).error();
         }
-        std::array<int, 2> ends{};
-        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-            return fail(Error::Kind::io, fmt::format("a socket: {}", std::strerror(errno)));
-        }
-        Descriptor ours(ends[0]);
-        Descriptor theirs(ends[1]);
+        TRY_ASSIGN(auto ends, make_socket_pair());
+        auto& [ours, theirs] = ends;
         // `gpuq serve` has a single thread: the forked processes may do everything.
         const pid_t child = ::fork();
         if (child == 0) {

@@ -2,6 +2,7 @@
 #include "remote/verb_process.h"
 
 #include "core/key.h"
+#include "io/local_socket.h"
 #include "io/subprocess.h"
 #include "remote/peer_data.h"
 #include "term/sanitise.h"
@@ -19,7 +20,6 @@
 #include <pty.h>
 #include <pwd.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -174,12 +174,9 @@ Result<VerbProcess> start_verb(const std::string& program, const wire::remote::S
             (i == 1 ? verb.out : verb.err) = std::move(pipe.read);
         }
     }
-    std::array<int, 2> ends{-1, -1};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-        return fail(Error::Kind::io, fmt::format("a socket: {}", std::strerror(errno)));
-    }
-    verb.facts.reset(ends[0]);
-    const Descriptor facts(ends[1]);
+    TRY_ASSIGN(auto ends, make_socket_pair());
+    verb.facts = std::move(ends[0]);
+    const Descriptor& facts = ends[1];
 
     std::vector<std::string> arguments{"gpuq"};
     arguments.insert(arguments.end(), start.arguments.begin(), start.arguments.end());

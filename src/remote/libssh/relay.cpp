@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "remote/libssh/relay.h"
 
+#include "io/local_socket.h"
 #include "remote/channel.h"
 #include "remote/libssh/thread.h"
 
@@ -143,20 +144,19 @@ private:
 
 Result<Relayed> relay(const Libssh& ssh, LoggedIn through)
 {
-    std::array<int, 2> pair{-1, -1};
     auto done = std::make_shared<Descriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!*done || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) {
+    if (!*done) {
         return fail(Error::Kind::io, "no descriptors are left");
     }
-    Descriptor here(pair[0]);
-    auto work = std::make_shared<Relay>(ssh, std::move(through), Descriptor(pair[1]));
+    TRY_ASSIGN(auto ends, make_socket_pair());
+    auto work = std::make_shared<Relay>(ssh, std::move(through), std::move(ends[1]));
     TRY(start_thread([work = std::move(work), done]() mutable {
         work->run();
         work.reset();
         const std::uint64_t one = 1;
         (void)!::write(done->get(), &one, sizeof one);
     }));
-    return Relayed{std::move(here), std::move(done)};
+    return Relayed{std::move(ends[0]), std::move(done)};
 }
 
 } // namespace gpuq::remote

@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 
@@ -232,12 +231,8 @@ Result<Transport::Streams> HostTransport::connect_by_libssh(Way way, Attempt att
 /// Starts ProxyCommand by the user's shell, as ssh does. Returns our end of its streams.
 Result<Descriptor> HostTransport::start_proxy(const SshPlan& plan, Attempt attempt, int errors)
 {
-    std::array<int, 2> pair{-1, -1};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) {
-        return fail(Error::Kind::io, "no descriptors are left for ProxyCommand");
-    }
-    Descriptor here(pair[0]);
-    const Descriptor there(pair[1]);
+    TRY_ASSIGN(auto ends, make_socket_pair());
+    auto& [here, there] = ends;
     const std::string shell = variable("SHELL");
     const Subprocess proxy{
         .argv = {shell.empty() ? "/bin/sh" : shell, "-c", "exec " + plan.proxy_command},
@@ -247,7 +242,7 @@ Result<Descriptor> HostTransport::start_proxy(const SshPlan& plan, Attempt attem
         .ignored_signals = {SIGINT, SIGQUIT}};
     TRY_ASSIGN(const Spawned started, spawn(proxy));
     m_proxy = started.pid;
-    return here;
+    return std::move(here);
 }
 
 bool HostTransport::is_stuck(Moment now)

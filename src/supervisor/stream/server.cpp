@@ -3,16 +3,15 @@
 
 #include "io/local_socket.h"
 #include "io/network_socket.h"
+#include "io/passed_descriptors.h"
 #include "wire/frame.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
+#include <utility>
 
 namespace gpuq::supervisor {
 namespace {
@@ -113,46 +112,19 @@ Descriptor Server::next()
 
 bool give_streams(int socket, int input, int output)
 {
-    const int streams[] = {input, output};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof streams)] = {};
-    std::string bytes(wire::k_flush); // has no meaning, but some data must be sent along
-    iovec piece{bytes.data(), bytes.size()};
-    msghdr message{};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof streams);
-    std::memcpy(CMSG_DATA(header), streams, sizeof streams);
-    return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+    // The frame has no meaning, but some data must be sent along.
+    return send_with_descriptors(socket, wire::k_flush, {input, output});
 }
 
 ssize_t read_with_streams(int socket, char* bytes, std::size_t size,
                           std::optional<Streams>& streams)
 {
-    int received[] = {-1, -1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof received)] = {};
-    iovec piece{bytes, size};
-    msghdr message{};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    const cmsghdr* const header = count < 0 ? nullptr : CMSG_FIRSTHDR(&message);
-    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-        const std::size_t known = std::min(header->cmsg_len - CMSG_LEN(0), sizeof received);
-        std::memcpy(received, CMSG_DATA(header), known);
-        Streams given{Descriptor(received[0]), Descriptor(received[1])};
-        if (given.input && given.output) {
-            streams = std::move(given);
-        }
+    std::optional<DescriptorPair> passed;
+    const ssize_t count = receive_with_descriptors(socket, {bytes, size}, passed);
+    if (passed) {
+        streams = {std::move((*passed)[0]), std::move((*passed)[1])};
     }
-    const bool cut = count >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
-    return cut ? 0 : count; // no descriptor was left for them: ends the connection
+    return count;
 }
 
 } // namespace gpuq::supervisor
