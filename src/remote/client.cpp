@@ -24,10 +24,10 @@
 ///
 /// A session runs one verb over any number of successive connections. Lifeline decides when to
 /// connect, send a heartbeat or drop a connection; step() carries that out before each round of the
-/// loop. Each connection passes through the stages of Connection: connecting (channel), marker
-/// found (marked), Hello received (hello). Until the first Hello (m_was_live) an error ends the
-/// client; after it, lost connections are replaced, and a host that requires an interactive login
-/// is waited for (m_login, client_login.cpp).
+/// loop. Each connection passes through the stages of Connection: preparing (of later ones),
+/// connecting (channel), marker found (marked), Hello received (hello). Until the first Hello
+/// (m_was_live) an error ends the client; after it, lost connections are replaced, and a host that
+/// requires an interactive login is waited for (m_login, client_login.cpp).
 ///
 /// Invariants: output counts as shown only when it is written, and only then the host may discard
 /// it (ClientOutput). Input and signals are kept until the host has confirmed them (ClientInput,
@@ -66,10 +66,8 @@ Descriptor open_network()
     address.nl_family = AF_NETLINK;
     address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR |
                         RTMGRP_IPV6_ROUTE;
-    if (made &&
-        ::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-        made.reset();
-    }
+    // If this fails, nothing is received.
+    (void)::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
     return made;
 }
 
@@ -118,6 +116,7 @@ void Client::watch_all()
 {
     watch([this] { return EventLoop::to_read(m_ui.signals()); }, &Client::on_signals);
     watch([this] { return EventLoop::to_read(m_network.get()); }, &Client::on_network);
+    watch([this] { return EventLoop::to_read(m_connection.preparing); }, &Client::connect);
     watch(
         [this] {
             const auto& channel = m_connection.channel;
@@ -215,7 +214,7 @@ void Client::step()
         case ReconnectPolicy::Do::nothing:
             return;
         case ReconnectPolicy::Do::connect:
-            connect();
+            begin_attempt();
             break;
         case ReconnectPolicy::Do::beat:
             beat();
@@ -260,10 +259,19 @@ bool Client::send_frame(const frames::Frame& frame)
     return true;
 }
 
-void Client::connect()
+void Client::begin_attempt()
 {
     state_changed();
     m_connection = {};
+    m_connection.preparing = m_was_live ? m_transport.prepare() : -1;
+    if (m_connection.preparing < 0) {
+        connect();
+    }
+}
+
+void Client::connect()
+{
+    m_connection.preparing = -1;
     log::info(log::Part::remote, "connecting{}",
               m_sharing.avoided ? " without a shared connection (ControlMaster)" : "");
     const Attempt attempt = !m_was_live          ? Attempt::first
@@ -331,14 +339,13 @@ void Client::go_past_shared()
     m_sharing.avoided = m_sharing.hung = true;
     m_ui.print_message(fmt::format(
         "the shared connection to {} does not answer: connecting without it", m_options.host));
-    connect();
+    begin_attempt();
 }
 
 void Client::disconnect()
 {
     m_forwards.clear();
-    m_connection.channel.reset();
-    m_connection.hello = false;
+    m_connection.close();
     m_transport.end(0);
     m_ssh.close();
 }
@@ -348,8 +355,7 @@ void Client::end_of_connection()
 {
     const bool had_answered = m_connection.hello;
     m_forwards.clear();
-    m_connection.channel.reset();
-    m_connection.hello = false;
+    m_connection.close();
     const int status = m_transport.end(k_end_of_ssh_ms);
     m_ssh.read();
     m_ssh.close();
@@ -362,7 +368,7 @@ void Client::end_of_connection()
     if (had_answered) {
         verdict.what = m_reconnect.is_hopeless() ? Verdict::What::stop : Verdict::What::broken;
     } else if (verdict.what == Verdict::What::other_way) {
-        return connect();
+        return begin_attempt();
     } else if (verdict.what == Verdict::What::stop && m_was_live &&
                std::exchange(m_sharing.avoided, false)) {
         verdict.what = Verdict::What::broken; // retry with the user's own configuration

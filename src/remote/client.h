@@ -109,11 +109,19 @@ public:
 private:
     /// The current connection, or the last one.
     struct Connection {
+        int preparing = -1;             ///< Transport::prepare()
         std::optional<Channel> channel; ///< while it exists
         frames::Greeting greeting;
         frames::OutputDecoder decoder;
         bool marked = false; ///< the marker has been received
         bool hello = false;  ///< and Hello
+
+        void close()
+        {
+            preparing = -1;
+            channel.reset();
+            hello = false;
+        }
     };
     /// How the session ends, when it does.
     struct Ending {
@@ -133,6 +141,7 @@ private:
     void step();
     void drop(Moment at);
     void beat();
+    void begin_attempt();
     void connect();
     void not_connected(Attempt attempt, Error error);
     std::string first_bytes();

@@ -99,7 +99,7 @@ Result<std::string> SshTransport::configuration()
     if (m_configuration) {
         return *m_configuration;
     }
-    m_configuration = printed_by_ssh(ssh_question(m_command, false));
+    m_configuration = printed_by_ssh(question());
     m_command.facts = ssh_facts_from(*m_configuration);
     if (m_command.facts.without_streams.empty()) {
         return *m_configuration;
@@ -114,9 +114,13 @@ Result<std::string> SshTransport::configuration()
     return *m_configuration;
 }
 
-void SshTransport::read_again()
+std::vector<std::string> SshTransport::question() const
 {
-    std::string text = printed_by_ssh(ssh_question(m_command, false));
+    return ssh_question(m_command, false);
+}
+
+void SshTransport::set_configuration(std::string text)
+{
     if (m_configuration && !text.empty() && text != *m_configuration) {
         m_command.facts = ssh_facts_from(text);
         m_configuration = std::move(text);

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <vector>
 
 namespace gpuq::remote {
 
@@ -27,6 +28,9 @@ public:
         std::shared_ptr<Link> link; ///< to serve, possibly not connected yet
         Descriptor errors;          ///< messages: of ssh, and of the host before gpuq has started
     };
+    /// Begins what connect() needs for an attempt to reconnect and may take time. Returns a
+    /// descriptor that is readable when connect() will not block; -1: now. end() gives it up.
+    virtual int prepare() { return -1; }
     /// `first`: the bytes that will be sent first, for a transport that can deliver them earlier.
     virtual Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) = 0;
     /// To be polled while no data has arrived. True: the shared connection that is used is dead,
@@ -86,8 +90,11 @@ public:
     /// The output of `ssh -G`, read once; empty if there is none. `usage` for options of ssh with
     /// which it has no standard streams.
     Result<std::string> configuration();
-    /// Reads it again: `Match exec` may depend on the network to which this machine is connected.
-    void read_again();
+    /// The arguments of the `ssh -G` that prints it.
+    std::vector<std::string> question() const;
+    /// Replaces it, unless by an empty one: `Match exec` may depend on the network to which this
+    /// machine is connected.
+    void set_configuration(std::string text);
 
     /// A shared connection is checked after this much silence,
     static constexpr Span k_patience = std::chrono::seconds{2};

@@ -20,6 +20,7 @@
 #include <poll.h>
 #include <random>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -396,6 +397,65 @@ TEST_F(SessionTest, AnAttemptThatFailsHereEndsAClientThatWasNeverConnected)
     const auto status = run(transport, "exit 5");
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().text, "no descriptors are left");
+}
+
+/// A transport that takes 0.2 s to prepare for each attempt to reconnect.
+class SlowTransport : public CutTransport {
+public:
+    using CutTransport::CutTransport;
+    int prepare() override
+    {
+        ++preparations;
+        if (on_prepare) {
+            on_prepare();
+        }
+        itimerspec time{};
+        time.it_value.tv_nsec = 200'000'000;
+        m_timer.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+        ::timerfd_settime(m_timer.get(), 0, &time, nullptr);
+        return m_timer.get();
+    }
+    Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) override
+    {
+        pollfd wait{m_timer.get(), POLLIN, 0};
+        is_early = is_early || (attempt != Attempt::first && ::poll(&wait, 1, 0) != 1);
+        return CutTransport::connect(attempt, alone, first);
+    }
+    int preparations = 0;
+    bool is_early = false; ///< connect() was called before that
+    std::function<void()> on_prepare;
+
+private:
+    Descriptor m_timer;
+};
+
+TEST_F(SessionTest, AnAttemptBeginsWhenTheTransportIsPrepared)
+{
+    SlowTransport transport(options(), [&] {
+        return transport.connections < 3 ? std::uint64_t{30'000} : ~std::uint64_t{0};
+    });
+    const auto status = run(transport, "seq 1 20000; exit 5");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 5);
+    EXPECT_EQ(content("out").size(), 108'894U);
+    EXPECT_EQ(transport.connections, 3);
+    EXPECT_EQ(transport.preparations, 2);
+    EXPECT_FALSE(transport.is_early);
+}
+
+TEST_F(SessionTest, TheUserMayLeaveWhileTheTransportPrepares)
+{
+    SocketPair pipe = socket_pair(SOCK_NONBLOCK);
+    nobody.coming = std::move(pipe.one);
+    SlowTransport transport(options(), [] { return std::uint64_t{30'000}; });
+    transport.on_prepare = [&] {
+        const unsigned char number = SIGINT;
+        (void)!::write(pipe.other.get(), &number, 1);
+    };
+    const auto status = run(transport, "seq 1 20000; sleep 60");
+    ASSERT_TRUE(status) << status.error().text;
+    EXPECT_EQ(*status, 130);
+    EXPECT_EQ(transport.connections, 1);
 }
 
 TEST_F(SessionTest, AVerbRunsThereWithItsStreamsItsFolderAndItsStatus)

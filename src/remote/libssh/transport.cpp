@@ -4,6 +4,7 @@
 #include "io/local_socket.h"
 #include "io/subprocess.h"
 #include "log/log.h"
+#include "remote/libssh/thread.h"
 #include "remote/peer_data.h"
 #include "term/sanitise.h"
 #include "wire/remote_frame.h"
@@ -15,6 +16,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 #include <utility>
 
@@ -63,6 +65,13 @@ bool is_ssh(const std::vector<std::string>& command)
 
 } // namespace
 
+/// Runs `ssh -G` once more for all hosts, in a thread that may outlive the attempt: `Match exec` in
+/// the configuration may take seconds.
+struct HostTransport::Asking {
+    std::map<std::vector<std::string>, std::string> configurations;
+    Descriptor done{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)}; ///< readable: the thread is over
+};
+
 HostTransport::HostTransport(TransportChoice choice, SshCommand command, std::string gpuq)
     : m_choice(choice)
     , m_openssh(std::move(command), std::move(gpuq))
@@ -82,6 +91,41 @@ std::string HostTransport::description() const
         return "libssh " + (ssh ? (*ssh)->release : "");
     }
     return "OpenSSH, since " + m_why_not_libssh;
+}
+
+std::string HostTransport::printed_for(const std::vector<std::string>& question)
+{
+    const auto [found, is_new] = m_configurations.try_emplace(question);
+    if (is_new) {
+        found->second = printed_by_ssh(question);
+    }
+    return found->second;
+}
+
+int HostTransport::prepare()
+{
+    auto asking = std::make_shared<Asking>();
+    asking->configurations = m_configurations;
+    asking->configurations.try_emplace(m_openssh.question());
+    const auto started = start_thread([asking] {
+        for (auto& [question, text] : asking->configurations) {
+            text = printed_by_ssh(question);
+        }
+        const std::uint64_t one = 1;
+        (void)!::write(asking->done.get(), &one, sizeof one);
+    });
+    m_asking = started ? std::move(asking) : nullptr;
+    return m_asking ? m_asking->done.get() : -1;
+}
+
+/// Evaluates the configurations for another connection; without prepare(), they are read when they
+/// are needed.
+void HostTransport::take_answers()
+{
+    std::uint64_t one = 0;
+    const bool is_done = m_asking && ::read(m_asking->done.get(), &one, sizeof one) == sizeof one;
+    m_configurations = is_done ? std::move(m_asking->configurations) : decltype(m_configurations)();
+    m_openssh.set_configuration(printed_for(m_openssh.question()));
 }
 
 /// Adds the jump hosts that lead to a host, before that host itself. As with OpenSSH, the first of
@@ -106,7 +150,7 @@ Result<void> HostTransport::add_hops(const std::string& proxy_jump, Way& way)
             question.insert(question.end(), {"-p", hop.port});
         }
         question.insert(question.end(), {"--", hop.host});
-        TRY_ASSIGN(SshPlan plan, plan_from(printed_by_ssh(std::move(question)),
+        TRY_ASSIGN(SshPlan plan, plan_from(printed_for(question),
                                            {home_of_user(), variable("SSH_AUTH_SOCK"), hop.host}));
         if (i == 0 && !plan.proxy_jump.empty() && way.size() < k_most_hops) {
             TRY(add_hops(plan.proxy_jump, way));
@@ -157,12 +201,12 @@ Result<HostTransport::Way> HostTransport::plan(Attempt attempt, bool alone)
 Result<Transport::Streams> HostTransport::connect(Attempt attempt, bool alone,
                                                   std::string_view first)
 {
+    if (attempt != Attempt::first) {
+        take_answers();
+    }
     end(0);
     m_connection.reset();
     m_attempt = attempt;
-    if (attempt != Attempt::first) {
-        m_openssh.read_again();
-    }
     auto planned = plan(attempt, alone);
     if (planned) {
         m_why_not_libssh.clear();
@@ -293,6 +337,7 @@ void HostTransport::end_proxy()
 
 int HostTransport::end(int milliseconds)
 {
+    m_asking.reset();
     if (!m_connection) {
         end_proxy(); // of an attempt that has failed on this machine
         return m_openssh.end(milliseconds);

@@ -5,6 +5,7 @@
 #include "remote/libssh/plan.h"
 #include "remote/transport.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ public:
     HostTransport(TransportChoice choice, SshCommand command, std::string gpuq);
     ~HostTransport() override;
 
+    int prepare() override;
     Result<Streams> connect(Attempt attempt, bool alone, std::string_view first) override;
     bool is_stuck(Moment now) override;
     bool is_quiet() const override { return m_openssh.is_quiet(); }
@@ -47,6 +49,9 @@ private:
         SshPlan plan;
     };
     using Way = std::vector<Stop>;
+    struct Asking;
+    std::string printed_for(const std::vector<std::string>& question);
+    void take_answers();
     /// `missing`: why libssh is not possible.
     Result<Way> plan(Attempt attempt, bool alone);
     Result<void> add_hops(const std::string& proxy_jump, Way& way);
@@ -57,8 +62,11 @@ private:
 
     TransportChoice m_choice;
     SshTransport m_openssh;
-    std::string m_openssh_because; ///< set: for all later connections
-    std::string m_why_not_libssh;  ///< of the latest connection; empty: it is by libssh
+    /// Output of `ssh -G` for all hosts, by its arguments.
+    std::map<std::vector<std::string>, std::string> m_configurations;
+    std::shared_ptr<Asking> m_asking; ///< from prepare() to connect()
+    std::string m_openssh_because;    ///< set: for all later connections
+    std::string m_why_not_libssh;     ///< of the latest connection; empty: it is by libssh
     std::shared_ptr<LibsshConnection> m_connection;
     pid_t m_proxy = -1;
     Attempt m_attempt = Attempt::first;
