@@ -28,6 +28,11 @@ def local_flags(screen):
     return termios.tcgetattr(screen.master)[3] & COOKED
 
 
+def without_own_lines(shown):
+    """The program's output: gpuq's own lines are drawn between a saved and a restored cursor."""
+    return re.sub(rb"\x1b7.*?\x1b8", b"", shown, flags=re.DOTALL)
+
+
 def says(screen, command, answer, seconds=20):
     """Types a command and waits for its answer, which must not be part of the command's echo."""
     screen.screen = b""

@@ -12,10 +12,10 @@ import time
 import pytest
 
 from clusters import short_folder, wait_for
-from faults import of_soak
+from faults import assert_counted, of_soak
 from logins import login_host
 from runs import Terminal, nothing_left, the_run
-from terminals import COOKED, Tmux, local_flags, same_page, whole_page
+from terminals import COOKED, Tmux, local_flags, same_page, whole_page, without_own_lines
 
 CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
 METHODS = {"second factor": ["AuthenticationMethods publickey,keyboard-interactive", "KbdInteractiveAuthentication yes"],
@@ -96,8 +96,8 @@ def terminal(login, *words, **options):
 
 
 def without_own(screen):
-    """The program's output: gpuq's lines are drawn between a saved and a restored cursor."""
-    text = re.sub(rb"\x1b7.*?\x1b8", b"", screen.screen[screen.screen.index(b"ready\r\n") + 7:], flags=re.DOTALL)
+    """The program's output, without its echo of keys."""
+    text = without_own_lines(screen.screen.partition(b"ready\r\n")[2] or screen.screen)  # attach may begin later
     return re.sub(rb"\x1b\\|\x1b\[\?2026l|<[0-9a-f]{2}>", b"", text)
 
 
@@ -105,61 +105,83 @@ def numbered(text):
     return [int(number) for number in re.findall(rb"line (\d+)\r\n", text)]
 
 
-def asked_again(login, screen, code=None):
-    """Presses Enter at the prompt for it, and answers the question."""
-    screen.wait_for("Enter tries", 20)
-    screen.screen += b"|"
+def cut_and_answer(login, screen, cuts_before):
+    """Cuts the connection and logs in again: asked only after Enter, and once."""
+    seen = len(screen.screen)
+
+    def since():
+        return screen.screen[seen:]
+    login.cut()
+    wait_for(lambda: screen.read(0.05) and b"Enter tries" in since(), 20, lambda: f"a line: {since()}")
+    assert b"asks: " not in since()
     screen.type("\r")
-    screen.wait_for("login asks: ", 20)
-    screen.type((code or login.codes.right) + "\r")
+    wait_for(lambda: screen.read(0.05) and b"login asks: " in since(), 20, lambda: f"a question: {since()}")
+    assert login.codes.given() == [login.codes.right] * (cuts_before + 1)  # none before the answer
+    screen.type(login.codes.right + "\r")
 
 
-def client_of(login, way, program):
-    """Returns the words of a client whose terminal is `program`'s; for attach, starts the run."""
+def words_for(login, way, folder):
+    """The arguments of a client on a terminal, for `way`. PROGRAM is what it shows; for logs, numbered lines."""
+    program = folder / "program.py"
+    program.write_text(PROGRAM)
     if way == "run":
         return "run", "--pty", sys.executable, program
     if way == "attach":
         assert login.person.gpuq("run", "--detach", "--pty", sys.executable, program).returncode == 0
         return "attach", "last"
+    if way == "logs":
+        script = "i=0; while [ ! -e enough ]; do i=$((i+1)); echo line $i; sleep 0.02; done"
+        assert login.person.gpuq("run", "--detach", "sh", "-c", script).returncode == 0
+        return "logs", "-f", "--to", login.folder / "copy", "last"
     return "shell", "-t", "10"
 
 
-@pytest.mark.parametrize("way, method, cuts", [("run", "second factor", 20), ("run", "password", 5), ("attach", "second factor", 5),
-                                               ("shell", "second factor", 5)])
-def test_twenty_cuts_and_a_question_for_each(person, folder, way, method, cuts):
-    cuts = of_soak(20, cuts)
-    program = folder / "program.py"
-    program.write_text(PROGRAM)
+@pytest.mark.parametrize("way, method", [("run", "second factor"), ("attach", "second factor"), ("shell", "second factor"),
+                                         ("run", "password")])
+def test_cuts_of_a_terminal_and_a_question_for_each(person, folder, way, method):
+    cuts = of_soak(20, 3)
     with guarded(person, folder, method) as login:
-        with terminal(login, *client_of(login, way, program)) as screen:
+        with terminal(login, *words_for(login, way, folder)) as screen:
             if way == "shell":
                 screen.wait_for("# ", 30)
-                screen.type(f"exec {sys.executable} {program}\r")
+                screen.type(f"exec {sys.executable} {folder}/program.py\r")
             screen.wait_for("\r\nline ", 30)
-            keys = "abcdefghijklmnoprstuvwxyz"
-            for i in range(cuts):
+            keys = "abcdefghijklmnoprstuvwxyz"[:cuts]
+            for i, key in enumerate(keys):
                 seen = len(screen.screen)
-                login.cut()
-                wait_for(lambda: screen.read(0.05) and b"Enter tries" in screen.screen[seen:], 20,
-                         lambda: f"a line: {screen.screen[seen:]}")
-                screen.type("\r")
-                wait_for(lambda: screen.read(0.05) and b"login asks: " in screen.screen[seen:], 20,
-                         lambda: f"a question: {screen.screen[seen:]}")
-                assert len(login.codes.given()) == i + 1  # none before the answer
-                screen.type(login.codes.right + "\r")
+                cut_and_answer(login, screen, i)
                 wait_for(lambda: screen.read(0.05) and b"\r\nline " in screen.screen[seen:].rpartition(b"asks: ")[2], 20,
                          lambda: f"more of the program: {screen.screen[seen:]}")
-                screen.type(keys[i % len(keys)])
-                wait_for(lambda: screen.read(0.05) and b"<%02x>" % ord(keys[i % len(keys)]) in screen.screen[seen:], 20, "a key")
+                screen.type(key)
+                wait_for(lambda: screen.read(0.05) and b"<%02x>" % ord(key) in screen.screen[seen:], 20, "a key")
             screen.type("q")
             assert screen.status() == 0 and local_flags(screen) == COOKED
             assert screen.screen.count(b"login asks: ") == cuts
-            assert login.codes.right.encode() not in screen.screen.partition(b"ready")[2]
+            assert login.codes.right.encode() not in screen.screen.partition(b"line ")[2]
             lines = numbered(without_own(screen))
             first = lines[0] if way == "attach" else 1  # attach begins with the screen as it is by then
             assert lines == list(range(first, first + len(lines)))
             typed = bytes(int(key, 16) for key in re.findall(rb"<([0-9a-f]{2})>", screen.screen))
-            assert typed == "".join(keys[i % len(keys)] for i in range(cuts)).encode() + b"q"
+            assert typed == keys.encode() + b"q"
+        assert login.codes.given() == [login.codes.right] * (cuts + 1)
+
+
+def test_cuts_of_a_copy_of_a_log_and_a_question_for_each(person, folder):
+    """Not in raw mode: the terminal keeps the shell's modes, and keys are discarded."""
+    cuts = of_soak(20, 3)
+    with guarded(person, folder) as login:
+        copy = login.folder / "copy"
+        with terminal(login, *words_for(login, "logs", folder)) as screen:
+            for i in range(cuts):
+                wait_for(lambda: copy.exists() and copy.stat().st_size > 100, 20, "a log")
+                screen.type("\r")
+                cut_and_answer(login, screen, i)
+                size = copy.stat().st_size
+                wait_for(lambda: copy.stat().st_size > size + 100, 20, "more of the log")
+                assert local_flags(screen) == COOKED
+            (person.home / "enough").touch()
+            assert screen.status() == 0 and screen.screen.count(b"login asks: ") == cuts
+            assert_counted(copy.read_text())
         assert login.codes.given() == [login.codes.right] * (cuts + 1)
 
 
@@ -252,29 +274,6 @@ def test_ctrl_c_at_the_question_and_at_the_wait(person, folder):
         assert login.codes.given() == [login.codes.right]
         assert not the_run(person).ended
         assert person.gpuq("stop", "last").returncode == 0
-
-
-def test_a_copy_of_a_log_is_asked_for_on_the_terminal(person, folder):
-    """Not in raw mode: the terminal keeps the shell's modes."""
-    script = "i=0; while [ ! -e enough ]; do i=$((i+1)); echo line $i; sleep 0.02; done"
-    assert person.gpuq("run", "--detach", "sh", "-c", script).returncode == 0
-    with guarded(person, folder) as login:
-        copy = login.folder / "copy"
-        with terminal(login, "logs", "-f", "--to", str(copy), "last") as screen:
-            for _ in range(3):
-                wait_for(lambda: copy.exists() and copy.stat().st_size > 100, 20, "a log")
-                screen.type("\r")  # discarded
-                size = copy.stat().st_size
-                login.cut()
-                screen.screen = b""
-                asked_again(login, screen)
-                wait_for(lambda: copy.stat().st_size > size + 100, 20, "more of the log")
-                assert local_flags(screen) == COOKED
-            (person.home / "enough").touch()
-            assert screen.status() == 0
-            text = copy.read_text().splitlines()
-            assert text == [f"line {i}" for i in range(1, len(text) + 1)]
-        assert login.codes.given() == [login.codes.right] * 4
 
 
 def agent(folder):
