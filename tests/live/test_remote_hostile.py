@@ -1,122 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A login host whose ssh server breaks the protocol or floods its client, and one with the smallest windows and packets
-that the protocol permits. By both transports; gpuq must end with an error, or work, and print nothing unsanitised."""
+"""A login host whose ssh server breaks the protocol, floods its client or falls silent, and one with the smallest windows
+and packets that the protocol permits. By both transports; gpuq must end with an error, or work, and print nothing
+unsanitised."""
 import contextlib
-import logging
 import os
-import socket
-import subprocess
+import re
+import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import paramiko
 import pytest
 
-from clusters import environment_of, plain_environment, processes, short_folder, wait_for
-from runs import Terminal, nothing_left, words_of
+from clusters import environment_of, processes, wait_for
+from faults import COUNTING, leave_to_soak
+from hostile import ESCAPE, STAGES, TRANSPORTS, Server, begun, gpuq, host, serve, silent_at, terminal
+from runs import nothing_left, words_of
+from terminals import COOKED, local_flags, without_own_lines
 
 CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
-TRANSPORTS = ["libssh", "openssh"]
-ESCAPE = "\x1b]0;owned\x07\x1b[2J"
-logging.getLogger("paramiko").setLevel(logging.CRITICAL)
-
-
-class Host:
-    """Accepts connections in threads; `serve(socket)` is the server."""
-
-    def __init__(self, folder, transport, serve):
-        self.folder, self.serve = folder, serve
-        self.key = paramiko.RSAKey.generate(2048)
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.open = []
-        (folder / "known_hosts").write_text(f"login {self.key.get_name()} {self.key.get_base64()}\n")
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "user_key"], check=True)
-        (folder / "ssh_config").write_text(
-            f"Host login\n HostName 127.0.0.1\n Port {self.port}\n IdentityFile {folder}/user_key\n IdentitiesOnly yes\n"
-            f" UserKnownHostsFile {folder}/known_hosts\n HostKeyAlias login\n GSSAPIAuthentication no\n")
-        self.env = {name: value for name, value in plain_environment().items() if name != "LC_ALL"}
-        self.env |= {"HOME": str(folder), "GPUQ_SSH": f"ssh -F {folder}/ssh_config", "GPUQ_TRANSPORT": transport}
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.listener.accept()
-                self.open.append(client)
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client):
-        with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
-            self.serve(self, client)
-
-    def close(self):
-        self.listener.close()
-        for each in self.open:
-            each.close()
-
-
-@contextlib.contextmanager
-def host(transport, serve):
-    with short_folder() as folder:
-        one = Host(folder, transport, serve)
-        try:
-            yield one
-        finally:
-            one.close()
-
-
-def gpuq(binary, host, *words, limit=40, **options):
-    begin = time.monotonic()
-    done = subprocess.run([binary, "--host", "login", *words], env=host.env, capture_output=True, timeout=limit, check=False,
-                          cwd=host.folder, **({} if "input" in options else {"stdin": subprocess.DEVNULL}), **options)
-    assert done.returncode >= 0, done
-    assert b"\x1b" not in done.stderr, done.stderr
-    return done, time.monotonic() - begin
-
-
-class Server(paramiko.ServerInterface):
-    """Lets everyone in."""
-
-    def __init__(self, methods="publickey", questions=(), banner=None):
-        self.methods, self.questions, self.banner = methods, questions, banner
-        self.rounds = 0
-        self.command = threading.Event()
-
-    def get_banner(self):
-        return (self.banner, "en") if self.banner else (None, None)
-
-    def get_allowed_auths(self, _):
-        return self.methods
-
-    def check_auth_publickey(self, *_):
-        return paramiko.AUTH_SUCCESSFUL if "publickey" in self.methods else paramiko.AUTH_FAILED
-
-    def _query(self):
-        self.rounds += 1
-        return paramiko.server.InteractiveQuery("", "", *self.questions)
-
-    def check_auth_interactive(self, *_):
-        return self._query()
-
-    def check_auth_interactive_response(self, _):
-        return self._query()
-
-    def check_channel_request(self, *_):
-        return paramiko.OPEN_SUCCEEDED
-
-    def check_channel_exec_request(self, *_):
-        self.command.set()
-        return True
-
-
-def begun(host, client, server, prepare=lambda transport: None):
-    """A Transport whose session has begun."""
-    transport = paramiko.Transport(client)
-    transport.add_server_key(host.key)
-    prepare(transport)
-    transport.start_server(server=server)
-    return transport
 
 
 def endless_lines(_, client):
@@ -152,12 +55,11 @@ def no_command(host, client):
 
 def packets_of_size_0(host, client):
     def prepare(transport):
-        transport._sanitize_packet_size = lambda size: size or 0
+        transport._sanitize_packet_size = lambda size: size
         transport.default_max_packet_size = 0
-    server = Server()
-    begun(host, client, server, prepare).accept(20)
-    server.command.wait(10)
-    client.close()
+    channels = [begun(host, client, Server(), prepare).accept(20)]
+    host.over.wait()
+    del channels
 
 
 def goodbye_with_escapes(host, client):
@@ -174,21 +76,9 @@ def goodbye_with_escapes(host, client):
     client.close()
 
 
-def another_key_later(host, client):
-    """Another host key at the second key exchange."""
-    server = Server()
-    transport = begun(host, client, server)
-    transport.accept(20)
-    server.command.wait(20)
-    transport.server_key_dict[host.key.get_name()] = paramiko.RSAKey.generate(2048)
-    transport.renegotiate_keys()
-    time.sleep(0.5)
-    client.close()
-
-
 @pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("serve", [endless_lines, endless_line, nonsense, closes_at_once, no_command, packets_of_size_0,
-                                   goodbye_with_escapes, another_key_later], ids=lambda serve: serve.__name__)
+@pytest.mark.parametrize("serve", [endless_lines, endless_line, nonsense, closes_at_once, no_command,
+                                   goodbye_with_escapes], ids=lambda serve: serve.__name__)
 def test_a_server_that_breaks_the_protocol(person, transport, serve):
     with host(transport, serve) as one:
         done, seconds = gpuq(person.cluster.binary, one, "ls")
@@ -239,21 +129,14 @@ def test_a_host_that_waits_for_a_confirmation_elsewhere(person, transport):
         assert server.command.is_set() and len(one.open) == 1, done
 
 
-@contextlib.contextmanager
-def terminal(person, host):
-    class Laptop:
-        home, env, cluster = host.folder, host.env, person.cluster
-    with contextlib.closing(Terminal(Laptop, "--host", "login", "ls")) as one:
-        yield one
-
-
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_question_without_an_end(person, transport):
     server = Server("keyboard-interactive", [(ESCAPE + "code" + "x" * (100 << 10), False)])
     with host(transport, lambda host, client: begun(host, client, server).join(60)) as one, terminal(person, one) as screen:
         wait_for(lambda: screen.read(0.1) and b"code" in screen.screen, 30, "the question")
-        if transport == "libssh":  # ssh prints it as it is
-            assert b"\x1b]0;" not in screen.screen and b"\x1b[2J" not in screen.screen and len(screen.screen) < 9000
+        assert b"\x1b]0;" not in screen.screen and b"\x1b[2J" not in screen.screen  # ssh prints it by vis(3)
+        if transport == "libssh":
+            assert len(screen.screen) < 9000
         screen.type("\x03")
         assert screen.status() == 130
 
@@ -278,47 +161,229 @@ def test_a_flood_before_the_login(person, transport):
         assert b"\x1b]0;" not in screen.screen and len(screen.screen) < 60000
 
 
-def bridge(channel, program, env):
-    """Connects the channel to a process."""
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0) as process:
-        def up():
-            with contextlib.suppress(OSError):
-                while data := channel.recv(700):
-                    process.stdin.write(data)
-                process.stdin.close()
-        threading.Thread(target=up, daemon=True).start()
-        while data := process.stdout.read(4000):
-            channel.sendall(data)
-        channel.send_exit_status(process.wait())
-        channel.close()
+def sessions(person):
+    """Pids of gpuq's processes on the host besides runs."""
+    return processes(lambda pid: len(words_of(pid)) > 1 and words_of(pid)[1] == "serve" and
+                     environment_of(pid).get("XDG_STATE_HOME") == str(person.state))
+
+
+@contextlib.contextmanager
+def served(person, transport, prepare=lambda transport: None, then=None, abandoned=False):
+    """A host that serves gpuq. `then`: the server from the second connection on. `abandoned`: the sessions wait for a
+    client that will not return."""
+    def serve_one(host, client):
+        if then and len(host.open) > 1:
+            then(host, client)
+        else:
+            serve(person, host, client, prepare)
+    with host(transport, serve_one) as one:
+        one.env["GPUQ_REMOTE"] = str(person.cluster.binary)
+        yield one
+    for pid in sessions(person) if abandoned else []:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not sessions(person), 20, "nothing left there")
+
+
+def small_window(size):
+    def prepare(transport):
+        transport._sanitize_window_size = lambda wanted: wanted
+        transport.default_window_size = size
+    return prepare
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_smallest_windows_and_a_key_exchange_every_64_KiB(person, transport):
-    there = {name: value for name, value in person.env.items()
-             if name in ("SLURM_CONF", "HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PATH", "LC_ALL")}
-
-    def serve(host, client):
-        def prepare(transport):
-            transport._sanitize_packet_size = transport._sanitize_window_size = lambda size: size
-            transport.default_max_packet_size, transport.default_window_size = 1000, 2000
-            transport.packetizer.REKEY_BYTES = 64 << 10
-        server = Server()
-        accepted = []
-        server.check_channel_exec_request = lambda channel, command: accepted.append(command) or True
-        transport = begun(host, client, server, prepare)
-        channel = transport.accept(20)
-        wait_for(lambda: accepted, 20, "a command")
-        bridge(channel, accepted[0].decode().split(" "), there)
-
-    def sessions():
-        return processes(lambda pid: len(words_of(pid)) > 1 and words_of(pid)[1] == "serve" and
-                         environment_of(pid).get("XDG_STATE_HOME") == str(person.state))
-
-    with host(transport, serve) as one:
-        one.env["GPUQ_REMOTE"] = str(person.cluster.binary)
+    def prepare(transport):
+        small_window(2000)(transport)
+        transport._sanitize_packet_size = lambda size: size
+        transport.default_max_packet_size = 1000
+        transport.packetizer.REKEY_BYTES = 64 << 10
+    with served(person, transport, prepare) as one:
         data = os.urandom(1 << 20)
         done, _ = gpuq(person.cluster.binary, one, "-Q", "run", "sh", "-c", "cat; exit 7", limit=120, input=data)
         assert done.returncode == 7 and done.stdout == data, done.stderr
-        wait_for(lambda: not sessions(), 20, "nothing left there")
     nothing_left(person)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_window_that_stays_0(person, transport):
+    """The first bytes are on the command line: a short command needs no window. A longer one can be left."""
+    with served(person, transport, small_window(0), abandoned=True) as one:
+        done, seconds = gpuq(person.cluster.binary, one, "ls")
+        assert done.returncode == 0 and seconds < 15, (seconds, done)
+        with terminal(person, one, "run", "--pty", "true") as screen:
+            wait_for(lambda: screen.read(0.1) and b"reconnecting" in screen.screen, 30, lambda: f"silence: {screen.screen}")
+            screen.type("\x03")
+            assert screen.status(5) == 130 and local_flags(screen) == COOKED
+    nothing_left(person)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_window_that_is_used_up(person, transport):
+    """The host does not adjust it: the connection is dead for gpuq, and the next one continues at the byte."""
+    def prepare(transport):
+        small_window(800)(transport)
+        send = transport.packetizer.send_message
+        adjustment = b"\x5d"  # SSH_MSG_CHANNEL_WINDOW_ADJUST
+        transport.packetizer.send_message = lambda message: message.asbytes()[:1] == adjustment or send(message)
+    count = 80
+    script = f"stty raw -echo; echo ready; exec head -c {count * len('<00>')}"
+    with served(person, transport, prepare) as one, terminal(person, one, "run", "--pty", "sh", "-c", script) as screen:
+        screen.wait_for("ready", 30)
+        for i in range(count):
+            screen.type(f"<{i:02}>")
+            screen.read(0.05)
+        assert screen.status(60) == 0 and local_flags(screen) == COOKED
+        assert re.findall(rb"<(\d\d)>", without_own_lines(screen.screen)) == [b"%02d" % i for i in range(count)]
+        assert len(one.open) > 1
+    nothing_left(person)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_another_host_key_at_a_later_key_exchange(person, transport):
+    """OpenSSH ends the connection. libssh accepts the key: only the host to which it is connected can exchange keys."""
+    leave_to_soak(unless=transport == "openssh")
+    sent = []
+
+    def renegotiate(transport):
+        with contextlib.suppress(EOFError, paramiko.SSHException):
+            transport.renegotiate_keys()
+
+    def prepare(transport):
+        send = transport.packetizer.send_message
+
+        def count(message):
+            sent.append(len(message.asbytes()))
+            if sum(sent) > 300_000:
+                sent.clear()
+                transport.add_server_key(paramiko.RSAKey.generate(2048))
+                threading.Thread(target=renegotiate, args=(transport,), daemon=True).start()
+            send(message)
+        transport.packetizer.send_message = count
+    with served(person, transport, prepare) as one:
+        done, seconds = gpuq(person.cluster.binary, one, "-Q", "run", "sh", "-c", "seq 100000; sleep 1; exit 7", limit=90)
+        assert done.returncode == 7 and done.stdout.split() == [b"%d" % n for n in range(1, 100001)], done.stderr
+        assert seconds < 80 and (transport == "libssh" or len(one.open) > 1)
+    nothing_left(person)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_server_that_falls_silent(person, transport):
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(16) as pool:
+        servers = {stage: silent_at(stage) for stage in STAGES} | {"packets of size 0": packets_of_size_0}
+        clients = {stage: pool.submit(gpuq, person.cluster.binary, stack.enter_context(host(transport, serve)), "ls", limit=60)
+                   for stage, serve in servers.items()}
+        ends = {stage: each.result() for stage, each in clients.items()}
+    for stage, (done, seconds) in ends.items():
+        assert done.returncode == 120 and done.stdout == b"" and seconds < 40, (stage, seconds, done)
+        assert len(done.stderr) < 500, done.stderr
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_leaving_a_server_that_falls_silent(person, transport):
+    """On a terminal a login may take any time, but Ctrl-C ends it at once."""
+    reached = {stage: threading.Event() for stage in STAGES}
+    with contextlib.ExitStack() as stack:
+        hosts = {stage: stack.enter_context(host(transport, silent_at(stage, reached[stage]))) for stage in STAGES}
+        screens = {stage: stack.enter_context(terminal(person, one)) for stage, one in hosts.items()}
+        for stage, screen in screens.items():
+            leave_once_reached(stage, reached[stage], screen)
+
+
+def leave_once_reached(stage, reached, screen):
+    wait_for(lambda: screen.read(0.05) and reached.is_set(), 40, lambda: f"stage {stage}: {screen.screen}")
+    time.sleep(0.3)
+    screen.type("\x03")
+    assert screen.status(5) == 130 and local_flags(screen) == COOKED, stage
+
+
+@contextlib.contextmanager
+def numbers_of_a_run(person):
+    done = person.gpuq("run", "--detach", "sh", "-c", COUNTING.format(lines=6000, pause="sleep 0.1"))
+    assert done.returncode == 0, done.stderr
+    yield
+    assert person.gpuq("stop", "last").returncode == 0
+    nothing_left(person)
+
+
+@contextlib.contextmanager
+def interrupted(person, transport, then):
+    """A terminal that shows a log, after a cut. `then`: the server that answers from now on."""
+    with served(person, transport, then=then, abandoned=True) as one, terminal(person, one, "logs", "-f", "last") as screen:
+        screen.wait_for("line 3\r\n", 30)
+        one.cut()
+        yield one, screen
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_server_that_is_silent_after_a_cut(person, transport):
+    leave_to_soak(unless=transport == "libssh")
+    with numbers_of_a_run(person), contextlib.ExitStack() as stack:
+        reached = {stage: threading.Event() for stage in STAGES}
+        screens = [stack.enter_context(interrupted(person, transport, silent_at(stage, reached[stage]))) for stage in STAGES]
+        for stage, (one, screen) in zip(STAGES, screens):
+            wait_for(lambda: screen.read(0.1) and len(one.open) > 2, 60, f"another attempt at stage {stage}")
+            assert b"reconnecting" in screen.screen
+            leave_once_reached(stage, reached[stage], screen)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_stream_that_falls_silent(person, transport):
+    leave_to_soak(unless=transport == "libssh")
+
+    def prepare(transport):
+        send, sent = transport.packetizer.send_message, []
+
+        def until_much_was_sent(message):
+            sent.append(len(message.asbytes()))
+            if sum(sent) < 50_000:
+                send(message)
+        transport.packetizer.send_message = until_much_was_sent
+    silent = threading.Event()
+
+    def once(transport):
+        if not silent.is_set():
+            silent.set()
+            prepare(transport)
+    with served(person, transport, once) as one:
+        done, seconds = gpuq(person.cluster.binary, one, "-Q", "run", "sh", "-c", "seq 100000; exit 7", limit=90)
+        assert done.returncode == 7 and done.stdout.split() == [b"%d" % n for n in range(1, 100001)], done.stderr
+        assert len(one.open) == 2 and seconds < 60
+    nothing_left(person)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_question_of_1_MiB(person, transport):
+    """More than either side accepts in a packet."""
+    server = Server("keyboard-interactive", [(ESCAPE + "x" * (1 << 20), False)])
+    with host(transport, lambda host, client: begun(host, client, server).join(60)) as one, terminal(person, one) as screen:
+        assert screen.status(30) in (120, 121)
+        assert len(screen.screen) < 5000 and b"\x1b" not in screen.screen
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("size", [10, 100 << 10, 1 << 20])
+def test_1000_questions_after_a_cut(person, transport, size):
+    """Each in a round of its own. gpuq answers none by itself, and stops asking at the tenth."""
+    server = Server("keyboard-interactive", [(ESCAPE + "x" * size, False)])
+
+    def ask(host, client):
+        begun(host, client, server).join(60)
+    with numbers_of_a_run(person), interrupted(person, transport, ask) as (_, screen):
+        screen.wait_for("Enter tries", 20)
+        assert server.rounds == 0
+        begin = len(screen.screen)
+        screen.type("\r")
+        for _ in range(1000):
+            question = len(screen.screen)
+            wait_for(lambda: screen.read(0.1) and (b"asks: " in screen.screen[question:] or b"again" in screen.screen[question:]),
+                     30, lambda: f"a question or the end of them: {screen.screen[begin:]}")
+            if b"again" in screen.screen[question:]:
+                break
+            screen.type("answer\r")
+        is_too_long = size > 100 << 10
+        assert (server.rounds, screen.screen.count(b"asks: ")) == ((1, 0) if is_too_long else (11, 10))
+        assert b"\x1b]0;" not in screen.screen and b"\x1b[2J" not in screen.screen and len(screen.screen) - begin < 20000
+        screen.type("\x03")
+        assert screen.status(5) == 130 and local_flags(screen) == COOKED
