@@ -376,10 +376,9 @@ void Client::end_of_connection()
     if (verdict.what == Verdict::What::stop || !m_was_live) {
         return stop(std::move(verdict.error));
     }
-    if (verdict.what == Verdict::What::needs_user) {
-        if (m_sharing.hung || !std::exchange(m_sharing.avoided, false)) {
-            return needs_user(std::move(verdict.error));
-        }
+    if (verdict.what == Verdict::What::needs_user &&
+        (m_sharing.hung || !std::exchange(m_sharing.avoided, false))) {
+        return needs_user(std::move(verdict.error));
     }
     m_reconnect.lost(now());
     state_changed();

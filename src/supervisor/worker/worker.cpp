@@ -157,11 +157,11 @@ private:
             return;
         }
         m_grower.check_at_once();
-        const auto until = m_loop_time() + k_time_to_add;
-        m_grower.update(m_loop_time(), m_clock.now());
-        while (m_grower.is_adding() && m_loop_time() < until) {
+        const auto until = loop_time() + k_time_to_add;
+        m_grower.update(loop_time(), m_clock.now());
+        while (m_grower.is_adding() && loop_time() < until) {
             m_loop.run_once();
-            m_grower.update(m_loop_time(), m_clock.now());
+            m_grower.update(loop_time(), m_clock.now());
         }
     }
 
