@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`gpuq policy tune` on a terminal: it shows its progress, is interrupted, and continues. No Slurm is needed."""
+"""`gpuq policy tune` on a terminal: it shows its progress, is interrupted, and continues. No Slurm is needed. And with
+the jobs of a real slurmdbd."""
 import difflib
 import json
 import os
+import pathlib
 import pty
 import re
 import select
 import signal
+import shutil
 import subprocess
 import time
 
 import pytest
 
-from clusters import GPUQ, run
+from clusters import GPUQ, run, running_cluster
 
 POLICY = """version: 1
 pools:
@@ -27,14 +30,18 @@ DAY = 24 * 3600
 WEEK = 7 * DAY
 
 
+def jobs():
+    """Submission and duration of jobs for which one node is too few for the short ones, on two days of each of six weeks."""
+    for at in [week * WEEK + second for week in range(6) for second in range(0, 2 * DAY, 5400)]:
+        yield from [(at, 3300)] * 4 + [(at, 36000)] * (at % 16200 == 0)
+
+
 @pytest.fixture
 def site(tmp_path):
-    """A directory with a policy, and a trace in which one node is too few for the short runs."""
+    """A directory with a policy, and a trace."""
     (tmp_path / "p.yaml").write_text(POLICY)
-    rows = ["submit_s,duration_s,gpus"]
-    for at in [week * WEEK + second for week in range(6) for second in range(0, 2 * DAY, 5400)]:
-        rows += [f"{at},3300,1"] * 4 + [f"{at},36000,1"] * (at % 16200 == 0)
-    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    rows = [f"{at},{duration},1" for at, duration in jobs()]
+    (tmp_path / "t.csv").write_text("\n".join(["submit_s,duration_s,gpus", *rows]) + "\n")
     return tmp_path
 
 
@@ -90,3 +97,47 @@ def test_a_search_is_interrupted_and_continues(site):
     # The diff is the one between the two files.
     diff = "".join(difflib.unified_diff(POLICY.splitlines(True), new.splitlines(True), "p.yaml", "p.yaml (choice 1)"))
     assert diff in done.stdout
+
+
+def accounted_job(cluster, queue):
+    job = cluster.slurm("sbatch", "--parsable", "-p", queue, "--gres=gpu:1", "-t", "60", "-o", "/dev/null", "--wrap=true").strip()
+    assert cluster.accounted(job)["State"] == "COMPLETED"
+    return job
+
+
+def spread(cluster, short, long):
+    """Copies two jobs in slurmdbd's tables, with other times. Returns the number of the copies."""
+    command = pathlib.Path(f"/proc/{cluster.pid('mariadbd')}/cmdline").read_text().split("\0")
+    socket = next(word.partition("=")[2] for word in command if word.startswith("--socket="))
+    begin = int(time.time()) - 6 * WEEK + 3600
+    lines = [f"create temporary table job_{job} as select * from local_job_table where id_job = {job};" for job in (short, long)]
+    for number, (at, duration) in enumerate(jobs(), 1000):
+        job, limit = (short, 60) if duration < 7200 else (long, 720)
+        submit = begin + at
+        lines.append(f"update job_{job} set job_db_inx = 0, id_job = {number}, timelimit = {limit}, time_submit = {submit}, "
+                     f"time_eligible = {submit}, time_start = {submit}, time_end = {submit + duration};"
+                     f"insert into local_job_table select * from job_{job};")
+    subprocess.run(["mariadb", "--no-defaults", "-u", "root", "-S", socket, "slurm_acct"], input="\n".join(lines), text=True, check=True)
+    return len(lines) - 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("mariadb"), reason="changes the times of jobs in slurmdbd's tables")
+def test_the_jobs_of_slurmdbd_are_searched(site):
+    with running_cluster(gpus=None, nodes=None, model=None, options=("--policy", str(site / "p.yaml"))) as cluster:
+        count = spread(cluster, accounted_job(cluster, "fast"), accounted_job(cluster, "long"))
+        assert count > 800
+
+        def tune(*options):
+            return run([GPUQ, "policy", "tune", "--target", "fast: p95<=5m", "--simulations", "60", *options, "p.yaml"],
+                       {**cluster.env, "XDG_STATE_HOME": str(site / "state")}, cwd=site, timeout=300)
+
+        done = tune("--from-accounting", "6w", "--output", "new.yaml", "--json")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        runs = sum(demand["runs"] for demand in found["demands"] if demand["group"] in ("fast", "long"))
+        assert count <= runs <= count + 2, found["demands"]
+        assert found["recommended"] == 1 and found["as_it_is"]["unseen"][0] > 3600, found
+        assert found["choices"][0]["unseen"][0] <= 300, found
+        assert "first: {nodes: 'n[1-2]', gpus: 2}" in (site / "new.yaml").read_text()
+        day = tune("--from-accounting", "1d")
+        assert day.returncode == 2 and "of the last 1 day: shorter than a week" in day.stderr, day.stderr
