@@ -272,6 +272,32 @@ def test_drift_finds_changed_files(operator):
     assert operator.drift() == set()
 
 
+def test_drift_finds_changed_settings_and_a_script_that_was_not_loaded(operator):
+    conf, script = operator.cluster.conf, operator.cluster.dir / "job_submit.lua"
+    lines, text = conf.read_text(), script.read_text()
+    try:
+        conf.write_text(lines + "PriorityWeightAge=7\nPreemptExemptTime=5\n")
+        operator.cluster.scontrol("reconfigure")
+        assert operator.drift() == {("setting", "PriorityWeightAge", "value"), ("setting", "PreemptExemptTime", "value")}
+        conf.write_text(lines.replace("preempt_youngest_first", "bf_yield_sleep=1000"))
+        operator.cluster.scontrol("reconfigure")
+        missing = operator.policy("drift")
+        assert missing.returncode == 10 and "preempt_youngest_first" in missing.stdout, missing.stdout
+    finally:
+        conf.write_text(lines)
+        operator.cluster.scontrol("reconfigure")
+    assert operator.drift() == set()
+    script.write_text("function slurm_job_submit() return slurm.SUCCESS end\nfunction slurm_job_modify() return slurm.SUCCESS end\n")
+    operator.cluster.scontrol("reconfigure")
+    other = {("script", "job_submit.lua", "version")}
+    assert operator.drift() == other
+    script.write_text(text)
+    os.utime(script, (0, 0))  # slurmctld loads only a newer one
+    assert operator.drift() == other
+    operator.apply(POLICY)
+    assert operator.drift() == set()
+
+
 def test_a_bad_policy_never_reaches_slurmctld(operator):
     pid = operator.cluster.pid("slurmctld")
     include = (operator.folder / "policy.conf").read_text()
