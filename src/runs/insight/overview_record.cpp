@@ -201,9 +201,14 @@ json of(const RunTimes& times)
             list.push_back(interval.exposure);
         }
     }
+    json recent = json::array();
+    for (const RunTimes::Recent& one : times.recent) {
+        recent.push_back({one.ended, one.expected});
+    }
     return {{"until", of(times.until)},
             {"kept", times.kept.count()},
             {"tables", std::move(list)},
+            {"recent", std::move(recent)},
             {"calibration", of(times.calibration)}};
 }
 
@@ -220,6 +225,14 @@ RunTimes run_times_in(const json& value)
         RunTimes::Interval& interval = times.tables[i / each][i % each];
         interval = {list[2 * i].get<double>(), list[2 * i + 1].get<double>()};
         if (!(interval.ended >= 0 && interval.exposure >= 0)) {
+            return {};
+        }
+    }
+    const json& recent = value.at("recent");
+    for (std::size_t kind = 0; kind < times.recent.size(); ++kind) {
+        RunTimes::Recent& one = times.recent[kind];
+        one = {recent.at(kind).at(0).get<double>(), recent.at(kind).at(1).get<double>()};
+        if (!(one.ended >= 0 && one.expected >= 0)) {
             return {};
         }
     }

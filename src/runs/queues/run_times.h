@@ -28,14 +28,23 @@ struct RunTimes {
     };
     using Table = std::array<Interval, k_bounds.size()>;
 
-    /// Kinds of jobs: short or long limits (up to 1 h, 4 h, 12 h, longer), by few or many GPUs (at
-    /// most 1, 3, more).
-    static constexpr std::size_t k_limits = 4;
+    /// Kinds of jobs: short or long limits (up to 10 min, 30 min, 1 h, 2 h, 4 h, 12 h, 24 h,
+    /// longer), by few or many GPUs (at most 1, 3, more).
+    static constexpr std::size_t k_limits = 8;
     static constexpr std::size_t k_sizes = 3;
     using Kind = std::size_t;
     static Kind kind_of(std::chrono::duration<double> limit, int gpus);
 
-    std::array<Table, k_limits * k_sizes> tables{}; ///< by kind
+    /// Jobs of the last day: how many ended before their limits, and how many would have if those
+    /// jobs had been like the ones seen before.
+    struct Recent {
+        double ended = 0;
+        double expected = 0;
+        bool operator==(const Recent&) const = default;
+    };
+
+    std::array<Table, k_limits * k_sizes> tables{};  ///< by kind
+    std::array<Recent, k_limits * k_sizes> recent{}; ///< likewise
     std::optional<Time> until; ///< the end of the observation; unset: nothing observed
     /// How long Slurm keeps ended jobs at least, as far as that was seen.
     std::chrono::seconds kept{0};
@@ -48,14 +57,15 @@ struct RunTimes {
 
 /// Adds the observations since `until`, but at most those of the last five minutes, for which Slurm
 /// keeps ended jobs by default (MinJobAge). Old observations lose half of their weight in two
-/// weeks. Also compares starts with their forecasts.
+/// weeks, in `recent` in a day. Also compares starts with their forecasts.
 void observe(RunTimes& times, const std::vector<Job>& jobs, Time now);
 
 /// One possible truth behind an observation. It differs more from others if less was observed. A
-/// kind of jobs of which few were seen to end is similar to the others, and all of them to a
-/// general pattern: a quarter of the jobs ends within 3 % of its limit, a half within 20 %, and an
-/// eighth reaches it. Since jobs that wait or run now are not those observed, the truth varies
-/// further.
+/// kind of jobs of which few were seen to end is similar to those with the same limits, those with
+/// the same limits to all others, and all of them to a general pattern: a quarter of the jobs ends
+/// within 3 % of its limit, a half within 20 %, and an eighth reaches it. Jobs of a kind that ended
+/// earlier or later than expected within the last day continue to do so. Since jobs that wait or
+/// run now are not those observed, the truth varies further.
 class UseOfLimits {
 public:
     UseOfLimits(const RunTimes& times, std::mt19937_64& random);

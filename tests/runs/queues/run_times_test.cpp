@@ -46,17 +46,14 @@ double exposure(const RunTimes& times)
     return sum;
 }
 
-/// The parts of their limits that a thousand short jobs with one GPU use, in twenty possible
-/// truths.
+/// The parts of their limits that a thousand short jobs with one GPU use, each in another possible
+/// truth.
 std::vector<double> drawn(const RunTimes& times, double elapsed)
 {
     std::mt19937_64 random(1);
     std::vector<double> parts;
-    for (int truth = 0; truth < 20; ++truth) {
-        const UseOfLimits use(times, random);
-        for (int i = 0; i < 50; ++i) {
-            parts.push_back(use.draw(0, elapsed, random));
-        }
+    for (int truth = 0; truth < 1000; ++truth) {
+        parts.push_back(UseOfLimits(times, random).draw(0, elapsed, random));
     }
     std::sort(parts.begin(), parts.end());
     return parts;
@@ -111,7 +108,9 @@ TEST(RunTimes, DoNotTakeAMinJobAgeThatWasNotSeen)
 
 TEST(RunTimes, AreThoseOfKindsOfJobs)
 {
-    EXPECT_EQ(RunTimes::kind_of(1h, 1), RunTimes::kind_of(10min, 0));
+    EXPECT_EQ(RunTimes::kind_of(10min, 1), RunTimes::kind_of(0min, 0));
+    EXPECT_NE(RunTimes::kind_of(10min, 1), RunTimes::kind_of(11min, 1));
+    EXPECT_EQ(RunTimes::kind_of(1h, 1), RunTimes::kind_of(31min, 1));
     EXPECT_NE(RunTimes::kind_of(1h, 1), RunTimes::kind_of(1h, 2));
     EXPECT_NE(RunTimes::kind_of(1h, 1), RunTimes::kind_of(2h, 1));
     EXPECT_EQ(RunTimes::kind_of(9999h, 999), RunTimes().tables.size() - 1);
@@ -125,7 +124,57 @@ TEST(RunTimes, ForgetSlowly)
     EXPECT_NEAR(times.ended(), 0.5, 1e-6);
 }
 
-TEST(UseOfLimits, FollowsTheGeneralPatternUntilJobsWereSeenButRunsLonger)
+TEST(RunTimes, CompareTheLastDayWithWhatWasExpected)
+{
+    RunTimes times;
+    observe(times, {running(60min, 100h), ended(30min, 60min), ended(60min, 60min), k_oldest},
+            k_now);
+    const RunTimes::Recent& day_long = times.recent[RunTimes::kind_of(100h, 1)];
+    EXPECT_EQ(day_long.ended, 0);
+    EXPECT_GT(day_long.expected, 0);
+    EXPECT_LT(day_long.expected, 0.1);
+    const RunTimes::Recent& hour_long = times.recent[RunTimes::kind_of(60min, 1)];
+    EXPECT_EQ(hour_long.ended, 1) << "the other one reached its limit";
+    observe(times, {}, k_now + 24h);
+    EXPECT_NEAR(hour_long.ended, 0.5, 1e-6);
+}
+
+TEST(UseOfLimits, FollowsTheLastDay)
+{
+    RunTimes times;
+    const auto half = [&] { return drawn(times, 0)[500]; };
+    const double before = half();
+    times.recent[0] = {50, 10};
+    EXPECT_LT(half(), before / 2) << "they end five times as fast";
+    times.recent[0] = {2, 10};
+    EXPECT_EQ(half(), 1) << "most of them reach their limits";
+    times.recent[0] = {};
+    times.recent[1] = {2, 10};
+    EXPECT_NEAR(half(), before, 0.1) << "another kind";
+}
+
+TEST(UseOfLimits, OfAKindThatWasNotSeenIsThatOfTheSameLimit)
+{
+    RunTimes times; // with one GPU, ten thousand short jobs end at once, and a hundred long ones
+                    // reach their limits
+    times.tables[RunTimes::kind_of(10min, 1)][0] = {10000, 0.003};
+    for (std::size_t i = 0; i < RunTimes::k_bounds.size(); ++i) {
+        times.tables[RunTimes::kind_of(48h, 1)][i].exposure =
+            100 * (RunTimes::k_bounds[i] - (i == 0 ? 0 : RunTimes::k_bounds[i - 1]));
+    }
+    std::mt19937_64 random(1);
+    double short_job = 0;
+    double long_job = 0;
+    for (int truth = 0; truth < 100; ++truth) {
+        const UseOfLimits use(times, random);
+        short_job += use.draw(RunTimes::kind_of(10min, 8), 0, random) / 100;
+        long_job += use.draw(RunTimes::kind_of(48h, 8), 0, random) / 100;
+    }
+    EXPECT_LT(short_job, 0.3);
+    EXPECT_GT(long_job, 0.8);
+}
+
+TEST(UseOfLimits, FollowsTheGeneralPatternUntilJobsWereSeen)
 {
     const std::vector<double> parts = drawn({}, 0);
     EXPECT_GT(parts[250], 0.01);
