@@ -233,13 +233,26 @@ std::vector<RungValue> others_at(const std::vector<Try>& tries, std::int64_t run
     std::vector<RungValue> values;
     for (std::size_t i = 0; i < tries.size(); ++i) {
         const auto& rungs = tries[i].rungs;
-        const auto at = std::find_if(rungs.begin(), rungs.end(),
-                                     [&](const RungValue& value) { return value.rung == rung; });
-        if (i + 1 != own_number && at != rungs.end()) {
+        const auto at =
+            std::lower_bound(rungs.begin(), rungs.end(), rung,
+                             [](const RungValue& value, auto step) { return value.rung < step; });
+        if (i + 1 != own_number && at != rungs.end() && at->rung == rung) {
             values.push_back(at == rungs.begin() ? *at : since(*std::prev(at), *at));
         }
     }
     return values;
+}
+
+std::optional<EarlyStop> find_loss(const StopRule& rule, const Metric& metric,
+                                   const std::vector<Try>& tries, std::size_t number,
+                                   const std::vector<RungValue>& rungs)
+{
+    for (auto value = rungs.rbegin(); value != rungs.rend(); ++value) {
+        if (auto loss = evaluate(rule, metric, *value, others_at(tries, value->rung, number))) {
+            return loss;
+        }
+    }
+    return std::nullopt;
 }
 
 Tally tally_of(const std::vector<Try>& tries)

@@ -110,6 +110,11 @@ bool is_spent(const std::vector<Try>& tries, const Sweep& sweep, Time now);
 std::vector<RungValue> others_at(const std::vector<Try>& tries, std::int64_t rung,
                                  std::size_t own_number);
 
+/// The newest of the rungs of a running try at which it loses; nothing: it continues.
+std::optional<EarlyStop> find_loss(const StopRule& rule, const Metric& metric,
+                                   const std::vector<Try>& tries, std::size_t number,
+                                   const std::vector<RungValue>& rungs);
+
 /// Counts for one line about a sweep.
 struct Tally {
     std::size_t waiting = 0, running = 0, succeeded = 0, failed = 0, stopped = 0, stopped_early = 0;

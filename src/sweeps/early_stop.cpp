@@ -163,6 +163,11 @@ std::string to_text(const StopRule& rule)
                                    : fmt::format("median:min={},tries={}", rule.min, rule.tries);
 }
 
+bool compares_again(const StopRule& rule)
+{
+    return rule.kind == Kind::median;
+}
+
 std::optional<std::int64_t> rung_after(const StopRule& rule, std::int64_t step)
 {
     for (int index = 0;; ++index) {

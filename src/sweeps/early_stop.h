@@ -23,8 +23,10 @@ namespace gpuq::sweeps {
 
 struct StopRule {
     enum class Kind {
-        /// A try ends if the best value it has reached is worse than the median of the other tries'
-        /// means since the rung before. Four rungs for each doubling of the step.
+        /// A try ends if the best value that it had at a rung is worse than the median of the other
+        /// tries' means since the rung before, also of those that pass this rung later: the first
+        /// tries of a sweep are compared as often as the others. Four rungs for each doubling of
+        /// the step.
         median,
         /// Asynchronous successive halving: a try continues only while it is among the best 1/eta
         /// of all that have reached the rung until now. Rungs at min, min*eta, min*eta^2, ...
@@ -39,6 +41,9 @@ struct StopRule {
 Result<StopRule> parse_stop_rule(std::string_view text);
 /// With all its numbers: `asha:eta=3,min=10`.
 std::string to_text(const StopRule& rule);
+
+/// Whether a running try is compared at all its rungs again when other tries have passed them.
+bool compares_again(const StopRule& rule);
 
 /// The first rung beyond a step; nothing: beyond all of them.
 std::optional<std::int64_t> rung_after(const StopRule& rule, std::int64_t step);

@@ -172,6 +172,25 @@ TEST(Median, EndsADivergedTryUnlessMostOthersAre)
         evaluate(median, k_loss, diverged, others({1, k_infinity, k_infinity, k_infinity})));
 }
 
+TEST(Median, ComparesATryAgainWhenOthersHavePassedItsRungs)
+{
+    std::vector<Try> tries(6);
+    tries[0].rungs = {{10, 3, 3, 10}, {12, 2.5, 2.8, 12}, {15, 2, 2.6, 15}};
+    for (const double value : {1.0, 2.0, 4.0, 5.0}) { // as good as it at their first rung
+        tries[static_cast<std::size_t>(value)].rungs = {{10, value, value, 10}};
+    }
+    const StopRule median = rule("median");
+    EXPECT_EQ(find_loss(median, k_loss, tries, 1, tries[0].rungs), std::nullopt);
+    tries[3].rungs = {{10, 2.5, 2.5, 10}};
+    EXPECT_EQ(find_loss(median, k_loss, tries, 1, tries[0].rungs), (EarlyStop{1, 10, 3, 2.5, 5}));
+    for (std::size_t i = 1; i < tries.size(); ++i) {
+        tries[i].rungs = {{10, 1, 1, 10}, {12, 1, 1, 12}};
+    }
+    EXPECT_EQ(find_loss(median, k_loss, tries, 1, tries[0].rungs)->step, 12) << "the newest";
+    EXPECT_TRUE(compares_again(median));
+    EXPECT_FALSE(compares_again(rule("asha")));
+}
+
 TEST(Halving, KeepsTheBestOfThoseThatHaveReachedTheRung)
 {
     const StopRule asha = rule("asha:eta=3,min=10");
@@ -187,9 +206,9 @@ TEST(Halving, KeepsTheBestOfThoseThatHaveReachedTheRung)
     EXPECT_TRUE(evaluate(asha, k_loss, diverged, others({1e300})));
 }
 
-// Recorded curves (record_curves.py) of 64 trainings, 81 epochs each, of two tasks. The rules and
-// their defaults were chosen with those of the function; those of the digits were recorded
-// afterwards.
+// Recorded curves (record_curves.py) of 64 trainings, 81 epochs each, of three tasks. The rules and
+// their defaults were chosen with those of the function. Those of the digits were recorded after
+// that, those of the letters after the median rule began to compare again.
 
 using Curves = std::vector<std::vector<double>>;
 
@@ -243,13 +262,12 @@ Outcome replayed(const Curves& curves, std::deque<std::size_t> left, const StopR
             one.curve.add({static_cast<std::int64_t>(epoch) + 1, {}, values[epoch]});
             ++epochs;
             best = std::isnan(values[epoch]) ? best : std::min(best, values[epoch]);
-            for (const RungValue& value : one.climb.passed(one.curve)) {
-                tries[one.number].rungs.push_back(value);
-                if (evaluate(stop, k_loss, value, others_at(tries, value.rung, one.number + 1))) {
-                    return true;
-                }
-            }
-            return one.curve.points() == values.size();
+            const auto passed = one.climb.passed(one.curve);
+            auto& rungs = tries[one.number].rungs;
+            rungs.insert(rungs.end(), passed.begin(), passed.end());
+            const auto& compared = compares_again(stop) ? rungs : passed;
+            return find_loss(stop, k_loss, tries, one.number + 1, compared) ||
+                   one.curve.points() == values.size();
         });
     }
     return {static_cast<double>(epochs) / static_cast<double>(all_epochs), best / best_of_all - 1};
@@ -287,7 +305,7 @@ Summary replays(const std::string& task, const StopRule& stop)
 }
 
 class RecordedCurves : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Tasks, RecordedCurves, testing::Values("function", "digits"));
+INSTANTIATE_TEST_SUITE_P(Tasks, RecordedCurves, testing::Values("function", "digits", "letters"));
 
 TEST_P(RecordedCurves, AreThoseOf64Trainings)
 {
@@ -302,10 +320,21 @@ TEST_P(RecordedCurves, BothRulesFindTheBestForFortyPercentOfTheTime)
 {
     for (const char* text : {"median", "asha"}) {
         const Summary summary = replays(GetParam(), rule(text));
-        EXPECT_LE(summary.as_recorded.cost, 0.45) << text << ": the first tries are poor ones";
+        EXPECT_LE(summary.as_recorded.cost, 0.4) << text << ": the first tries are poor ones";
         EXPECT_LE(summary.as_recorded.excess, 0.01) << text;
         EXPECT_LE(summary.mean_cost, 0.4) << text;
-        EXPECT_GE(summary.within_a_percent, 95) << text;
+        // The best training of the letters is only the fifteenth best one at the first rung.
+        const bool is_slow = std::string_view(GetParam()) == "letters";
+        EXPECT_GE(summary.within_a_percent, is_slow ? 40 : 95) << text;
+    }
+}
+
+TEST(RecordedLetters, NeedALaterFirstRung)
+{
+    for (const char* text : {"median:min=16", "asha:min=16"}) {
+        const Summary summary = replays("letters", rule(text));
+        EXPECT_LE(summary.mean_cost, 0.45) << text;
+        EXPECT_GE(summary.within_a_percent, 80) << text;
     }
 }
 

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/worker/early_stopper.h"
 
+#include <chrono>
+
 namespace gpuq::supervisor {
+namespace {
+
+constexpr std::chrono::seconds k_between_comparisons{10};
+
+} // namespace
 
 using sweeps::EarlyStop;
 using sweeps::RungValue;
@@ -36,21 +43,30 @@ std::vector<RungValue> EarlyStopper::record(Slot& slot, Time now, LinkNumber lin
 std::optional<EarlyStop> EarlyStopper::evaluate(Slot& slot, Time now, LinkNumber link)
 {
     const auto passed = record(slot, now, link);
-    if (passed.empty() || slot.evidence() || !m_taker.refresh()) {
+    const bool is_due = is_comparison_due(slot, now);
+    if ((passed.empty() && !is_due) || slot.evidence() || !m_taker.refresh()) {
         return std::nullopt;
     }
     const auto& tries = m_taker.board().tries();
     const std::size_t number = slot.taken().number;
-    for (const RungValue& value : passed) {
-        const auto loss = tries[number - 1].is_exempt
-                              ? std::nullopt
-                              : sweeps::evaluate(*m_sweep.stop_early, m_sweep.metric, value,
-                                                 others_at(tries, value.rung, number));
-        if (loss) {
-            return loss;
-        }
+    const sweeps::Try& own = tries[number - 1];
+    if (own.is_exempt) {
+        return std::nullopt;
     }
-    return std::nullopt;
+    const bool all = sweeps::compares_again(*m_sweep.stop_early);
+    return find_loss(*m_sweep.stop_early, m_sweep.metric, tries, number, all ? own.rungs : passed);
+}
+
+/// Whether other tries may have passed its rungs.
+bool EarlyStopper::is_comparison_due(Slot& slot, Time now) const
+{
+    const Time last = slot.compared_at();
+    if (!slot.climb() || !sweeps::compares_again(*m_sweep.stop_early) ||
+        (now >= last && now - last < k_between_comparisons)) {
+        return false;
+    }
+    slot.set_compared_at(now);
+    return true;
 }
 
 } // namespace gpuq::supervisor

@@ -28,11 +28,14 @@ public:
     /// tries are compared without these values.
     std::vector<sweeps::RungValue> record(Slot& slot, Time now, LinkNumber link);
 
-    /// The same, and whether the try loses at one of them. Never a try without a curve, one that is
-    /// ending, or one that the user has repeated after an early end.
+    /// The same, and whether the try loses at one of them, or, every ten seconds if the rule
+    /// compares again, at an earlier one. Never a try without a curve, one that is ending, or one
+    /// that the user has repeated after an early end.
     std::optional<sweeps::EarlyStop> evaluate(Slot& slot, Time now, LinkNumber link);
 
 private:
+    bool is_comparison_due(Slot& slot, Time now) const;
+
     sweeps::TryTaker& m_taker;
     const sweeps::Sweep& m_sweep;
 };

@@ -70,6 +70,9 @@ public:
 
     /// Follows its curve for early stopping; unset: the sweep has no rule.
     std::optional<sweeps::Climb>& climb() { return m_climb; }
+    /// When it was last compared at all its rungs.
+    Time compared_at() const { return m_compared_at; }
+    void set_compared_at(Time at) { m_compared_at = at; }
 
 private:
     void read_pieces(Store& store, const std::string& path, int most);
@@ -85,6 +88,7 @@ private:
     sweeps::TryValues m_recorded;
     EventLoop::Moment m_record_at;
     std::optional<sweeps::Climb> m_climb;
+    Time m_compared_at{};
     std::optional<sweeps::EarlyStop> m_evidence;
     EventLoop::Moment m_term_at;
     bool m_has_stop_file = false;
