@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <set>
@@ -89,6 +90,19 @@ void sweep(int directory)
     }
     for (const std::string& name : left) {
         (void)remove_tree_at(directory, name);
+    }
+}
+
+/// Removes temporary files whose writer has died. Failures are left for the next call.
+void remove_abandoned(int directory, const std::vector<std::string>& names)
+{
+    constexpr std::time_t k_day = 24 * 60 * 60;
+    for (const std::string& name : names) {
+        struct stat status = {};
+        if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            std::time(nullptr) - status.st_mtime > k_day) {
+            ::unlinkat(directory, name.c_str(), 0); // fails for a directory
+        }
     }
 }
 
@@ -339,15 +353,18 @@ Result<std::vector<std::string>> PosixStore::list(const std::string& path)
         return unreadable(m_root, path, errno);
     }
     directory.release(); // closedir() closes it
-    std::vector<std::string> names;
+    std::vector<std::string> names, temporary;
     errno = 0;
     while (const dirent* entry = ::readdir(entries)) {
         const std::string_view name = entry->d_name;
-        if (name != "." && name != ".." && !name.starts_with(k_temporary)) {
+        if (name.starts_with(k_temporary)) {
+            temporary.emplace_back(name);
+        } else if (name != "." && name != "..") {
             names.emplace_back(name);
         }
     }
     const int error = errno;
+    remove_abandoned(::dirfd(entries), temporary);
     ::closedir(entries);
     if (error != 0) {
         return unreadable(m_root, path, error);

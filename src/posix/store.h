@@ -12,7 +12,8 @@ namespace gpuq {
 ///
 /// Each call opens the root and every directory on the path anew: on NFS, only this makes the
 /// kernel ask the server whether a directory has changed, so that a file just created by another
-/// host is visible. Names that begin with `.tmp-` are temporary and not included by `list`.
+/// host is visible. Names that begin with `.tmp-` are temporary and not included by `list`, which
+/// removes those that have been unchanged for a day: their writer has died.
 /// Thread-safe.
 class PosixStore : public Store {
 public:

@@ -16,6 +16,7 @@
 #include <ctime>
 #include <fcntl.h>
 #include <map>
+#include <optional>
 #include <set>
 #include <sys/stat.h>
 #include <system_error>
@@ -36,6 +37,10 @@ namespace {
 constexpr std::uint64_t k_most_bytes = 128 << 20;
 constexpr std::size_t k_largest_manifest = 64 << 20;
 constexpr std::int64_t k_second = 1'000'000'000;
+/// A file that was changed more recently may still be in the middle of being written: the clock of
+/// a file system advances in steps of up to 10 ms.
+constexpr std::int64_t k_settled = k_second / 50;
+constexpr int k_most_pauses = 20; ///< of this length, for files that are being written
 constexpr const char* k_unused = "snapshots/unused.json";
 constexpr const char* k_latest = "snapshots/latest";
 
@@ -126,12 +131,34 @@ private:
             m_taken.manifest.entries.push_back(std::move(entry));
             return {};
         }
-        const auto read = m_files.read(file.path);
+        const auto read = read_settled(file.path);
         if (!read) {
             return unread(file.path);
         }
         store(file.path, read->content, read->status);
         return {};
+    }
+
+    /// The content between two changes of a file that is being written in place, unless that takes
+    /// long.
+    std::optional<RegularFile> read_settled(const std::string& path)
+    {
+        while (true) {
+            auto read = m_files.read(path);
+            const auto after = read ? m_files.status(path) : std::nullopt;
+            if (!after || m_pauses_left == 0) {
+                return read;
+            }
+            const Stamp stamp = stamp_of(read->status);
+            const std::int64_t age = now() - std::max(stamp.modified, stamp.changed);
+            const bool is_recent = age >= 0 && age < k_settled;
+            if (stamp_of(*after) == stamp && !is_recent) {
+                return read;
+            }
+            --m_pauses_left;
+            const timespec pause{0, k_settled};
+            ::nanosleep(&pause, nullptr);
+        }
     }
 
     /// A file may vanish, or be unreadable for the program too; but not be absent because its file
@@ -185,6 +212,7 @@ private:
             std::any_of(m_taken.manifest.entries.begin(), m_taken.manifest.entries.end(),
                         [this](const Entry& entry) { return entry.pack == m_pack_name; });
         if (has_pack && !m_store.size(pack_path(m_pack_name))) {
+            (void)m_store.list(k_packs); // removes the temporary file of a killed process
             TRY(m_store.write(pack_path(m_pack_name), m_pack));
         }
         if (m_taken.manifest == m_latest) {
@@ -207,6 +235,7 @@ private:
     std::map<std::string, std::pair<std::string, std::uint64_t>, std::less<>>
         m_stored; ///< pack and offset by hash; no name: the new pack
     std::uint64_t m_bytes = 0;
+    int m_pauses_left = k_most_pauses;
     std::string m_pack, m_pack_name;
     Taken m_taken;
 };

@@ -20,7 +20,8 @@ struct Taken {
 
 /// Takes a snapshot of the code (selection.h) of `directory`, an absolute path; `command` is the
 /// command line of the program. Only files changed since the last snapshot of the same root are
-/// read; their contents go into one new pack. Everything is on disk when this returns; after a
+/// read; their contents go into one new pack. A file that is just being written is read again, for
+/// up to 0.4 s in all. Everything is on disk when this returns; after a
 /// failure, nothing refers to the files that may have been written. `busy` if there are too many
 /// files, or more than 128 MiB of them; `missing` if not `thorough` (selection.h); `io`.
 Result<Taken> take(Store& store, const std::string& directory,

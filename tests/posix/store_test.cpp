@@ -169,6 +169,24 @@ TEST(PosixStore, HidesWhatACrashLeftBehind)
     EXPECT_THAT(store->list("").value(), UnorderedElementsAre("whole"));
 }
 
+TEST(PosixStore, RemovesWhatACrashLeftBehindADayAgo)
+{
+    const Directory directory;
+    const auto store = PosixStore::open(directory.path()).value();
+    ASSERT_TRUE(store->write("packs/whole", "x"));
+    const fs::path packs = directory.path() + "/packs";
+    const auto now = fs::file_time_type::clock::now();
+    for (const auto& [name, age] :
+         {std::pair(".tmp-old", 25h), {".tmp-new", 23h}, {"whole", 99h}}) {
+        std::ofstream(packs / name) << "half";
+        fs::last_write_time(packs / name, now - age);
+    }
+    EXPECT_THAT(store->list("packs").value(), UnorderedElementsAre("whole"));
+    EXPECT_FALSE(fs::exists(packs / ".tmp-old"));
+    EXPECT_TRUE(fs::exists(packs / ".tmp-new"));
+    EXPECT_TRUE(fs::exists(packs / "whole"));
+}
+
 TEST(PosixStore, ShowsReadersOldOrNewContentNeverAMixture)
 {
     const Directory directory;

@@ -6,7 +6,10 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <chrono>
+#include <fstream>
+#include <thread>
 #include <unistd.h>
 
 namespace gpuq::snapshots {
@@ -64,6 +67,56 @@ TEST_F(TakeTest, NoticesAChangeOfTheSameSizeWithinATick)
     tree.write("a.py", "2");
     std::filesystem::last_write_time(tree.path() + "/a.py", then);
     EXPECT_EQ(content(taken(), "a.py"), "2");
+}
+
+TEST_F(TakeTest, ReadsAFileAgainThatIsBeingWritten)
+{
+    using namespace std::chrono_literals;
+    constexpr int k_attempts = 10, k_pieces = 40;
+    constexpr std::size_t k_piece = 10'000;
+    int complete = 0;
+    for (int attempt = 0; attempt < k_attempts; ++attempt) {
+        const char letter = static_cast<char>('a' + attempt);
+        tree.write("train.py", std::string(k_pieces * k_piece, '#'));
+        std::atomic<bool> has_begun = false;
+        std::thread writer([&] {
+            std::fstream file(tree.path() + "/train.py", std::ios::in | std::ios::out);
+            for (int piece = 0; piece < k_pieces; ++piece) {
+                file << std::string(k_piece, letter) << std::flush;
+                has_begun = true;
+                std::this_thread::sleep_for(2ms);
+            }
+        });
+        while (!has_begun) {
+            std::this_thread::yield();
+        }
+        const Taken snapshot = taken();
+        writer.join();
+        complete += content(snapshot, "train.py") == std::string(k_pieces * k_piece, letter);
+    }
+    // On a busy machine, the writer may pause for so long that the file looks complete.
+    EXPECT_GE(complete, k_attempts / 2);
+}
+
+/// A store that counts the directories that are listed: PosixStore removes abandoned files then.
+class ListedStore : public fakes::MemoryStore {
+public:
+    std::vector<std::string> listed;
+    Result<std::vector<std::string>> list(const std::string& path) override
+    {
+        listed.push_back(path);
+        return MemoryStore::list(path);
+    }
+};
+
+TEST_F(TakeTest, RemovesAbandonedPacksBeforeItStoresOne)
+{
+    ListedStore listed;
+    tree.write("a.py", "1");
+    ASSERT_TRUE(take(listed, tree.path(), {}, false));
+    EXPECT_THAT(listed.listed, ::testing::ElementsAre(k_packs));
+    ASSERT_TRUE(take(listed, tree.path(), {}, false));
+    EXPECT_EQ(listed.listed.size(), 1U) << "nothing is stored";
 }
 
 TEST_F(TakeTest, DoesNotFollowADirectoryThatHasBecomeALink)
