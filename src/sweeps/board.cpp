@@ -48,6 +48,13 @@ void add_rung(std::vector<RungValue>& rungs, const RungValue& value)
 
 Result<void> Board::refresh()
 {
+    const auto done = read();
+    settle_changed();
+    return done;
+}
+
+Result<void> Board::read()
+{
     // Before the tries: none is added after it.
     TRY(read_closed());
     TRY(read_tries());
@@ -95,7 +102,7 @@ Result<void> Board::read_tries()
         ++m_version;
         for (Values& values : tries_in(*text)) {
             m_tries.push_back({std::move(values)});
-            settle(m_tries.size());
+            m_changed.push_back(m_tries.size());
         }
     }
 }
@@ -111,7 +118,7 @@ Result<void> Board::read_retries()
         for (const Retry& retry : retries_in(*text)) {
             int& attempt = m_retried[retry.number];
             attempt = std::max(attempt, retry.attempt);
-            settle(retry.number);
+            m_changed.push_back(retry.number);
         }
     }
 }
@@ -162,7 +169,18 @@ void Board::take(const RunKey& worker, const TryEvent& event)
     if (event.kind == TryEvent::Kind::ended && !at->end) {
         at->end = event;
     }
-    settle(event.number);
+    m_changed.push_back(event.number);
+}
+
+/// Each try once: its journal has several lines.
+void Board::settle_changed()
+{
+    std::sort(m_changed.begin(), m_changed.end());
+    m_changed.erase(std::unique(m_changed.begin(), m_changed.end()), m_changed.end());
+    for (const std::size_t number : m_changed) {
+        settle(number);
+    }
+    m_changed.clear();
 }
 
 /// Derives the state of a try from its attempts: the newest one counts, and voids all that an
@@ -198,7 +216,8 @@ void Board::settle(std::size_t number)
         }
     }
     const Attempt& newest = attempts.back();
-    const bool counts = newest.number > m_retried[number];
+    const auto retried = m_retried.find(number);
+    const bool counts = retried == m_retried.end() || newest.number > retried->second;
     const bool continues = newest.end && (newest.end->end == TryEnd::paused || !counts);
     entry.attempt = newest.number;
     entry.claimant = newest.claimant;

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace gpuq::sweeps {
@@ -49,7 +50,11 @@ public:
     /// consistent.
     Result<void> refresh();
     /// An event that `worker` has recorded, which refresh() may read later, again.
-    void note(const RunKey& worker, const TryEvent& event) { take(worker, event); }
+    void note(const RunKey& worker, const TryEvent& event)
+    {
+        take(worker, event);
+        settle_changed();
+    }
 
     /// By number, the first is 1: `tries()[0]`.
     const std::vector<Try>& tries() const& { return m_tries; }
@@ -79,21 +84,24 @@ private:
     struct Journal {
         std::uint64_t offset = 0; ///< of the first line not yet read
     };
+    Result<void> read();
     Result<void> read_closed();
     Result<void> read_tries();
     Result<void> read_retries();
     Result<void> read_journal(const std::string& name);
     void take(const RunKey& worker, const TryEvent& event);
     void settle(std::size_t number);
+    void settle_changed();
 
     Store& m_store;
     RunKey m_sweep;
     std::vector<Try> m_tries;
     // By the number of the try. A journal or a retry may be visible before the list of its tries.
-    std::map<std::size_t, std::vector<Attempt>> m_attempts; ///< in the order of their numbers
+    std::unordered_map<std::size_t, std::vector<Attempt>> m_attempts; ///< in ascending order
     std::map<std::size_t, int> m_retried; ///< the newest attempt that no longer counts
     std::map<std::string, Journal> m_journals;
-    int m_batches = 0, m_retries = 0; ///< files read
+    std::vector<std::size_t> m_changed; ///< numbers of tries to be settled; some repeatedly
+    int m_batches = 0, m_retries = 0;   ///< files read
     bool m_stopped = false;
     std::optional<std::string> m_closed;
     std::uint64_t m_version = 0;

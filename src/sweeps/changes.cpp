@@ -172,6 +172,7 @@ Result<Sweep> find_sweep(Store& store, std::string_view word)
 {
     TRY_ASSIGN(const auto keys, all_sweeps(store));
     std::optional<Sweep> newest;
+    bool is_newest_over = false; // not known before there is another one: that reads all its tries
     for (const RunKey& key : keys) {
         if (newest && is_missing(store, layout::active_sweep(key))) {
             continue;
@@ -180,10 +181,17 @@ Result<Sweep> find_sweep(Store& store, std::string_view word)
         if (!sweep || (sweep->name != word && !is_spelled(key, word))) {
             continue;
         }
+        if (!newest) {
+            newest = *std::move(sweep);
+            continue;
+        }
+        is_newest_over = is_newest_over || !is_unfinished(store, *newest);
+        if (!is_newest_over) {
+            break;
+        }
         if (is_unfinished(store, *sweep)) {
             return sweep;
         }
-        newest = newest ? std::move(newest) : std::optional(*std::move(sweep));
     }
     return newest ? Result<Sweep>(*std::move(newest))
                   : fail(Error::Kind::missing,

@@ -27,8 +27,11 @@ constexpr std::array<std::pair<const char*, std::size_t Tally::*>, 6> k_counts =
 Totals totals_of(const std::vector<Try>& tries, const Sweep& sweep, Time now)
 {
     Totals totals{tries.size(), tally_of(tries), gpu_time_used(tries, sweep, now), {}, false, {}};
-    if (const auto order = ranking(tries, sweep.metric); !order.empty()) {
-        totals.best = Totals::Best{order.front() + 1, *tries[order.front()].reached.best};
+    for (std::size_t i = 0; i < tries.size(); ++i) {
+        const auto& best = tries[i].reached.best;
+        if (best && (!totals.best || is_better(sweep.metric, *best, totals.best->value))) {
+            totals.best = Totals::Best{i + 1, *best};
+        }
     }
     return totals;
 }

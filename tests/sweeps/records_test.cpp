@@ -10,6 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 const RunKey k_worker = RunKey::make(Time(1'700'000'000s), {1, 2, 3, 4, 5, 6, 7, 8});
 
@@ -43,6 +44,17 @@ TEST(Records, OfTriesEndAtATornLine)
     EXPECT_EQ(tries_in(lines), tries);
     EXPECT_THAT(tries_in(lines.substr(0, lines.size() - 1)), ElementsAre(tries.front()));
     EXPECT_THAT(tries_in("[\"1\"]\nrubbish\n[\"2\"]\n"), ElementsAre(ElementsAre("1")));
+}
+
+TEST(Records, OfTriesAreReadFromAnyJson)
+{
+    EXPECT_THAT(tries_in("[\"1\",\"\",\"a b\"]\n[ \"\\u0061\" , \"]\" ]\n[\"\\\\\"]\n[]\n"),
+                ElementsAre(ElementsAre("1", "", "a b"), ElementsAre("a", "]"), ElementsAre("\\"),
+                            IsEmpty()));
+    for (const char* line : {"[\"]", "[\"1\",]\"]", "[\"1\"\"2\"]", "[\"1\",\"]", "[\"1\"] \"]",
+                             "[\"\x01\"]", "[\"\xff\"]", "[\"1\", 2 \"]", "\"1\""}) {
+        EXPECT_THAT(tries_in(std::string(line) + "\n"), IsEmpty()) << line;
+    }
 }
 
 TEST(Records, OfEventsAreReadAsWritten)

@@ -476,7 +476,9 @@ TEST_F(TakerTest, IsOverIfTheLinkRecordedItsEndOrTheNextHasBegun)
 TEST_F(TakerTest, FindsSweepsByNameAndKey)
 {
     begin(1);
+    m_store.reads = 0;
     EXPECT_EQ(find_sweep(m_store, "cal")->run.key, k_numbered_sweep);
+    EXPECT_EQ(m_store.reads, 2) << "only the list of sweeps and its record, not its tries";
     EXPECT_EQ(find_sweep(m_store, k_numbered_sweep.text())->run.key, k_numbered_sweep);
     EXPECT_FALSE(find_sweep(m_store, "other"));
     forget_sweep(m_store, k_numbered_sweep);
