@@ -13,6 +13,7 @@
 #include "remote/dialer.h"
 #include "remote/gate.h"
 #include "runs/added_worker.h"
+#include "runs/giving_way.h"
 #include "runs/notebook.h"
 #include "runs/records/environment.h"
 #include "slurm/cluster.h"
@@ -47,9 +48,10 @@
 // supervisor); `relay`, `guard`, `connect` and `forward`, in steps started by clients; `notice`, in
 // a step on the other nodes of the job; `keep` and `sample`, children of the supervisor; `ranks`,
 // which becomes srun; `helper`, for a request of the supervisor that may block; `member`, the
-// parent of each rank's program; `work`, the program of a run that works on a sweep, and
-// `add-worker`, its child that submits another one; `gate`, a child of a notebook's Jupyter that
-// connects it with clients; and `view`, which becomes a program that gets the files of a snapshot.
+// parent of each rank's program; `work`, the program of a run that works on a sweep, and its
+// children `add-worker`, which submits another one, and `check-queue`; `gate`, a child of a
+// notebook's Jupyter that connects it with clients; and `view`, which becomes a program that gets
+// the files of a snapshot.
 namespace {
 
 using namespace gpuq;
@@ -194,7 +196,16 @@ Patience patience_of_worker()
     return patience;
 }
 
-/// `add-worker STATE_DIR SWEEP BEHIND NUMBER`, as a child of a worker (supervisor/worker/grower.h).
+/// Whether the sweep of this worker gives way to other jobs; `more`: additional workers.
+Result<bool> gives_way(Cluster& cluster, int more)
+{
+    const auto id = whole_number(variable("SLURM_JOB_ID").value_or(""));
+    TRY_ASSIGN(const AllJobs all, cluster.all_jobs());
+    return must_give_way(all, JobId{static_cast<std::uint32_t>(id.value_or(0))}, more);
+}
+
+/// `add-worker STATE_DIR SWEEP BEHIND NUMBER [replaces]`, as a child of a worker
+/// (supervisor/worker/grower.h).
 constexpr std::size_t k_add_worker_arguments = 5;
 Result<int> add_worker(const std::vector<std::string>& arguments)
 {
@@ -203,6 +214,12 @@ Result<int> add_worker(const std::vector<std::string>& arguments)
     TRY_ASSIGN(const RunKey self, RunKey::parse(variable("GPUQ_RUN_ID").value_or("")));
     TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
     TRY_ASSIGN(const auto cluster, SlurmCluster::open());
+    if (arguments.back() != supervisor::k_replaces) {
+        TRY_ASSIGN(const bool is_in_the_way, gives_way(*cluster, 1));
+        if (is_in_the_way) {
+            return supervisor::k_status_give_way;
+        }
+    }
     SystemClock clock;
     PosixSecretFiles secrets;
     PosixHost host;
@@ -251,7 +268,8 @@ Result<int> perform(const std::vector<std::string>& arguments)
                        supervisor::listeners("GPUQ_RUN_ID=" + run_id, node, others), notice)
                 .size();
         };
-        plan.add_worker = {"/proc/self/exe", "add-worker", arguments[1], arguments[2]};
+        plan.growth = {{"/proc/self/exe", "add-worker", arguments[1], arguments[2]},
+                       {"/proc/self/exe", "check-queue"}};
         plan.withdraw = [](const std::vector<JobId>& jobs) {
             // The worker holds its GPUs until this returns.
             (void)withdraw(jobs, std::chrono::seconds(3));
@@ -262,8 +280,13 @@ Result<int> perform(const std::vector<std::string>& arguments)
         remove_put_back(arguments[1], snapshot);
         return status;
     }
-    if (arguments.size() == k_add_worker_arguments && arguments[0] == "add-worker") {
+    if (arguments.size() >= k_add_worker_arguments && arguments[0] == "add-worker") {
         return add_worker(arguments);
+    }
+    if (arguments.size() == 1 && arguments[0] == "check-queue") {
+        TRY_ASSIGN(const auto cluster, SlurmCluster::open());
+        TRY_ASSIGN(const bool is_in_the_way, gives_way(*cluster, 0));
+        return is_in_the_way ? supervisor::k_status_give_way : 0;
     }
     if (!arguments.empty() && arguments[0] == "view") {
         return become_program_in_view(arguments);

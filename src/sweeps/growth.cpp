@@ -2,6 +2,7 @@
 #include "sweeps/growth.h"
 
 #include "core/layout.h"
+#include "runs/records/heartbeat.h"
 #include "sweeps/forecast.h"
 #include "sweeps/missing.h"
 #include "sweeps/taker.h"
@@ -49,14 +50,7 @@ Result<std::optional<Vacancy>> Growth::vacancy(const Sweep& sweep, const Board& 
     if (board.is_stopped() || !is_worker_worthwhile(board.tries(), sweep, now)) {
         return std::optional<Vacancy>();
     }
-    TRY_ASSIGN(const auto names, m_store.list(layout::sweep_runs(m_sweep)));
-    std::vector<RunKey> workers;
-    for (const std::string& name : names) {
-        if (const auto key = RunKey::parse(name)) {
-            workers.push_back(*key);
-        }
-    }
-    std::sort(workers.begin(), workers.end());
+    TRY_ASSIGN(const auto workers, this->workers());
     // The newest one first: it is the one that waits, if any does.
     const bool one_waits = std::any_of(workers.rbegin(), workers.rend(),
                                        [&](const RunKey& worker) { return waits(worker, now); });
@@ -68,6 +62,51 @@ Result<std::optional<Vacancy>> Growth::vacancy(const Sweep& sweep, const Board& 
         return std::optional<Vacancy>();
     }
     return std::optional(Vacancy{std::move(behind), static_cast<int>(workers.size()) + 1});
+}
+
+bool Growth::is_newest_of_several(const RunKey& self, Time now)
+{
+    const auto workers = this->workers();
+    if (!workers) {
+        return false;
+    }
+    bool is_one_older = false;
+    for (const RunKey& worker : *workers) {
+        if (worker == self || !is_alive(worker, now)) {
+            continue;
+        }
+        if (worker > self) {
+            return false;
+        }
+        is_one_older = true;
+    }
+    return is_one_older;
+}
+
+/// Whether a link of it certainly runs.
+bool Growth::is_alive(const RunKey& worker, Time now)
+{
+    if (waits(worker, now) || m_next[worker] == LinkNumber{}) {
+        return false;
+    }
+    const LinkNumber link{m_next[worker].value - 1};
+    const auto text = m_store.read(layout::heartbeat(worker, link));
+    const auto beat = text ? parse_heartbeat(*text) : std::nullopt;
+    return beat && is_fresh(*beat, now) && is_missing(m_store, layout::ended_json(worker));
+}
+
+/// In the order of their keys.
+Result<std::vector<RunKey>> Growth::workers() const
+{
+    TRY_ASSIGN(const auto names, m_store.list(layout::sweep_runs(m_sweep)));
+    std::vector<RunKey> workers;
+    for (const std::string& name : names) {
+        if (const auto key = RunKey::parse(name)) {
+            workers.push_back(*key);
+        }
+    }
+    std::sort(workers.begin(), workers.end());
+    return workers;
 }
 
 /// Whether it waits for its start, or for that of its next link; also if that is unknown. Not if

@@ -15,7 +15,8 @@
 
 /// A sweep whose number of workers was not given gets another one whenever tries wait and no worker
 /// does. The new worker waits in Slurm's queue until GPUs are free and the policy allows it, so
-/// that nothing has to query either.
+/// that nothing has to query either. While other jobs wait for the GPUs, it shrinks instead
+/// (runs/giving_way.h): its newest worker ends after its tries.
 namespace gpuq::sweeps {
 
 /// Whether the waiting tries would occupy the workers that run tries now for longer than the start
@@ -49,9 +50,14 @@ public:
     bool is_allowed();
     /// Nothing: no worker is to be added now. `board`: read just before.
     Result<std::optional<Vacancy>> vacancy(const Sweep& sweep, const Board& board, Time now);
+    /// Whether a running worker is the newest one of several that certainly run: the one that ends
+    /// first.
+    bool is_newest_of_several(const RunKey& self, Time now);
 
 private:
+    Result<std::vector<RunKey>> workers() const;
     bool waits(const RunKey& worker, Time now);
+    bool is_alive(const RunKey& worker, Time now);
     Result<RunKey> newest(const std::vector<RunKey>& workers);
     bool is_followed_by_another(const std::vector<RunKey>& workers, const RunKey& newest, Time now);
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from clusters import wait_for
+from clusters import Person, short_folder, wait_for
 from faults import of_soak
 from runs import processes_of, the_run, words_of
 
@@ -368,6 +368,29 @@ def test_a_sweep_grows_and_its_waiting_worker_leaves_with_the_last_try(person):
     wait_for(lambda: not person.cluster.squeue(), 10, lambda: f"an empty queue: {person.cluster.squeue()}")
     assert done_tries(person) == list(range(1, 61))
     assert shown(person, "cal")["workers"] == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="several users need root")
+def test_a_sweep_gives_way_to_another_user(person, people):
+    """It has all GPUs, and its third worker waits before the other user's run."""
+    done = sweep(person, "--detach", "-J", "cal", "-g", "2", "--over", "n=1..200", "sleep", "3")
+    assert done.returncode == 0, done.stderr
+
+    def workers():
+        return {name: state for _, state, name in person.cluster.squeue() if name.startswith("cal-")}
+    wait_for(lambda: workers() == {"cal-w1": "RUNNING", "cal-w2": "RUNNING", "cal-w3": "PENDING"}, 40,
+             lambda: f"a third worker: {workers()}")
+    with short_folder() as home:
+        os.chown(home, people["ben"].pw_uid, people["ben"].pw_gid)
+        other = Person(person.cluster, home, people["ben"])
+        done = other.gpuq("run", "-g", "1", "-t", "5m", "echo", "started", timeout=120)
+    assert (done.returncode, done.stdout) == (0, "started\n"), done.stderr
+    left = workers()
+    assert "cal-w3" not in left and len(left) <= 1, left
+    state = shown(person, "cal")
+    assert (state["state"], state["failed"], state["stopped"]) == ("running", 0, 0), state
+    assert all(one["attempts"] == 1 for one in state["tries"] if one["state"] == "ended")
+    person.gpuq("stop", "cal")
 
 
 def test_wrong_sweeps_leave_nothing(person, train):

@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "fakes/memory_store.h"
+#include "runs/records/heartbeat.h"
 #include "runs/records/journal.h"
 #include "sweeps/changes.h"
 #include "sweeps/numbered_sweep.h"
@@ -194,6 +195,30 @@ TEST_F(GrowthTest, AWorkerWaitsBetweenTwoLinks)
     EXPECT_FALSE(vacancy());
     start(numbered_key(1), LinkNumber{2});
     EXPECT_TRUE(vacancy());
+}
+
+TEST_F(GrowthTest, TheNewestOfTheWorkersThatRunEndsFirst)
+{
+    const RunKey first = numbered_key(1), second = numbered_key(2), third = numbered_key(3);
+    const auto beats = [&](const RunKey& worker, Time at) {
+        EXPECT_TRUE(m_store.write(layout::heartbeat(worker, k_first), to_line(Heartbeat{at, {}})));
+    };
+    for (const RunKey& worker : {second, third}) {
+        submit(worker);
+        start(worker);
+    }
+    beats(first, m_now - 1min);
+    EXPECT_FALSE(m_growth.is_newest_of_several(second, m_now)) << "the other one may be lost";
+    beats(first, m_now);
+    EXPECT_TRUE(m_growth.is_newest_of_several(second, m_now));
+    EXPECT_FALSE(m_growth.is_newest_of_several(first, m_now));
+    beats(second, m_now);
+    beats(third, m_now);
+    EXPECT_FALSE(m_growth.is_newest_of_several(second, m_now));
+    ASSERT_TRUE(m_store.write(layout::ended_json(third), "{}"));
+    EXPECT_TRUE(m_growth.is_newest_of_several(second, m_now));
+    submit(numbered_key(4));
+    EXPECT_TRUE(m_growth.is_newest_of_several(second, m_now)) << "that one waits";
 }
 
 TEST_F(GrowthTest, IsWorthItOnlyForALongList)

@@ -4,6 +4,7 @@
 #include "core/pending_reason.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
+#include "runs/queues/queue_names.h"
 
 #include <algorithm>
 #include <map>
@@ -109,27 +110,6 @@ void add_shares(GpuPool& pool, const Node& node, const NodeGpus& gpus,
     pool.shares->total += shares->total;
     pool.shares->free =
         free && pool.shares->free ? std::optional(*pool.shares->free + *free) : std::nullopt;
-}
-
-std::vector<std::string_view> names_in(std::string_view list)
-{
-    std::vector<std::string_view> names;
-    while (!list.empty()) {
-        const std::size_t end = std::min(list.find(','), list.size());
-        names.push_back(list.substr(0, end));
-        list.remove_prefix(std::min(end + 1, list.size()));
-    }
-    return names;
-}
-
-/// A pending job may name several queues.
-bool share_a_queue(std::string_view one, std::string_view other)
-{
-    const auto others = names_in(other);
-    const auto mine = names_in(one);
-    return std::any_of(mine.begin(), mine.end(), [&](std::string_view name) {
-        return std::find(others.begin(), others.end(), name) != others.end();
-    });
 }
 
 /// A node that accepts jobs.

@@ -3,7 +3,6 @@
 
 #include "core/exit_status.h"
 #include "core/layout.h"
-#include "core/number.h"
 #include "io/event_loop.h"
 #include "io/signal_descriptor.h"
 #include "io/subprocess.h"
@@ -43,9 +42,10 @@
 // supervisor notifies the programs itself; when they have left, their tries are paused, and this
 // process asks for the next link by its status.
 //
-// Another child adds a worker to a sweep that grows (grower.h), also when this one leaves tries at
-// its time limit and has no next link. It is ended with this process; a
-// worker that it has claimed and not submitted counts as dead after two minutes (sweeps/growth.h).
+// Another child adds a worker to a sweep that grows, also when this one leaves tries at its time
+// limit and has no next link, or finds that other jobs wait for the GPUs (grower.h). It is ended
+// with this process; a worker that it has claimed and not submitted counts as dead after two
+// minutes (sweeps/growth.h).
 
 namespace gpuq::supervisor {
 namespace {
@@ -78,7 +78,7 @@ public:
         , m_programs(store, plan, m_sweep)
         , m_stopper(m_taker, m_sweep)
         , m_proposer(store, m_sweep, m_taker)
-        , m_grower(store, m_sweep, m_taker, plan.add_worker)
+        , m_grower(store, m_sweep, m_taker, plan.self.worker, plan.growth)
         , m_signals(block_and_report({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}))
         , m_round(m_loop, [] {})
     {
@@ -103,7 +103,7 @@ public:
                 break;
             }
             if (!m_leaving && !m_spent && !m_slots.empty()) {
-                m_grower.update(loop_time(), m_clock.now());
+                update_growth();
             }
             if (m_slots.empty() && m_failing_since) {
                 const auto spent = loop_time() - *m_failing_since;
@@ -116,7 +116,7 @@ public:
         if (m_unstarted) {
             (void)m_taker.record(end_of(*m_unstarted, TryEnd::paused)); // else it is interrupted
         }
-        if (m_leaving && !m_spent && !m_taker.board().is_stopped()) {
+        if (m_leaving && !m_spent && !m_grower.gives_way() && !m_taker.board().is_stopped()) {
             replace_if_time_is_up();
             return k_status_continue_me;
         }
@@ -126,6 +126,20 @@ public:
     }
 
 private:
+    void update_growth()
+    {
+        const bool gave_way = m_grower.gives_way();
+        m_grower.update(loop_time(), m_clock.now());
+        if (m_grower.gives_way() && !gave_way) {
+            std::fputs("gpuq: other jobs wait for the GPUs: this worker ends after its tries, "
+                       "others continue the sweep\n",
+                       stderr);
+            if (const auto runs = m_store.list(layout::sweep_runs(m_plan.sweep))) {
+                withdraw(*runs); // they are before the other jobs in the queue
+            }
+        }
+    }
+
     /// If only the files of one try can't be created, that one has failed. False: there is none, or
     /// this can't be recorded either.
     bool end_unstarted()
@@ -156,10 +170,10 @@ private:
             m_clock.now() < *m_plan.deadline - k_around_deadline) {
             return;
         }
-        m_grower.check_at_once();
+        m_grower.replace_this_worker();
         const auto until = loop_time() + k_time_to_add;
         m_grower.update(loop_time(), m_clock.now());
-        while (m_grower.is_adding() && loop_time() < until) {
+        while (m_grower.is_busy() && loop_time() < until) {
             m_loop.run_once();
             m_grower.update(loop_time(), m_clock.now());
         }
@@ -194,8 +208,7 @@ private:
     }
 
     /// Withdraws the workers that still wait for GPUs, if no try is left for them, the sweep is
-    /// stopped or its GPU time is spent. Those that start in this moment find the request, and
-    /// those that can't be withdrawn now leave the queue with the next gpuq ls.
+    /// stopped or its GPU time is spent.
     void release_waiting()
     {
         const auto waits = [](const sweeps::Try& entry) {
@@ -208,11 +221,17 @@ private:
         }
         const auto& tries = m_taker.board().tries();
         const bool is_over = m_spent || m_taker.board().is_stopped();
-        if (!is_over && std::any_of(tries.begin(), tries.end(), waits)) {
-            return;
+        if (is_over || std::none_of(tries.begin(), tries.end(), waits)) {
+            withdraw(*runs);
         }
+    }
+
+    /// Those of the given workers that have not started. Those that start in this moment find the
+    /// request, and those that can't be withdrawn now leave the queue with the next gpuq ls.
+    void withdraw(const std::vector<std::string>& runs)
+    {
         std::vector<JobId> jobs;
-        for (const std::string& name : *runs) {
+        for (const std::string& name : runs) {
             const auto run = RunKey::parse(name);
             if (!run || *run == m_plan.self.worker ||
                 !sweeps::is_missing(m_store, layout::claim(*run, LinkNumber{1})) ||
@@ -237,7 +256,7 @@ private:
     bool fill_slots()
     {
         const bool is_blocked = !m_ends.empty() || loop_time() < m_retry_at;
-        while (!m_leaving && !is_blocked && m_slots.size() < per_gpu()) {
+        while (!m_leaving && !m_grower.gives_way() && !is_blocked && m_slots.size() < per_gpu()) {
             if (check_budget()) {
                 break;
             }
@@ -558,30 +577,6 @@ private:
 };
 
 } // namespace
-
-Result<WorkerPlan>
-parse_worker(const std::vector<std::string>& arguments,
-             const std::function<std::optional<std::string>(const char*)>& variable)
-{
-    const auto sweep = RunKey::parse(arguments.size() == 3 ? arguments[2] : "");
-    const auto run = RunKey::parse(variable("GPUQ_RUN_ID").value_or(""));
-    const auto link = whole_number(variable("GPUQ_LINK").value_or(""));
-    if (!sweep || !run || !link || *link == 0 || *link > 1'000'000) {
-        return fail(Error::Kind::usage, "usage: gpuq-supervisor work STATE_DIR SWEEP, as the "
-                                        "program of a run of gpuq");
-    }
-    WorkerPlan plan{*sweep,
-                    {*run, LinkNumber{static_cast<int>(*link)}},
-                    variable("GPUQ_STOP_FILE").value_or(""),
-                    {},
-                    {}};
-    const auto deadline = whole_number(variable("GPUQ_DEADLINE").value_or(""));
-    constexpr std::uint64_t k_latest = 1ULL << 40; // in microseconds, it fits into 64 bits
-    if (deadline && *deadline < k_latest) {
-        plan.deadline = Time(std::chrono::seconds(*deadline));
-    }
-    return plan;
-}
 
 Result<int> work(Store& store, Clock& clock, const WorkerPlan& plan)
 {

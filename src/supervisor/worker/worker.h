@@ -3,10 +3,12 @@
 
 #include "ports/clock.h"
 #include "ports/store.h"
+#include "supervisor/worker/grower.h"
 #include "sweeps/taker.h"
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -27,8 +29,8 @@ struct WorkerPlan {
         notify;
     /// Takes jobs out of Slurm's queue, unless they have started; within a few seconds.
     std::function<void(const std::vector<JobId>& jobs)> withdraw;
-    /// The command that adds a worker to a sweep that grows (grower.h); empty: none is added.
-    std::vector<std::string> add_worker = {};
+    /// Those of a sweep that grows (grower.h); unset: it does not.
+    std::optional<GrowthCommands> growth = {};
     /// Time for which a worker without a running try keeps its GPUs while it can record nothing,
     /// for instance on a full disk; none once the sweep has been deleted.
     std::chrono::milliseconds patience = std::chrono::minutes(10);

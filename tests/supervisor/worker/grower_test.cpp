@@ -3,6 +3,7 @@
 
 #include "core/layout.h"
 #include "fakes/memory_store.h"
+#include "runs/records/heartbeat.h"
 #include "supervisor/stage.h"
 #include "sweeps/changes.h"
 #include "sweeps/numbered_sweep.h"
@@ -18,22 +19,24 @@ using sweeps::k_first_taken;
 using sweeps::k_numbered_sweep;
 using sweeps::numbered_key;
 
-/// Worker 1 of a sweep of 100 tries, whose first try runs for a minute. The command that adds a
-/// worker writes its arguments to a file.
+/// Worker 1 of a sweep of 100 tries, whose first try runs for a minute. The commands write their
+/// arguments to a file.
 class GrowerTest : public testing::Test {
 protected:
     GrowerTest()
     {
         std::string name = "/tmp/gpuq-grower-XXXXXX";
         m_root = ::mkdtemp(name.data());
-        m_command = {"sh", "-c",
-                     "echo \"$@\" >>" + m_root + "/added; exit $(cat " + m_root + "/status)", "-"};
+        const std::vector<std::string> command = {
+            "sh", "-c", "echo \"$@\" >>" + m_root + "/added; exit $(cat " + m_root + "/status)",
+            "-"};
+        m_commands = {command, command};
+        m_commands->check_queue.emplace_back("queue");
         exits_with(0);
         EXPECT_TRUE(write_sweep(m_store, m_sweep, sweeps::numbered_tries(100)));
         EXPECT_TRUE(m_store.write(layout::sweep_grows(k_numbered_sweep), ""));
-        const RunKey self = numbered_key(1);
-        EXPECT_TRUE(m_store.write(layout::sweep_run(k_numbered_sweep, self), ""));
-        EXPECT_TRUE(m_store.write(layout::claim(self, LinkNumber{1}), "1"));
+        EXPECT_TRUE(m_store.write(layout::sweep_run(k_numbered_sweep, m_self), ""));
+        EXPECT_TRUE(m_store.write(layout::claim(m_self, LinkNumber{1}), "1"));
         EXPECT_TRUE(m_taker.next(k_first_taken));
     }
     ~GrowerTest() override { std::filesystem::remove_all(m_root); }
@@ -45,20 +48,31 @@ protected:
         const EventLoop::Moment now = EventLoop::Moment() + 1h + at;
         eventually([&] {
             m_grower.update(now, k_first_taken + 1min);
-            return !m_grower.is_adding();
+            return !m_grower.is_busy();
         });
         return contents(m_root + "/added");
     }
 
+    /// An older worker runs as well.
+    void another_runs()
+    {
+        const RunKey other = numbered_key(0);
+        EXPECT_TRUE(m_store.write(layout::sweep_run(k_numbered_sweep, other), ""));
+        EXPECT_TRUE(m_store.write(layout::claim(other, LinkNumber{1}), "1"));
+        EXPECT_TRUE(m_store.write(layout::heartbeat(other, LinkNumber{1}),
+                                  to_line(Heartbeat{k_first_taken + 1min, JobId{1}})));
+    }
+
     std::string m_root;
-    std::vector<std::string> m_command;
+    RunKey m_self = numbered_key(1);
+    std::optional<GrowthCommands> m_commands;
     fakes::MemoryStore m_store;
     sweeps::Sweep m_sweep = sweeps::numbered_sweep("cal");
     sweeps::TryTaker m_taker{m_store,
                              k_numbered_sweep,
                              {numbered_key(1), LinkNumber{1}},
                              [](const sweeps::Claimant&) { return false; }};
-    Grower m_grower{m_store, m_sweep, m_taker, m_command};
+    Grower m_grower{m_store, m_sweep, m_taker, m_self, m_commands};
 };
 
 TEST_F(GrowerTest, ExecutesTheCommandForAVacancyAtMostEveryTenSeconds)
@@ -73,8 +87,8 @@ TEST_F(GrowerTest, ChecksAtOnceBeforeItsWorkerEnds)
 {
     const std::string line = numbered_key(1).text() + " 2\n";
     EXPECT_EQ(added_at(0s), line);
-    m_grower.check_at_once();
-    EXPECT_EQ(added_at(1s), line + line);
+    m_grower.replace_this_worker();
+    EXPECT_EQ(added_at(1s), line + numbered_key(1).text() + " 2 replaces\n");
 }
 
 TEST_F(GrowerTest, WaitsTenMinutesAfterAFailure)
@@ -84,6 +98,32 @@ TEST_F(GrowerTest, WaitsTenMinutesAfterAFailure)
     EXPECT_EQ(added_at(0s), line);
     EXPECT_EQ(added_at(590s), line);
     EXPECT_EQ(added_at(601s), line + line);
+}
+
+TEST_F(GrowerTest, AddsNoneWhileOtherJobsWait)
+{
+    exits_with(k_status_give_way);
+    const std::string line = numbered_key(1).text() + " 2\n";
+    EXPECT_EQ(added_at(0s), line);
+    EXPECT_EQ(added_at(119s), line);
+    EXPECT_EQ(added_at(131s), line + line);
+    EXPECT_FALSE(m_grower.gives_way()) << "it is the only worker";
+}
+
+TEST_F(GrowerTest, TheNewestOfSeveralWorkersChecksTheQueueEveryTwoMinutes)
+{
+    another_runs();
+    ASSERT_TRUE(m_store.write_once(layout::sweep_added(k_numbered_sweep, m_self),
+                                   RunKey::make(k_first_taken + 1min, {1}).text()));
+    EXPECT_EQ(added_at(0s), "");
+    EXPECT_EQ(added_at(59s), "");
+    EXPECT_EQ(added_at(70s), "queue\n");
+    EXPECT_EQ(added_at(189s), "queue\n");
+    exits_with(k_status_give_way);
+    EXPECT_FALSE(m_grower.gives_way());
+    EXPECT_EQ(added_at(200s), "queue\nqueue\n");
+    EXPECT_TRUE(m_grower.gives_way());
+    EXPECT_EQ(added_at(20min), "queue\nqueue\n");
 }
 
 TEST_F(GrowerTest, ReadsNothingButOneFileOfASweepThatDoesNotGrow)

@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "fakes/memory_store.h"
 #include "posix/store.h"
+#include "runs/records/heartbeat.h"
 #include "supervisor/stage.h"
 #include "supervisor/worker/slot.h"
 #include "sweeps/changes.h"
@@ -90,7 +91,7 @@ protected:
                                 std::ofstream(m_root + "/withdrawn") << jobs.size();
                             }};
             plan.patience = patience;
-            plan.add_worker = {"sh", "-c", "echo \"$@\" >" + m_root + "/added", "-"};
+            plan.growth = growth;
             plan.deadline = m_deadline;
             const auto status = work(store, clock, plan);
             std::fflush(nullptr);
@@ -118,6 +119,7 @@ protected:
 
     std::string messages;
     std::string m_root;
+    std::optional<GrowthCommands> growth;
     std::optional<Time> m_deadline; ///< of the worker
 };
 
@@ -162,6 +164,33 @@ TEST_F(WorkerTest, WithdrawsNoWorkerThatMayHaveStarted)
     EXPECT_FALSE(store.size(layout::inbox(other) + "/" + layout::k_stop_request));
 }
 
+TEST_F(WorkerTest, EndsAfterItsTryIfOtherJobsWaitForTheGpus)
+{
+    FullStore store(m_root, 0s);
+    EXPECT_TRUE(store.write(layout::sweep_grows(k_numbered_sweep), ""));
+    const RunKey older = sweeps::numbered_key(0), waiting = sweeps::numbered_key(2);
+    EXPECT_TRUE(store.write(layout::sweep_run(k_numbered_sweep, older), ""));
+    EXPECT_TRUE(store.write(layout::claim(older, LinkNumber{1}), "1"));
+    EXPECT_TRUE(store.write(layout::heartbeat(older, LinkNumber{1}),
+                            to_line(Heartbeat{RealClock().now(), JobId{1}})));
+    EXPECT_TRUE(store.write(layout::sweep_run(k_numbered_sweep, waiting), ""));
+    EXPECT_TRUE(store.write(layout::run_json(waiting), "{}"));
+    EXPECT_TRUE(store.write(layout::job_json(waiting, LinkNumber{1}),
+                            to_json(LinkJob{"lab", JobId{7}, {}, true})));
+    sweeps::Sweep sweep = sweeps::numbered_sweep("cal");
+    sweep.run.request.work_dir = m_root;
+    sweep.run.request.program = {"sh", "-c", "while [ ! -e withdrawn ]; do sleep 0.01; done"};
+    EXPECT_TRUE(store.write(layout::sweep_json(k_numbered_sweep), to_json(sweep)));
+    growth = {{"false"}, {"sh", "-c", fmt::format("exit {}", k_status_give_way)}, 0ms};
+    EXPECT_EQ(work_on(0s, 1h), 0);
+    EXPECT_THAT(messages, HasSubstr("this worker ends after its tries"));
+    EXPECT_TRUE(store.size(layout::inbox(waiting) + "/" + layout::k_stop_request));
+    sweeps::Board board(store, k_numbered_sweep);
+    ASSERT_TRUE(board.refresh());
+    EXPECT_EQ(board.tries()[0].end->end, sweeps::TryEnd::finished);
+    EXPECT_EQ(board.tries()[1].attempt, 0);
+}
+
 TEST_F(WorkerTest, ATryThatEndsTogetherWithItsWorkerContinues)
 {
     sweeps::Sweep sweep = sweeps::numbered_sweep("cal");
@@ -190,12 +219,13 @@ TEST_F(WorkerTest, AddsAnotherForTheTryThatItLeavesAtItsTimeLimit)
     EXPECT_TRUE(store.write(layout::sweep_grows(k_numbered_sweep), ""));
     EXPECT_TRUE(store.write(layout::sweep_run(k_numbered_sweep, self), ""));
     EXPECT_TRUE(store.write(layout::claim(self, LinkNumber{1}), "1"));
+    growth = {{"sh", "-c", "echo \"$@\" >" + m_root + "/added", "-"}, {"true"}};
     m_deadline = RealClock().now() + 1h;
     EXPECT_EQ(work_on(0s, 1h), k_status_continue_me);
     EXPECT_EQ(contents(m_root + "/added"), "") << "the user has cancelled it";
     m_deadline = RealClock().now() + 20s;
     EXPECT_EQ(work_on(0s, 1h), k_status_continue_me);
-    EXPECT_EQ(contents(m_root + "/added"), self.text() + " 2\n");
+    EXPECT_EQ(contents(m_root + "/added"), self.text() + " 2 replaces\n");
     std::filesystem::remove(m_root + "/added");
     sweep.run.request.chain.emplace();
     EXPECT_TRUE(store.write(layout::sweep_json(k_numbered_sweep), to_json(sweep)));
