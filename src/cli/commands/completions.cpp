@@ -34,9 +34,17 @@ const Option* option_before(const std::vector<Option>& options, const std::strin
     return found == options.end() ? nullptr : &*found;
 }
 
+Strings directories(const std::string& word, const CompletionSources& sources)
+{
+    Strings found = sources.files(word);
+    std::erase_if(found, [](const std::string& path) { return !path.ends_with('/'); });
+    return found;
+}
+
 Strings values(const Option& option, const std::string& word, const CompletionSources& sources)
 {
-    return takes_file(option)                                     ? sources.files(word)
+    return option.value == "DIR"                                  ? directories(word, sources)
+           : takes_file(option)                                   ? sources.files(word)
            : option.name == "queue" || option.name == "partition" ? sources.queues()
            : option.name == "conda"                               ? sources.conda()
            : option.name == "module"                              ? sources.modules()
@@ -56,6 +64,36 @@ Strings operands(const Verb& verb, std::size_t count, const std::string& word,
         found.insert(found.end(), files.begin(), files.end());
     }
     return found;
+}
+
+/// The value of --chdir, with a slash at its end; empty without one.
+std::string directory_in(const Strings& arguments)
+{
+    const auto option = std::find_if(arguments.begin(), arguments.end(), [](const auto& word) {
+        return word == "--chdir" || word == "-D" || word == "--";
+    });
+    const bool is_given = arguments.end() - option > 2 && *option != "--";
+    return is_given ? *(option + 1) + (option[1].ends_with('/') ? "" : "/") : "";
+}
+
+/// The same for a program that runs in another directory: its files are named from there.
+CompletionSources seen_from(const std::string& directory, CompletionSources sources)
+{
+    if (!directory.empty()) {
+        sources.files = [directory, files = sources.files](const std::string& beginning) {
+            if (beginning.starts_with('/')) {
+                return files(beginning);
+            }
+            Strings found;
+            for (const std::string& path : files(directory + beginning)) {
+                if (path.starts_with(directory)) {
+                    found.push_back(path.substr(directory.size()));
+                }
+            }
+            return found;
+        };
+    }
+    return sources;
 }
 
 Strings candidates(const Strings& arguments, const CompletionSources& sources)
@@ -92,7 +130,7 @@ Strings completions(const Strings& arguments, const CompletionSources& sources)
     if (arguments.empty()) {
         return {};
     }
-    Strings found = candidates(arguments, sources);
+    Strings found = candidates(arguments, seen_from(directory_in(arguments), sources));
     std::erase_if(found,
                   [&](const std::string& word) { return !word.starts_with(arguments.back()); });
     std::sort(found.begin(), found.end());

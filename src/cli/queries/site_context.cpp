@@ -14,6 +14,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <pwd.h>
 #include <string_view>
@@ -155,6 +156,23 @@ Result<void> enter_directory(const std::string& path)
     }
     ::setenv("PWD", path.c_str(), 1);
     return {};
+}
+
+Result<void> enter_given_directory(Services& services, const std::optional<std::string>& given)
+{
+    if (!given) {
+        return {};
+    }
+    TRY_ASSIGN(const std::string here, working_directory(services));
+    std::string path = (std::filesystem::path(here) / *given).lexically_normal(); // as cd reads it
+    while (path.size() > 1 && path.ends_with('/')) {
+        path.pop_back();
+    }
+    const auto entered = enter_directory(path);
+    return entered ? Result<void>()
+                   : fail(entered.error().kind, entered.error().kind == Error::Kind::missing
+                                                    ? fmt::format("-D: {}: not found", path)
+                                                    : "-D: " + entered.error().text);
 }
 
 std::function<bool(const std::string&)> same_on_nodes(Services& services,

@@ -28,6 +28,8 @@ SoftLimits soft_limits();
 /// programs that it starts. Must be called before other threads are started. `missing`; `denied`
 /// with the reason.
 Result<void> enter_directory(const std::string& path);
+/// The same for the value of -D, which may be relative; nothing without one.
+Result<void> enter_given_directory(Services& services, const std::optional<std::string>& given);
 
 /// SiteContext::same_on_nodes for a run in `work_dir`: the nodes share it, the home and the state
 /// directory. `services` must outlive the result.

@@ -87,10 +87,7 @@ public:
             return fail(Error::Kind::usage,
                         not_again("it is a worker of a sweep: gpuq sweep retry starts workers"));
         }
-        if (const auto entered = enter_directory(request.work_dir); !entered) {
-            return fail(entered.error().kind,
-                        not_again("its working directory " + entered.error().text));
-        }
+        TRY(enter_its_directory(request.work_dir));
         TRY_ASSIGN(const Arguments command, command_with(request.program, replacement));
         TRY_ASSIGN(RunOptions options, run_options(m_invocation.options, command));
         options.recorded_env = names_kept(request, options.parameters);
@@ -98,7 +95,9 @@ public:
             repeated(std::move(options.parameters), request, m_services.clock().now());
         options.pty = options.pty || request.pty;
         repeat_credentials(options);
-        if (!options.snapshot && !m_invocation.options.has("current-files")) {
+        const bool has_other_files =
+            m_invocation.options.has("current-files") || m_invocation.options.has("chdir");
+        if (!options.snapshot && !has_other_files) {
             TRY(repeat_snapshot(options));
         }
         TRY(check_terminal(options));
@@ -109,6 +108,17 @@ private:
     std::string not_again(const std::string& reason) const
     {
         return fmt::format("run {} can't be started again: {}", run_title(m_status), reason);
+    }
+
+    Result<void> enter_its_directory(const std::string& recorded) const
+    {
+        if (const auto given = m_invocation.options.value("chdir")) {
+            return enter_given_directory(m_services, given);
+        }
+        const auto entered = enter_directory(recorded);
+        return entered ? Result<void>()
+                       : fail(entered.error().kind,
+                              not_again("its working directory " + entered.error().text));
     }
 
     /// The recorded program with other arguments, or another program.

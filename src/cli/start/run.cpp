@@ -569,6 +569,7 @@ private:
 Result<int> run(Invocation& invocation)
 {
     TRY_ASSIGN(RunOptions options, run_options(invocation.options, invocation.arguments));
+    TRY(enter_given_directory(invocation.services, invocation.options.value("chdir")));
     return run_with(invocation, std::move(options), /*shell=*/false);
 }
 

@@ -38,6 +38,7 @@ constexpr std::array k_table = {
     Option{'p', "queue", "QUEUE", "queue (Slurm partition); default: follows from -t"},
     Option{'q', "qos", "QOS", "Slurm quality of service"},
     Option{0, "after", "RUN", "start after this run has succeeded"},
+    Option{'D', "chdir", "DIR", "directory of the program; default: the current one"},
     Option{'n', "no-stdin", "", "do not read standard input; that of the program is empty"},
     Option{0, "detach", "", "do not wait: print how to attach, and exit"},
     Option{0, "max-wait", "TIME", "give up (122) if it has not started by then"},
@@ -286,19 +287,20 @@ Result<void> take_names(const Options& options, RunParameters& parameters)
     return {};
 }
 
-/// A shell has no links, and does not outlive its tickets.
+/// A shell has no links, does not outlive its tickets, and is for the current directory.
 constexpr std::string_view k_of_chains[] = {
-    "keytab",     "credentials",          "link",      "checkpoint", "resume-args", "valid",
-    "notice",     "restart-from-scratch", "max-links", "gpu-hours",  "until",       "snapshot",
-    "no-snapshot"};
+    "keytab",      "credentials", "link",   "checkpoint",
+    "resume-args", "valid",       "notice", "restart-from-scratch",
+    "max-links",   "gpu-hours",   "until",  "snapshot",
+    "no-snapshot", "chdir"};
 
 /// A shell is one program.
 constexpr std::string_view k_of_ranks[] = {"tasks-per-node", "gpus-per-task"};
 
 /// A rehearsal has its own links and limits, and gpuq stays attached to it.
 constexpr std::string_view k_not_rehearsed[] = {
-    "no-stdin",  "after",     "detach", "max-wait", "dry-run",  "pty",        "link",
-    "max-links", "gpu-hours", "until",  "array",    "snapshot", "no-snapshot"};
+    "no-stdin",  "after",     "detach", "max-wait", "dry-run",  "pty",         "link",
+    "max-links", "gpu-hours", "until",  "array",    "snapshot", "no-snapshot", "chdir"};
 
 constexpr Option name_row(std::string_view help)
 {
@@ -316,6 +318,7 @@ constexpr std::array k_of_repeats = {
     Option{'c', "cpus", "N", "CPU cores per node; default: those of RUN"},
     Option{0, "mem", "SIZE", "memory per node: 16G, 500M; default: that of RUN"},
     Option{'p', "queue", "QUEUE", "queue (Slurm partition); default: that of RUN"},
+    Option{'D', "chdir", "DIR", "directory of the program; default: that of RUN"},
 };
 
 /// Options of `gpuq run` with another meaning for a sweep.
@@ -328,18 +331,10 @@ constexpr std::array k_of_sweeps = {
 };
 
 /// A try runs on one node, without a terminal or input; a worker has its own links.
-constexpr std::string_view k_not_of_tries[] = {"no-stdin",
-                                               "after",
-                                               "max-wait",
-                                               "pty",
-                                               "nodes",
-                                               "tasks-per-node",
-                                               "gpus-per-task",
-                                               "max-links",
-                                               "until",
-                                               "array",
-                                               "restart-from-scratch",
-                                               "valid"};
+constexpr std::string_view k_not_of_tries[] = {
+    "no-stdin",      "after",     "max-wait", "pty",   "nodes", "tasks-per-node",
+    "gpus-per-task", "max-links", "until",    "array", "chdir", "restart-from-scratch",
+    "valid"};
 
 std::vector<Option> without(std::span<const std::string_view> names)
 {

@@ -55,7 +55,7 @@ constexpr Refused k_refused[] = {
     {"cluster-constraint", 0, "a run uses the cluster of gpuq; --cluster chooses another"},
     {"array", 'a', "a run is one job; start gpuq run several times"},
     {"requeue", 0, "gpuq continues a run automatically: man gpuq-chain"},
-    {"chdir", 'D', "cd to the directory first"},
+    {"chdir", 'D', "use gpuq's own option -D"},
     {"comment", 0, "gpuq identifies its jobs by the comment"},
     {"error", 'e', "gpuq captures the output: gpuq logs"},
     {"input", 'i', "redirect the standard input of gpuq run"},

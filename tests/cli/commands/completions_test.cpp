@@ -48,6 +48,17 @@ TEST(Completions, CommandsOptionsRunsFilesAndEnvironments)
     EXPECT_THAT(completed({"help", "to"}), ElementsAre("top"));
 }
 
+TEST(Completions, FilesOfAProgramInAnotherDirectory)
+{
+    EXPECT_THAT(completed({"run", "-D", "proj/x", ""}), ElementsAre("train.py"));
+    EXPECT_THAT(completed({"run", "--chdir", "proj", "t"}), ElementsAre("ttrain.py"));
+    EXPECT_THAT(completed({"run", "--chdir", "proj/", "--source", "t"}), ElementsAre("ttrain.py"));
+    EXPECT_THAT(completed({"run", "--chdir", "proj", "/t"}), ElementsAre("/ttrain.py"));
+    EXPECT_THAT(completed({"run", "--chdir", "o"}), ElementsAre("other/"));
+    EXPECT_THAT(completed({"run", "--venv", "t"}), IsEmpty()) << "a file is no directory";
+    EXPECT_THAT(completed({"run", "--", "-D", "proj", "t"}), ElementsAre("ttrain.py"));
+}
+
 /// After `--` everything is the program's.
 TEST(Completions, NoOptionsOfTheProgram)
 {

@@ -165,6 +165,19 @@ TEST_F(Again, TheWorkingDirectoryIsThatOfTheRun)
     EXPECT_TRUE(m_services.slurm.requests.empty());
 }
 
+TEST_F(Again, AnotherWorkingDirectoryCanBeGiven)
+{
+    m_recorded.request.work_dir = m_dir / "no such";
+    record();
+    std::filesystem::create_directory(m_dir / "other");
+    std::ofstream(m_dir / "other/train.py") << "pass\n";
+    std::filesystem::current_path(m_dir);
+    EXPECT_EQ(started({"-D", "x/../other/", "7"}).request.work_dir, (m_dir / "other").string());
+    const Use refused = again({"--chdir", "none", "7"});
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.err, HasSubstr("-D: " + (m_dir / "other/none").string() + ": not found"));
+}
+
 TEST_F(Again, PrintsNoRecordedValue)
 {
     record();

@@ -8,6 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 namespace gpuq::cli {
 namespace {
 
@@ -15,6 +19,43 @@ using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+class RunElsewhere : public testing::Test {
+protected:
+    RunElsewhere()
+    {
+        services.slurm.queues = {{.name = "gpu", .max_time = 48h, .is_default = true}};
+        std::string name = testing::TempDir() + "gpuq-run-XXXXXX";
+        directory = ::mkdtemp(name.data());
+    }
+    ~RunElsewhere() override
+    {
+        std::filesystem::current_path(before);
+        std::filesystem::remove_all(directory);
+    }
+
+    std::filesystem::path before = std::filesystem::current_path(), directory;
+    FakeServices services;
+};
+
+TEST_F(RunElsewhere, HasItsDirectoryAndFindsItsFilesThere)
+{
+    std::filesystem::create_directory(directory / "proj");
+    std::ofstream(directory / "proj/train.py") << "pass\n";
+    std::filesystem::current_path(directory);
+    const Use done = use(k_run_verb, services, {"--detach", "-D", "proj", "python3", "train.py"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    const auto run = read_run(services.memory, all_runs(services.memory)->front());
+    EXPECT_EQ(run->request.work_dir, (directory / "proj").string());
+}
+
+TEST_F(RunElsewhere, NeedsADirectory)
+{
+    const Use refused = use(k_run_verb, services, {"--detach", "-D", directory / "no", "true"});
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.err, HasSubstr("-D: " + (directory / "no").string() + ": not found"));
+    EXPECT_TRUE(services.slurm.requests.empty());
+}
 
 /// A run that is queued with this reason.
 struct Queued {
