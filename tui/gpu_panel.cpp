@@ -316,12 +316,26 @@ std::string about_shown(const Model& model)
                                      : fmt::format("{}, {}", text, sanitised(at.node->reserved));
 }
 
+/// When one of the GPUs that are all in use will probably be free.
+std::string forecasts(const Model& model)
+{
+    std::string text;
+    for (const GpuModel& group : model.picture.gpus) {
+        if (group.free == 0 && !group.forecast.empty()) {
+            text += fmt::format("{}{}: {}", text.empty() ? "" : "; ",
+                                sanitised(group.name.empty() ? "GPU" : group.name),
+                                sanitised(group.forecast));
+        }
+    }
+    return text;
+}
+
 Line legend(Form form, const Model& model)
 {
-    if (form != Form::letters) {
-        return {};
-    }
     Line line;
+    if (form != Form::letters) {
+        return line;
+    }
     for (const auto& [state, name] : {std::pair{Gpu::State::mine, "mine"},
                                       {Gpu::State::others, "others'"},
                                       {Gpu::State::free, "free"},
@@ -390,9 +404,12 @@ void draw_gpus(Canvas& canvas, const Rect& panel, const Model& model)
     const GpuText text(model, area.width, area.height);
     std::vector<Spot> spots;
     const std::vector<Line> lines = text.lines(spots);
-    const Line bottom = (focused || model.pointed_gpu) && !spots.empty()
-                            ? line_of(about_shown(model))
-                            : legend(text.form(), model);
+    Line bottom = legend(text.form(), model);
+    if ((focused || model.pointed_gpu) && !spots.empty()) {
+        bottom = line_of(about_shown(model));
+    } else if (const std::string more = forecasts(model); !more.empty()) {
+        bottom.push_back({(bottom.empty() ? "" : "  ") + more, {}});
+    }
     draw_frame(canvas, panel, title(model), bottom, focused, model.theme);
     const int shown = std::min(area.height, static_cast<int>(lines.size()));
     for (int i = 0; i < shown; ++i) {

@@ -503,6 +503,16 @@ TEST(View, HostileNamesReachNoTerminal)
     }
 }
 
+TEST(View, ForecastsWhenAGpuIsFreeOnlyWhereNoneIs)
+{
+    Model m = model(30, 124, 1);
+    m.picture.gpus[0].forecast = "50 % by 16:10, 90 % by 16:35";
+    update(m, Key{Special::none, U'2'});
+    EXPECT_THAT(view(m).text(), HasSubstr(" k80: 50 % by 16:10, 90 % by 16:35 "));
+    m.picture.gpus[0].free = 1;
+    EXPECT_THAT(view(m).text(), testing::Not(HasSubstr("50 % by")));
+}
+
 TEST(View, BreaksWhatACommandSaysAtBlanks)
 {
     Model made = model(24, 40, 1);

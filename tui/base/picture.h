@@ -50,7 +50,8 @@ struct GpuModel {
     int down = 0, reserved = 0;
     std::optional<Time> next; ///< when one is released at the latest
     std::vector<GpuNode> nodes;
-    std::string shares{}; ///< free ones: `2 of 4 shards`; empty: its GPUs are not shared
+    std::string shares{};   ///< free ones: `2 of 4 shards`; empty: its GPUs are not shared
+    std::string forecast{}; ///< for one of them: `50 % by 14:20, 90 % by 17:05`; empty: unknown
 };
 
 // Runs.

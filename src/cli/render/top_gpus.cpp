@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/render/top_gpus.h"
 
+#include "cli/render/forecast_text.h"
 #include "cli/render/free_table.h"
 #include "cli/render/reservation_text.h"
 #include "cli/render/run_table.h"
@@ -54,6 +55,9 @@ public:
             group.reserved = use.pool.blocked;
             group.next = use.next;
             group.shares = shares_text(use.pool);
+            if (use.forecast && use.pool.free == 0) {
+                group.forecast = forecast_text(*use.forecast, m_now);
+            }
             for (const NodeUse& node : use.nodes) {
                 group.nodes.push_back(node_of(node, use.pool.model));
             }

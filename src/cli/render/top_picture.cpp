@@ -575,6 +575,8 @@ report::Json::Members top_document(const TopFound& found, Time now)
                           {"down", use.pool.down},
                           {"blocked", use.pool.blocked},
                           {"next_free_at", use.next},
+                          {"start_p50", use.forecast ? Json(use.forecast->p50) : Json()},
+                          {"start_p90", use.forecast ? Json(use.forecast->p90) : Json()},
                           {"shares", shares_json(use.pool.shares)}}));
     }
     Json::Elements runs;

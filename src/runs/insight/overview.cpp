@@ -63,6 +63,45 @@ WaitingLine waiting_line_of(const std::vector<OwnJob>& own)
     return waiting_line(jobs);
 }
 
+/// One GPU of a pool for the default time of its queue; nothing if no queue is open.
+std::optional<Job> one_gpu_of(const GpuPool& pool, const std::vector<Partition>& queues)
+{
+    const auto queue = best_queue(pool, queues);
+    if (!queue) {
+        return std::nullopt;
+    }
+    Job job;
+    job.partition = queue->name;
+    job.walltime = queue->default_time ? queue->default_time : queue->max_time;
+    job.gpus = 1;
+    job.size.gpus = {{pool.model, 1}};
+    job.size.cpus = queue->cpus_per_gpu.value_or(1);
+    job.size.memory_mib = queue->memory_mib_per_gpu.value_or(0);
+    return job;
+}
+
+/// When one GPU becomes free for a new run, of each pool that has none.
+void forecast_pools(Overview& overview, const Inventory& inventory, const AllJobs& all, Time now)
+{
+    std::vector<PoolUse*> full;
+    std::vector<Job> imagined;
+    for (PoolUse& use : overview.pools) {
+        const auto job =
+            use.pool.free == 0 ? one_gpu_of(use.pool, inventory.partitions) : std::nullopt;
+        if (job) {
+            full.push_back(&use);
+            imagined.push_back(*job);
+        }
+    }
+    if (full.empty()) {
+        return;
+    }
+    auto forecasts = forecast_imagined(imagined, all, inventory, overview.run_times, now);
+    for (std::size_t i = 0; i < full.size(); ++i) {
+        full[i]->forecast = std::move(forecasts[i]);
+    }
+}
+
 /// The user's own jobs in the line are as new as `jobs_at`, those of others as `whole_at`.
 void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
 {
@@ -116,9 +155,11 @@ void query_nodes(Overview& overview, Cluster& cluster, Time now)
         const auto known = std::find_if(before.begin(), before.end(), [&](const PoolUse& old) {
             return old.pool.model == pool.model && old.pool.queues == pool.queues;
         });
-        const auto next = known == before.end() ? std::nullopt : known->next;
         overview.pools.push_back(use_of(std::move(pool), *jobs, *inventory));
-        overview.pools.back().next = next;
+        if (known != before.end()) {
+            overview.pools.back().next = known->next;
+            overview.pools.back().forecast = known->forecast;
+        }
     }
     drop_ended_holdings(overview, now);
     overview.silent.clear();
@@ -275,6 +316,7 @@ Overview make_overview(std::string cluster, const Inventory& inventory, const Al
     StartEstimates estimates = expected_starts(wanted, all, inventory, now);
     StartForecasts forecasts = forecast_starts(pending, all, inventory, overview.run_times, now);
     note_forecasts(overview.run_times.calibration, forecasts, now);
+    forecast_pools(overview, inventory, all, now);
     for (const Job& job : mine) {
         overview.jobs.push_back(kept_job(job));
         if (job.state == JobState::pending) {

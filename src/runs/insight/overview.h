@@ -41,6 +41,9 @@ struct PoolUse {
     std::optional<int> mine;  ///< of those in use
     std::optional<Time> next; ///< latest time at which a running job releases one
     std::vector<NodeUse> nodes;
+    /// Of a run of one of them after all pending jobs, with the default time of its queue. Set only
+    /// by a full query, and only if none was free.
+    std::optional<StartForecast> forecast{};
     bool operator==(const PoolUse&) const = default;
 };
 

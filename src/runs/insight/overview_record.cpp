@@ -81,6 +81,21 @@ std::optional<GpuShare> share_in(const json& value)
                     {}};
 }
 
+json of(const std::optional<StartForecast>& forecast)
+{
+    return forecast ? json::array({of(forecast->p50), of(forecast->p90), forecast->unknown})
+                    : json();
+}
+
+std::optional<StartForecast> forecast_in(const json& value)
+{
+    if (value.is_null()) {
+        return std::nullopt;
+    }
+    return StartForecast{time_in(value.at(0)), time_in(value.at(1)),
+                         value.at(2).get<std::string>()};
+}
+
 json of(const PoolUse& use)
 {
     const GpuPool& pool = use.pool;
@@ -94,7 +109,8 @@ json of(const PoolUse& use)
             {"in_use", of(pool.in_use)}, {"down", pool.down},
             {"blocked", pool.blocked},   {"mine", of(use.mine)},
             {"next", of(use.next)},      {"most", of(pool.most_on_one_node)},
-            {"nodes", std::move(nodes)}, {"shares", of(pool.shares)}};
+            {"nodes", std::move(nodes)}, {"shares", of(pool.shares)},
+            {"start", of(use.forecast)}};
 }
 
 PoolUse pool_in(const json& value)
@@ -111,6 +127,7 @@ PoolUse pool_in(const json& value)
     use.pool.shares = shares_in(value.at("shares"));
     use.mine = number_in(value.at("mine"));
     use.next = time_in(value.at("next"));
+    use.forecast = forecast_in(value.value("start", json())); // not in older files
     for (const json& node : value.at("nodes")) {
         use.nodes.push_back({node.at(0).get<std::string>(), node.at(1).get<int>(),
                              number_in(node.at(2)), node.at(3).get<bool>(), node.at(4).get<bool>(),
@@ -137,21 +154,6 @@ StartEstimate estimate_in(const json& value)
     estimate.after_waits = value.at("waits").get<bool>();
     estimate.unknown = value.at("unknown").get<std::string>();
     return estimate;
-}
-
-json of(const std::optional<StartForecast>& forecast)
-{
-    return forecast ? json::array({of(forecast->p50), of(forecast->p90), forecast->unknown})
-                    : json();
-}
-
-std::optional<StartForecast> forecast_in(const json& value)
-{
-    if (value.is_null()) {
-        return std::nullopt;
-    }
-    return StartForecast{time_in(value.at(0)), time_in(value.at(1)),
-                         value.at(2).get<std::string>()};
 }
 
 json of(const Calibration& calibration)

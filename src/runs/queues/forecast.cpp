@@ -180,19 +180,35 @@ Job as_last(Job imagined)
     return imagined;
 }
 
-StartForecast forecast_start(const Job& imagined, const AllJobs& all, const Inventory& inventory,
-                             const RunTimes& times, Time now)
+std::vector<StartForecast> forecast_imagined(const std::vector<Job>& imagined, const AllJobs& all,
+                                             const Inventory& inventory, const RunTimes& times,
+                                             Time now)
 {
     const bool all_known = std::all_of(all.jobs.begin(), all.jobs.end(), [](const Job& job) {
         return job.priority || !could_start(job);
     });
     if (!all_known) {
-        return unknown("the priorities of pending jobs are not shown");
+        return {imagined.size(), unknown("the priorities of pending jobs are not shown")};
     }
-    AllJobs with_it = all;
-    with_it.jobs.push_back(as_last(imagined));
-    const JobId id = with_it.jobs.back().id;
-    return forecast_starts({id}, with_it, inventory, times, now).at(id);
+    AllJobs with_them = all;
+    std::set<JobId> wanted;
+    for (const Job& job : imagined) {
+        with_them.jobs.push_back(as_last(job));
+        JobId& id = with_them.jobs.back().id;
+        id.value -= static_cast<std::uint32_t>(imagined.size() - 1 - wanted.size());
+        wanted.insert(id);
+    }
+    std::vector<StartForecast> found;
+    for (auto& [id, forecast] : forecast_starts(wanted, with_them, inventory, times, now)) {
+        found.push_back(std::move(forecast));
+    }
+    return found;
+}
+
+StartForecast forecast_start(const Job& imagined, const AllJobs& all, const Inventory& inventory,
+                             const RunTimes& times, Time now)
+{
+    return forecast_imagined({imagined}, all, inventory, times, now).front();
 }
 
 } // namespace gpuq

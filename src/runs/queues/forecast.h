@@ -7,6 +7,7 @@
 #include "runs/queues/start_forecast.h"
 
 #include <set>
+#include <vector>
 
 /// When a pending job will probably start: jobs rarely use all of their time limits. Pure.
 namespace gpuq {
@@ -22,8 +23,12 @@ StartForecasts forecast_starts(const std::set<JobId>& wanted, const AllJobs& all
 /// A job that is not submitted, as the last of all pending ones.
 Job as_last(Job imagined);
 
-/// The forecast for a job that is not submitted (as_last). Only its partition, size and time limit
-/// count.
+/// The forecasts for jobs that are not submitted, each after all pending ones and the others before
+/// it (as_last). Only their partitions, sizes and time limits count.
+std::vector<StartForecast> forecast_imagined(const std::vector<Job>& imagined, const AllJobs& all,
+                                             const Inventory& inventory, const RunTimes& times,
+                                             Time now);
+/// The same for one job.
 StartForecast forecast_start(const Job& imagined, const AllJobs& all, const Inventory& inventory,
                              const RunTimes& times, Time now);
 

@@ -81,6 +81,26 @@ TEST(Overview, TellsMineFromOthers)
     EXPECT_EQ(made.waiting, (WaitingLine{2, 2}));
 }
 
+TEST(Overview, ForecastsWhenAGpuIsFreeIfNoneIs)
+{
+    EXPECT_FALSE(overview().pools.at(0).forecast) << "two are free";
+    Inventory full = inventory();
+    for (Node& node : full.nodes) {
+        node.gpus[0].in_use = 4;
+    }
+    AllJobs all;
+    all.jobs = {running(1, k_me, "n0", 4, k_now + 1h), running(2, k_other, "n1", 4, k_now + 10min)};
+    all.complete = true;
+    const Overview made = make_overview("centre", full, all, k_me, k_now);
+    const auto& forecast = made.pools.at(0).forecast;
+    ASSERT_TRUE(forecast && forecast->p50 && forecast->p90) << forecast->unknown;
+    EXPECT_GT(*forecast->p50, k_now);
+    EXPECT_LE(*forecast->p90, k_now + 11min) << "a job ends at its limit";
+    fakes::MemoryStore store;
+    (void)store.write(layout::overview("centre"), to_json(made));
+    EXPECT_EQ(kept_overview(store, "centre").pools, made.pools);
+}
+
 /// As reported by slurmctld for some seconds after its start: jobs are known, allocated GPUs are
 /// not.
 TEST(Overview, DoesNotTakeGpusForFreeThatJobsHold)

@@ -145,6 +145,17 @@ TEST(Forecast, OfAnImaginedJobIsThatOfTheLastInLine)
               "the nodes that are up in its queue lack the resources it asks for");
 }
 
+TEST(Forecast, OfSeveralImaginedJobsAreInTheirOrder)
+{
+    const Inventory one = machine({gpu_node("n0")});
+    const AllJobs all{{holding_since(1, "n0", 4, 0min, 60min)}, true};
+    const Job imagined = queued(0, 0, 4, 60min);
+    const auto found = forecast_imagined({imagined, imagined}, all, one, {}, k_now);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_GT(found[0].p50, k_now);
+    EXPECT_GT(found[1].p50, found[0].p90) << "it waits for the end of the other one";
+}
+
 TEST(Forecast, OfAShareCountsTheSharesThatAreFree)
 {
     Node divided = gpu_node("n0", 1);
