@@ -16,10 +16,10 @@
 #include "cli/queries/tickets.h"
 #include "cli/render/credentials_text.h"
 #include "cli/start/after.h"
+#include "cli/start/dry_run.h"
 #include "cli/start/run_options.h"
 #include "core/layout.h"
 #include "core/pending_reason.h"
-#include "core/redact.h"
 #include "report/json.h"
 #include "runs/insight/remedies.h"
 #include "runs/patience.h"
@@ -232,24 +232,14 @@ private:
         }
         print_note(m_globals.quiet,
                    fmt::format("would start {}: {}", plan.request.name, plan.summary));
-        const std::string script = sbatch_script(without_recorded_values(plan.request), plan.spec);
+        print_note_if(expected_start(m_services, *m_cluster, plan.spec));
+        const std::string script =
+            sbatch_script(without_values(plan.request, m_options.recorded_env), plan.spec);
         TRY(print_text(m_globals.json ? report::json_document({{"name", plan.request.name},
                                                                {"plan", plan.summary},
                                                                {"script", script}})
                                       : script));
         return 0;
-    }
-
-    /// The values of recorded variables may be secret, and were not typed on this screen.
-    Request without_recorded_values(Request request) const
-    {
-        const auto& recorded = m_options.recorded_env;
-        for (auto& [name, value] : request.setup.env) {
-            if (std::find(recorded.begin(), recorded.end(), name) != recorded.end()) {
-                value = k_removed_secret;
-            }
-        }
-        return request;
     }
 
     /// Checks the request against the policy, as Slurm would, as far as that depends only on the
