@@ -337,10 +337,10 @@ void try_again_and_again(Shared& shared, const Sources& sources)
         } while (!completion && rest(shared, k_typed, is_due) &&
                  (shared.attempt || shared.completion));
         if (completion) {
-            shared.post(Completed{completion->typed, sources.complete(completion->arguments)});
+            shared.post(Completed{completion->arguments, sources.complete(completion->arguments)});
         }
         if (attempt) {
-            shared.post(Tried{attempt->typed, sources.try_out(*attempt)});
+            shared.post(Tried{attempt->arguments, sources.try_out(*attempt)});
         }
     }
 }

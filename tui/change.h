@@ -94,4 +94,14 @@ void on_completed(Change change, const Completed& completed);
 void begin_prompt(Change change, Prompt::Purpose purpose, std::string label, std::string typed = "",
                   std::string key_of_run = "");
 
+// form_keys.cpp: the form that starts a run.
+
+/// `command`: the text of its first field. `key_of_run`: a run that is started again.
+void open_form(Change change, std::string title, std::string command = "",
+               std::string key_of_run = "");
+void on_form_key(Change change, const Key& key);
+void paste_into_form(Change change, const Paste& paste);
+void complete_form(Change change, const Completed& completed);
+void on_tried(Change change, Tried& tried);
+
 } // namespace gpuq::tui

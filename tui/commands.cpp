@@ -29,6 +29,19 @@ bool changes_slurm(const Strings& arguments)
            std::find(k_verbs.begin(), k_verbs.end(), arguments.front()) != k_verbs.end();
 }
 
+/// The line or form of the last command, with its message.
+void open_again(Model& model, Done done)
+{
+    auto typed = std::exchange(model.commands.last, std::nullopt)->typed;
+    if (Form* const form = std::get_if<Form>(&typed)) {
+        form->answer = std::move(done);
+        model.commands.form = std::move(*form);
+    } else {
+        model.prompt = std::get<Prompt>(std::move(typed));
+        model.prompt->answer = std::move(done);
+    }
+}
+
 } // namespace
 
 void on_done(Change change, Done& done)
@@ -40,11 +53,10 @@ void on_done(Change change, Done& done)
         model.commands.started = Commands::Started{done.started, model.now + k_listed_within};
     }
     put_answer_away(model);
-    const bool is_free = !model.prompt && !model.question && !model.help;
+    const bool is_free = !model.prompt && !model.commands.form && !model.question && !model.help;
     if (done.failed && is_free && model.commands.last &&
-        model.commands.last->second == done.arguments) {
-        model.prompt = std::exchange(model.commands.last, std::nullopt)->first;
-        model.prompt->answer = std::move(done);
+        model.commands.last->arguments == done.arguments) {
+        open_again(model, std::move(done));
     } else {
         model.answer = std::move(done);
     }

@@ -17,6 +17,7 @@ enum Where : std::uint8_t {
     k_in_text = 16, ///< the other tabs of the run
     k_in_comparison = 32,
     k_in_board = 64, ///< the tries of a sweep
+    k_in_form = 128,    ///< the form that starts a run
     k_in_run = k_in_log | k_in_curves | k_in_text,
     k_in_panels = k_in_gpus | k_in_runs | k_in_run | k_in_board,
     k_anywhere = k_in_panels | k_in_comparison
@@ -30,6 +31,10 @@ struct KeyRow {
 };
 
 inline constexpr std::array k_keys = {
+    KeyRow{"Enter", "start the run", "Enter start", k_in_form},
+    KeyRow{"Esc", "back", "Esc back", k_in_form},
+    KeyRow{"Tab", "complete the word, or go to the next field", "Tab complete", k_in_form},
+    KeyRow{"Up Down", "previous or next field", "Down next", k_in_form},
     KeyRow{"Tab Shift-Tab", "next or previous panel; on the whole screen, tab", "Tab panel",
            k_in_gpus | k_in_runs},
     KeyRow{"Enter", "the run on the whole screen, or the tries of the sweep", "Enter open",

@@ -5,7 +5,9 @@
 #include "tui/base/log_text.h"
 #include "tui/base/picture.h"
 #include "tui/base/theme.h"
+#include "tui/base/typed_text.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -21,27 +23,6 @@ namespace gpuq::tui {
 
 // Input.
 
-/// A key: a typed character, or one of these.
-enum class Special {
-    none,
-    up,
-    down,
-    page_up,
-    page_down,
-    home,
-    end,
-    enter,
-    escape,
-    backspace,
-    left,
-    right,
-    erase,
-    back_tab
-};
-struct Key {
-    Special special = Special::none;
-    char32_t character = 0; ///< 1 to 26: with Ctrl
-};
 /// Text that the terminal has marked as pasted.
 struct Paste {
     std::u32string text;
@@ -90,14 +71,14 @@ struct Done {
     std::vector<std::string> arguments{}; ///< of the command; empty: a message of the view itself
     std::string started{};                ///< key of the run that it has started; empty: none
 };
-/// The output of `gpuq run --dry-run` for `typed`.
+/// The output of a dry run.
 struct Tried {
-    std::string typed;
+    std::vector<std::string> arguments; ///< of gpuq, as in Try
     Done done;
 };
-/// Continuations of the last word of `typed`.
+/// Continuations of the last one of `arguments`.
 struct Completed {
-    std::string typed;
+    std::vector<std::string> arguments; ///< of gpuq, as in Complete
     std::vector<std::string> proposals;
 };
 using Message = std::variant<Key, Paste, Mouse, Resized, Tick, PictureRead, DetailRead,
@@ -130,12 +111,10 @@ struct Command {
 };
 /// Describe the run as typed so far, without starting it.
 struct Try {
-    std::string typed;
-    std::vector<std::string> arguments; ///< of the command
+    std::vector<std::string> arguments; ///< of gpuq
 };
 /// Which words may continue a command line of gpuq.
 struct Complete {
-    std::string typed;                  ///< as it was typed
     std::vector<std::string> arguments; ///< of gpuq; the last one is incomplete, perhaps empty
 };
 struct Compare {
@@ -186,17 +165,28 @@ struct Question {
 };
 
 /// A line being typed.
-struct Prompt {
-    enum class Purpose { search, filter, extend, exempt, start, again, command };
+struct Prompt : TypedText {
+    enum class Purpose { search, filter, extend, exempt, command };
     Purpose purpose = Purpose::search;
-    std::string label, typed;
-    std::string key_of_run; ///< the run for `extend` and `exempt`
-    Done answer;            ///< description of the run that would be started; empty: unknown
-    std::size_t cursor = 0; ///< the byte of `typed` before which characters are inserted
+    std::string label;
+    std::string key_of_run;             ///< the run for `extend` and `exempt`
+    Done answer;                        ///< why the command failed, or can't be read
     std::vector<std::string> proposals; ///< proposed by completion
     std::string before;                 ///< the text when it was opened
     std::string draft;                  ///< the text before an earlier line was fetched
     std::size_t back = 0;               ///< which earlier line it shows, from the newest; 0: none
+};
+
+constexpr std::size_t k_form_fields = 8;
+
+/// A run to be started.
+struct Form {
+    std::string title;
+    std::string key_of_run;                      ///< it is started again; empty: a new run
+    std::array<TypedText, k_form_fields> fields; ///< those of k_form (form.h)
+    std::size_t at = 0;                          ///< the field that has the keys
+    Done answer; ///< description of the run that would be started; empty: unknown
+    std::vector<std::string> proposals; ///< for this field, by completion
 };
 
 /// A message shown for a while.
@@ -270,11 +260,16 @@ struct Commands {
         Time until; ///< too late then: the user does something else
     };
     std::optional<Started> started;
+    std::optional<Form> form; ///< being filled in
     /// Lines that were entered, the newest last.
     std::map<Prompt::Purpose, std::vector<std::string>> entered;
-    /// The line of the last command and the command, until the next key: it can be corrected if the
-    /// command fails.
-    std::optional<std::pair<Prompt, std::vector<std::string>>> last;
+    /// The line or form of the last command and the command, until the next key: it can be
+    /// corrected if the command fails.
+    struct Last {
+        std::variant<Prompt, Form> typed;
+        std::vector<std::string> arguments;
+    };
+    std::optional<Last> last;
 };
 
 struct Model {

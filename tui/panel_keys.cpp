@@ -301,6 +301,9 @@ void go_to_holder(Change change)
 
 unsigned where(const Model& model)
 {
+    if (model.commands.form) {
+        return k_in_form;
+    }
     if (model.comparison) {
         return k_in_comparison;
     }
@@ -494,7 +497,8 @@ void on_comparison_key(Change change, const Key& key)
 void on_mouse(Change change, const Mouse& mouse)
 {
     Model& model = change.model;
-    if (model.question || model.prompt || model.help || model.comparison) {
+    const bool is_covered = model.help || model.comparison || model.commands.form;
+    if (model.question || model.prompt || is_covered) {
         return;
     }
     const Areas areas = areas_of(model);

@@ -5,10 +5,10 @@
 #include "core/result.h"
 #include "core/split_arguments.h"
 #include "term/sanitise.h"
+#include "tui/base/typed_text.h"
 #include "tui/layout.h"
 #include "tui/log_view.h"
 #include "tui/runs_panel.h"
-#include "tui/typed_line.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,82 +21,10 @@ namespace {
 
 constexpr char32_t k_tab = 9;
 constexpr char32_t k_ctrl_c = 3;
-constexpr std::size_t k_most_proposals = 60;
 /// Lines kept of each kind.
 constexpr std::size_t k_most_entered = 100;
 
 using Strings = std::vector<std::string>;
-
-/// The beginning of the command that a prompt completes, as in its label.
-std::optional<Strings> command_of(const Prompt& prompt)
-{
-    switch (prompt.purpose) {
-    case Prompt::Purpose::start:
-        return Strings{"run", "--detach"};
-    case Prompt::Purpose::again:
-        return Strings{"again", "--detach", "--program", prompt.key_of_run};
-    case Prompt::Purpose::command:
-        return Strings{};
-    case Prompt::Purpose::search:
-    case Prompt::Purpose::filter:
-    case Prompt::Purpose::extend:
-    case Prompt::Purpose::exempt:
-        break;
-    }
-    return std::nullopt;
-}
-
-bool starts_run(const Prompt& prompt)
-{
-    return prompt.purpose == Prompt::Purpose::start || prompt.purpose == Prompt::Purpose::again;
-}
-
-/// Does nothing while a quote is still open.
-void try_out(Change change, Prompt& prompt)
-{
-    prompt.answer = {};
-    const auto arguments = split_arguments(prompt.typed);
-    if (arguments && !arguments->empty()) {
-        Strings command = *command_of(prompt);
-        command.insert(command.begin() + 2, "--dry-run");
-        command.insert(command.end(), arguments->begin(), arguments->end());
-        change.add(Try{prompt.typed, std::move(command)});
-    }
-}
-
-/// The words before the cursor; the last one is incomplete. Nothing within quotes.
-void complete(Change change, const Prompt& prompt)
-{
-    const auto command = command_of(prompt);
-    const auto arguments = split_arguments(prompt.typed);
-    if (!command || !arguments || prompt.cursor != prompt.typed.size() ||
-        prompt.typed.find_first_of("'\"\\") != std::string::npos) {
-        return;
-    }
-    Strings all = *command;
-    all.insert(all.end(), arguments->begin(), arguments->end());
-    if (prompt.typed.empty() || prompt.typed.back() == ' ') {
-        all.emplace_back();
-    }
-    change.add(Complete{prompt.typed, std::move(all)});
-}
-
-/// In quotes if split_arguments() would not read it as one argument otherwise.
-std::string as_argument(const std::string& word)
-{
-    return word.find_first_of(" \t\n'\"\\") == std::string::npos ? word : shell_quoted(word);
-}
-
-std::string common_beginning(const Strings& proposals)
-{
-    std::string common = proposals.front();
-    for (const std::string& proposal : proposals) {
-        const auto end =
-            std::mismatch(common.begin(), common.end(), proposal.begin(), proposal.end()).first;
-        common.erase(end, common.end());
-    }
-    return common;
-}
 
 /// Commands that neither ask nor show a screen: their output is a message.
 bool is_quick(const std::string& verb)
@@ -131,8 +59,7 @@ Result<Command> command_in(const Prompt& prompt)
     if (prompt.purpose == Prompt::Purpose::command) {
         return typed_command(typed);
     }
-    Command command;
-    command.arguments = command_of(prompt).value_or(Strings{"extend", prompt.key_of_run});
+    Command command{{"extend", prompt.key_of_run}};
     command.arguments.insert(command.arguments.end(), typed.begin(), typed.end());
     return command;
 }
@@ -153,7 +80,7 @@ void execute(Change change, Prompt prompt)
         change.report("...");
     }
     prompt.answer = {};
-    change.model.commands.last.emplace(std::move(prompt), command->arguments);
+    change.model.commands.last = Commands::Last{std::move(prompt), command->arguments};
     change.add(std::move(*command));
 }
 
@@ -209,9 +136,7 @@ void fetch(const Model& model, Prompt& prompt, int by)
 void follow_change(Change change, Prompt& prompt)
 {
     prompt.answer = {};
-    if (starts_run(prompt)) {
-        try_out(change, prompt);
-    } else if (prompt.purpose == Prompt::Purpose::filter) {
+    if (prompt.purpose == Prompt::Purpose::filter) {
         change.model.list.filter = prompt.typed;
     }
 }
@@ -237,14 +162,14 @@ void begin_prompt(Change change, Prompt::Purpose purpose, std::string label, std
     prompt.typed = std::move(typed);
     prompt.key_of_run = std::move(key_of_run);
     change.model.prompt = std::move(prompt);
-    if (starts_run(*change.model.prompt)) {
-        try_out(change, *change.model.prompt);
-    }
 }
 
 void on_paste(Change change, const Paste& paste)
 {
     Model& model = change.model;
+    if (model.commands.form && !model.question) {
+        return paste_into_form(change, paste);
+    }
     if (model.question || model.help || !model.prompt) {
         return change.report(
             "pasted text is ignored: open a line for it first, for instance with :");
@@ -266,7 +191,11 @@ void on_prompt_key(Change change, const Key& key)
         return enter(change, *std::exchange(model.prompt, std::nullopt));
     }
     if (key.character == k_tab) {
-        return complete(change, prompt);
+        const auto arguments = arguments_to_complete(prompt);
+        if (arguments && prompt.purpose == Prompt::Purpose::command) {
+            change.add(Complete{*arguments});
+        }
+        return;
     }
     const std::string before = prompt.typed;
     if (key.special == Special::up || key.special == Special::down) {
@@ -282,26 +211,15 @@ void on_prompt_key(Change change, const Key& key)
 
 void on_completed(Change change, const Completed& completed)
 {
-    if (!change.model.prompt || change.model.prompt->typed != completed.typed ||
-        completed.proposals.empty()) {
+    if (change.model.commands.form) {
+        return complete_form(change, completed);
+    }
+    auto& prompt = change.model.prompt;
+    if (!prompt || arguments_to_complete(*prompt) != completed.arguments) {
         return;
     }
-    Prompt& prompt = *change.model.prompt;
-    const std::size_t begin = prompt.typed.find_last_of(' ') + 1; // 0 without a blank
-    const std::string word = prompt.typed.substr(begin);
-    const std::string common = common_beginning(completed.proposals);
-    const bool is_whole = completed.proposals.size() == 1 && !common.ends_with('/');
-    if (common.size() + (is_whole ? 1 : 0) > word.size()) {
-        prompt.typed.replace(begin, std::string::npos, as_argument(common) + (is_whole ? " " : ""));
-        prompt.cursor = prompt.typed.size();
-        if (starts_run(prompt)) {
-            try_out(change, prompt);
-        }
-    }
-    if (completed.proposals.size() > 1) {
-        prompt.proposals = completed.proposals;
-        prompt.proposals.resize(std::min(prompt.proposals.size(), k_most_proposals));
-    }
+    (void)complete_word(*prompt, completed.proposals);
+    prompt->proposals = several(completed.proposals);
 }
 
 } // namespace gpuq::tui

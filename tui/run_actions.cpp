@@ -125,8 +125,7 @@ void again(Change change, const RunRow& run)
     if (run.again.empty()) {
         return refuse(change, run, "can't be started again from here");
     }
-    begin_prompt(change, Prompt::Purpose::again,
-                 fmt::format("gpuq again --detach --program {} ", run.id), run.again, run.key);
+    open_form(change, fmt::format("start run {} ({}) again", run.id, run.name), run.again, run.key);
 }
 
 /// Asks for a text about an active run.

@@ -128,12 +128,7 @@ private:
             take_bytes(*m_model.log, piece);
         }
     }
-    void on(Tried& tried)
-    {
-        if (m_model.prompt && m_model.prompt->typed == tried.typed) {
-            m_model.prompt->answer = std::move(tried.done);
-        }
-    }
+    void on(Tried& tried) { on_tried(change(), tried); }
     void on(Completed& completed) { on_completed(change(), completed); }
 
     void on(PictureRead& read)
@@ -167,7 +162,9 @@ private:
             m_model.answer = {}; // the user has read it
         }
         put_answer_away(m_model);
-        if (m_model.prompt && !m_model.question) {
+        if (m_model.commands.form && !m_model.question) {
+            on_form_key(change(), key);
+        } else if (m_model.prompt && !m_model.question) {
             on_prompt_key(change(), key);
         } else if (m_model.question) {
             answer(key);
@@ -229,7 +226,7 @@ private:
     bool on_start_key(const Key& key)
     {
         if (key.character == U'+') {
-            begin_prompt(change(), Prompt::Purpose::start, "gpuq run --detach ");
+            open_form(change(), "start a run");
             return true;
         }
         if (key.character == U':') {

@@ -3,9 +3,11 @@
 
 #include "report/ending_text.h"
 #include "term/sanitise.h"
+#include "tui/base/typed_text.h"
 #include "tui/board_view.h"
 #include "tui/change.h"
 #include "tui/comparison_view.h"
+#include "tui/form.h"
 #include "tui/gpu_panel.h"
 #include "tui/keys.h"
 #include "tui/layout.h"
@@ -48,6 +50,9 @@ public:
             draw_status();
             draw_panels();
             draw_toasts();
+            if (const auto& form = m_model.commands.form) {
+                draw_form(m_canvas, {1, 0, rows() - 2, columns()}, *form, m_model.theme);
+            }
         }
         draw_bottom();
         return std::move(m_canvas);
@@ -214,7 +219,8 @@ private:
     void draw_bottom()
     {
         const int row = rows() - 1;
-        if (row == 0 && !m_model.question && !m_model.prompt) {
+        const auto& form = m_model.commands.form;
+        if (row == 0 && !m_model.question && !m_model.prompt && !form) {
             return;
         }
         blank(row);
@@ -227,7 +233,13 @@ private:
                              ? prompt.answer
                              : Done{fmt::format("{}", fmt::join(prompt.proposals, "  ")), false},
                          row - 1);
-            return draw_prompt(row);
+            m_canvas.put(row, 0, typed_line(prompt.label, prompt, columns()), columns());
+            return;
+        }
+        if (form && m_areas.tiny) {
+            draw_message(form_message(*form), row - 1);
+            m_canvas.put(row, 0, form_line(*form, columns()), columns());
+            return;
         }
         if (!m_model.answer.message.empty()) {
             return draw_message(m_model.answer, row);
@@ -319,30 +331,6 @@ private:
             }
             ++row;
         }
-    }
-
-    /// Keeps the position of the next character in view.
-    void draw_prompt(int row)
-    {
-        const Prompt& prompt = *m_model.prompt;
-        const std::string before = sanitised(prompt.label + prompt.typed.substr(0, prompt.cursor));
-        const std::string after = sanitised(prompt.typed.substr(prompt.cursor));
-        std::string_view rest = after;
-        const std::string_view at = take_glyph(rest);
-        std::string_view shown = before;
-        while (cells(shown) + std::max<std::size_t>(cells(at), 1) >
-               static_cast<std::size_t>(columns())) {
-            if (shown.empty()) {
-                break;
-            }
-            (void)take_glyph(shown);
-        }
-        Line line{{std::string(shown) + (at.empty() ? "_" : ""), {}}};
-        if (!at.empty()) {
-            line.push_back({std::string(at), marked()});
-            line.push_back({std::string(rest), {}});
-        }
-        m_canvas.put(row, 0, line, columns());
     }
 
     const Model& m_model;

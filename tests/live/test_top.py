@@ -164,6 +164,45 @@ def test_runs_are_compared_started_again_and_stopped_together(person, tmux):
     tmux.wait_for("left with 0")
 
 
+def test_a_run_is_started_through_the_form(person, tmux):
+    project = person.home / "project"
+    project.mkdir()
+    (project / "train.py").write_text("import os\nprint('ran in', os.getcwd())\n")
+    (person.home / "other.py").write_text("")
+    tmux.start(person, "top")
+    tmux.wait_for("k80 8 of 8 free")
+    tmux.keys("+", "BTab", "BTab", "BTab")
+    tmux.keys("-l", "--", "pro")
+    tmux.keys("Tab")
+    tmux.wait_for("directory  project/_")
+    tmux.keys("Up", "Up", "Up", "Up", "Up")
+    tmux.keys("-l", "--", "t")
+    tmux.keys("Tab")
+    tmux.wait_for("command    train.py _")
+    tmux.keys("Tab", "Tab")
+    tmux.keys("-l", "--", "9d")
+    tmux.wait_for("2 h")  # the limit of the queue
+    tmux.keys("C-u")
+    tmux.keys("-l", "--", "5m")
+    tmux.wait_for("would start train.py: ")
+    tmux.wait_for("starts at once: 8 k80 were free ")
+    tmux.keys("Down")
+    tmux.wait_for("calibration")
+    tmux.keys("-l", "--", "cal")
+    tmux.keys("Tab")
+    tmux.wait_for("queue      calibration_")
+    tmux.keys("Down")
+    tmux.keys("-l", "--", "my form")
+    tmux.keys("Enter")
+    tmux.wait_for("(my form)  Log")
+    tmux.keys("q")
+    tmux.wait_for("left with 0")
+    run = the_run(person)
+    run.wait_for_end()
+    assert run.run["request"]["name"] == "my form" and run.run["request"]["queue"] == "calibration"
+    assert run.log().decode() == f"ran in {project}\n"
+
+
 def test_a_sweep_and_its_tries(person, tmux):
     done = person.gpuq("sweep", "--detach", "--workers", "1", "-t", "10m", "-J", "scan", "--over", "lr=3,1,9", "--", "sh",
                        "-c", TRIES, "try", "{lr}")

@@ -300,21 +300,21 @@ TEST(Update, StartsARunByTypedWords)
               (std::vector<Strings>{{"run", "--detach", "-J", "my run", "-t", "2h", "train.py"}}));
     EXPECT_TRUE(commands(press(m, "+-J 'my\n")).empty());
     EXPECT_THAT(screen(m), HasSubstr("is never closed in: "));
-    EXPECT_TRUE(commands(press(m, "+train.py\x1b")).empty());
-    EXPECT_FALSE(m.prompt);
+    EXPECT_TRUE(commands(press(m, "train.py\x1b")).empty());
+    EXPECT_FALSE(m.commands.form);
 }
 
 TEST(Update, EditsWhatIsBeingTyped)
 {
     Model m = model(1);
     const auto special = [&](Special key) { update(m, Key{key, 0}); };
-    press(m, "+ain.py -t 2h");
+    press(m, ":ain.py -t 2h");
     special(Special::home);
     press(m, "tr");
     special(Special::right);
     special(Special::left);
     EXPECT_EQ(m.prompt->typed, "train.py -t 2h");
-    EXPECT_THAT(screen(m), HasSubstr("gpuq run --detach train.py -t 2h\n"));
+    EXPECT_THAT(screen(m), HasSubstr(":gpuq train.py -t 2h\n"));
     special(Special::erase);
     press(m, "A\x05 more words\x17");
     EXPECT_EQ(m.prompt->typed, "trAin.py -t 2h more ");
@@ -867,9 +867,9 @@ TEST(Update, TriesOutWhatIsBeingTyped)
     EXPECT_EQ(tried.front(), (Strings{"run", "--detach", "--dry-run", "-"}));
     EXPECT_EQ(tried.back(), (Strings{"run", "--detach", "--dry-run", "-t", "2h", "my train.py"}));
     EXPECT_TRUE(commands(effects).empty()); // nothing is started
-    update(shown, Tried{"-t 2h", {"would start something else", false}});
+    update(shown, Tried{{"run", "--detach", "--dry-run", "-t", "2h"}, {"something else", false}});
     EXPECT_THAT(screen(shown), Not(HasSubstr("something else"))); // the input has changed since
-    update(shown, Tried{"-t 2h 'my train.py'", {"would start my train.py\nqueue: gpu\n", false}});
+    update(shown, Tried{tried.back(), {"would start my train.py\nqueue: gpu\n", false}});
     EXPECT_THAT(screen(shown), HasSubstr("would start my train.py"));
     EXPECT_THAT(screen(shown), HasSubstr("queue: gpu"));
     press(shown, "x");
@@ -882,7 +882,7 @@ TEST(Update, NothingIsTriedWhileAQuoteIsOpen)
     press(shown, "+");
     EXPECT_TRUE(press(shown, "'").empty());
     press(shown, "\x1b");
-    update(shown, Tried{"'", {"too late", true}});
+    update(shown, Tried{{"run", "--detach", "--dry-run"}, {"too late", true}});
     EXPECT_THAT(screen(shown), Not(HasSubstr("too late")));
 }
 
@@ -1123,7 +1123,8 @@ TEST(Update, StartsARunAgainWithItsArgumentsToEdit)
 {
     Model m = model(2);
     const auto tried = press(m, "A");
-    EXPECT_THAT(screen(m), HasSubstr("gpuq again --detach --program 100 -- a.py --lr 1_"));
+    EXPECT_THAT(screen(m),
+                AllOf(HasSubstr("start run 100 (run0) again"), HasSubstr("-- a.py --lr 1_")));
     EXPECT_EQ(std::get<Try>(tried[0]).arguments,
               (Strings{"again", "--detach", "--dry-run", "--program", "key0", "--", "a.py", "--lr",
                        "1"}));
@@ -1161,12 +1162,11 @@ TEST(Update, TheLineOfAFailedCommandIsOpenedAgain)
     Model m = model(1);
     const Strings command = commands(press(m, "+-t 9d a.py\n")).at(0);
     update(m, Done{"the policy allows 2 h", true, command});
-    EXPECT_THAT(screen(m), AllOf(HasSubstr("gpuq run --detach -t 9d a.py_"),
-                                 HasSubstr("the policy allows 2 h")));
+    EXPECT_THAT(screen(m), AllOf(HasSubstr("-t 9d a.py_"), HasSubstr("the policy allows 2 h")));
     press(m, "\x1b");
     press(m, "+-t 9d a.py\nj");
     update(m, Done{"the policy allows 2 h", true, command});
-    EXPECT_FALSE(m.prompt) << "the user has done something else since";
+    EXPECT_FALSE(m.commands.form) << "the user has done something else since";
     press(m, ":stop 7\n");
     update(m, Done{"another one has failed", true, {"stop", "8"}});
     EXPECT_FALSE(m.prompt);
@@ -1186,8 +1186,8 @@ TEST(Update, PastedTextIsNoKeys)
         update(m, Key{Special::left, 0});
     }
     const auto effects = update(m, Paste{U"größe\n\x1b[2J\r\n"});
-    EXPECT_EQ(m.prompt->typed, "-t 2h größe  [2J.py");
-    EXPECT_EQ(std::get<Try>(effects.at(0)).typed, m.prompt->typed);
+    EXPECT_EQ(m.commands.form->fields[0].typed, "-t 2h größe  [2J.py");
+    EXPECT_EQ(std::get<Try>(effects.at(0)).arguments.back(), "[2J.py");
     press(m, "\x1b/");
     update(m, Paste{U"run1\n"});
     EXPECT_EQ(m.list.filter, "run1");
@@ -1199,7 +1199,7 @@ TEST(Update, FetchesLinesEnteredBefore)
     Model m = model(1);
     const auto up = [&] { update(m, Key{Special::up, 0}); };
     const auto down = [&] { update(m, Key{Special::down, 0}); };
-    press(m, "+first\n+second\n:stop 3\n+new");
+    press(m, ":first\n:second\n/run\n:new");
     up();
     EXPECT_EQ(m.prompt->typed, "second");
     up();
@@ -1210,12 +1210,11 @@ TEST(Update, FetchesLinesEnteredBefore)
     down();
     down();
     EXPECT_EQ(m.prompt->typed, "new");
-    press(m, "\x1b/");
-    up();
-    EXPECT_EQ(m.prompt->typed, "") << "no filter before";
-    press(m, "run\n/\x15");
+    press(m, "\x1b/\x15");
     up();
     EXPECT_EQ(m.list.filter, "run");
+    up();
+    EXPECT_EQ(m.list.filter, "run") << "no other filter before";
 }
 
 TEST(Update, EscRestoresTheFilterBefore)
@@ -1253,30 +1252,30 @@ TEST(Update, CompletesACommand)
     Model m = model(1);
     const auto asked = press(m, ":sh\t");
     EXPECT_EQ(std::get<Complete>(asked.back()).arguments, (Strings{"sh"}));
-    update(m, Completed{"sh", {"shell", "show"}});
+    update(m, Completed{{"sh"}, {"shell", "show"}});
     EXPECT_EQ(m.prompt->typed, "sh");
     EXPECT_THAT(screen(m), HasSubstr("shell  show"));
     press(m, "o\t");
-    update(m, Completed{"sho", {"show"}});
+    update(m, Completed{{"sho"}, {"show"}});
     EXPECT_EQ(m.prompt->typed, "show ");
     const auto next = press(m, "\t");
     EXPECT_EQ(std::get<Complete>(next.back()).arguments, (Strings{"show", ""}));
-    update(m, Completed{"sho", {"shoot "}});
+    update(m, Completed{{"sho"}, {"shoot "}});
     EXPECT_EQ(m.prompt->typed, "show ") << "the answer to an earlier question";
     press(m, "\x1b+tra\t");
-    update(m, Completed{"tra", {"training/"}});
-    EXPECT_EQ(m.prompt->typed, "training/") << "a path may continue";
+    update(m, Completed{{"run", "--detach", "tra"}, {"training/"}});
+    EXPECT_EQ(m.commands.form->fields[0].typed, "training/") << "a path may continue";
 }
 
 TEST(Update, CompletesANameWithBlanksAsOneArgument)
 {
     Model m = model(1);
     press(m, "+-- my\t");
-    update(m, Completed{"-- my", {"my train's.py"}});
+    update(m, Completed{{"run", "--detach", "--", "my"}, {"my train's.py"}});
     EXPECT_EQ(commands(press(m, "x\n")),
               (std::vector<Strings>{{"run", "--detach", "--", "my train's.py", "x"}}));
     press(m, "+-- my\t");
-    update(m, Completed{"-- my", {"my runs/"}});
+    update(m, Completed{{"run", "--detach", "--", "my"}, {"my runs/"}});
     EXPECT_EQ(commands(press(m, "a.py\n")),
               (std::vector<Strings>{{"run", "--detach", "--", "my runs/a.py"}}));
 }
