@@ -61,20 +61,26 @@ const std::string& argument_for(const RunRow& run)
     return run.plain ? run.id : run.key;
 }
 
+std::string question_about(std::string_view verb, const std::vector<const RunRow*>& runs)
+{
+    if (runs.size() == 1) {
+        return fmt::format("{} {} {}?", verb, noun_of(*runs.front()), title_of(*runs.front()));
+    }
+    std::string text = fmt::format("{} {} runs:", verb, runs.size());
+    for (const RunRow* const run : runs) {
+        text += " " + (run->sweep ? run->name : run->id);
+    }
+    return text + "?";
+}
+
 /// Asks before a command that names all of the runs.
 void ask(Change change, std::string_view verb, std::vector<std::string> arguments,
          const std::vector<const RunRow*>& runs)
 {
-    std::string text = runs.size() == 1 ? fmt::format("{} {} {}?", verb, noun_of(*runs.front()),
-                                                      title_of(*runs.front()))
-                                        : fmt::format("{} {} runs:", verb, runs.size());
     for (const RunRow* const run : runs) {
         arguments.push_back(argument_for(*run));
-        if (runs.size() > 1) {
-            text += " " + (run->sweep ? run->name : run->id);
-        }
     }
-    change.model.question = Question{text + (runs.size() > 1 ? "?" : ""), {{std::move(arguments)}}};
+    change.model.question = Question{question_about(verb, runs), {{std::move(arguments)}}};
 }
 
 void save_and_stop(Change change)
@@ -90,13 +96,26 @@ void save_and_stop(Change change)
         : refuse(change, run, run.active ? "can't save: see man gpuq-chain" : "has ended already");
 }
 
-void save(Change change, const RunRow& run)
+/// Asks only before saving several.
+void save(Change change, const RunRow& selected)
 {
-    if (!run.running) {
-        return refuse(change, run, "is not running: nothing to save");
+    const auto runs = chosen(
+        change.model, [](const RunRow& run) { return run.running && !run.plain && !run.sweep; });
+    if (runs.empty()) {
+        return uses_marks(change.model)
+                   ? change.report("none of the marked runs is running: nothing to save", true)
+                   : refuse(change, selected, "is not running: nothing to save");
+    }
+    Question question{question_about("save", runs), {}};
+    for (const RunRow* const run : runs) {
+        question.commands.push_back({{"save", run->key}});
+    }
+    if (runs.size() > 1) {
+        change.model.question = std::move(question);
+        return;
     }
     change.report("...");
-    change.add(Command{{"save", run.key}});
+    change.add(std::move(question.commands.front()));
 }
 
 void compare(Change change)
@@ -133,6 +152,12 @@ void ask_about(Change change, const RunRow& run, Prompt::Purpose purpose, std::s
 {
     run.active ? begin_prompt(change, purpose, std::move(label), "", run.key)
                : refuse(change, run, "has ended already");
+}
+
+/// Whether a key is for the marked runs, whatever the selected one is.
+bool is_for_marks(const Model& model, char32_t character)
+{
+    return uses_marks(model) && (character == U's' || character == U'S');
 }
 
 bool needs_supervisor(char32_t character)
@@ -175,13 +200,14 @@ bool on_action_key(Change change, const Key& key)
         return false;
     }
     const RunRow run = *selected;
-    if (run.sweep && on_sweep_action(change, run, key)) {
+    const bool for_marks = is_for_marks(change.model, key.character);
+    if (run.sweep && !for_marks && on_sweep_action(change, run, key)) {
         return true;
     }
     if (run.sweep && place != k_in_runs) {
         return false;
     }
-    if (run.plain && needs_supervisor(key.character)) {
+    if (run.plain && !for_marks && needs_supervisor(key.character)) {
         change.report(
             fmt::format("job {} is a plain Slurm job, and this key is for runs of gpuq; v "
                         "shows the job, x stops it",

@@ -253,6 +253,21 @@ TEST(Update, AQuestionAboutManyRunsShowsItsKeys)
     EXPECT_THAT(screen(m), HasSubstr("? y/N\n"));
 }
 
+TEST(Update, SavesAllMarkedRunsAfterOneQuestion)
+{
+    Model m = model(6);
+    EXPECT_EQ(commands(press(m, "S")), (std::vector<Strings>{{"save", "key0"}}));
+    m.picture.runs[5].plain = true;
+    press(m, "    j"); // 1 and 3 have ended; a plain job is selected
+    ASSERT_EQ(m.selected, "key5");
+    EXPECT_TRUE(commands(press(m, "S")).empty());
+    EXPECT_THAT(screen(m), HasSubstr("save 2 runs: 100 102? y/N"));
+    EXPECT_EQ(commands(press(m, "y")), (std::vector<Strings>{{"save", "key0"}, {"save", "key2"}}));
+    press(m, "\x1b");
+    press(m, "kk kS");
+    EXPECT_THAT(screen(m), HasSubstr("none of the marked runs is running: nothing to save"));
+}
+
 /// The run in question is stopped, even if another row has moved under the cursor.
 TEST(Update, TheQuestionKeepsItsRun)
 {
