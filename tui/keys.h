@@ -9,17 +9,20 @@
 namespace gpuq::tui {
 
 /// Where a key has its function.
-enum Where : std::uint8_t {
+enum Where : std::uint16_t {
     k_in_gpus = 1,
     k_in_runs = 2,
     k_in_log = 4,
     k_in_curves = 8,
     k_in_text = 16, ///< the other tabs of the run
     k_in_comparison = 32,
-    k_in_board = 64, ///< the tries of a sweep
+    k_in_board = 64,    ///< the tries of a sweep
     k_in_form = 128,    ///< the form that starts a run
+    k_in_try_log = 256, ///< the log of a try
     k_in_run = k_in_log | k_in_curves | k_in_text,
-    k_in_panels = k_in_gpus | k_in_runs | k_in_run | k_in_board,
+    k_in_logs = k_in_log | k_in_try_log,
+    k_in_sweep = k_in_board | k_in_try_log,
+    k_in_panels = k_in_gpus | k_in_runs | k_in_run | k_in_sweep,
     k_anywhere = k_in_panels | k_in_comparison
 };
 
@@ -27,7 +30,7 @@ struct KeyRow {
     std::string_view keys;
     std::string_view does;
     std::string_view short_form; ///< for the bottom line; empty: not in it
-    std::uint8_t where = k_anywhere;
+    std::uint16_t where = k_anywhere;
 };
 
 inline constexpr std::array k_keys = {
@@ -39,24 +42,24 @@ inline constexpr std::array k_keys = {
            k_in_gpus | k_in_runs},
     KeyRow{"Enter", "the run on the whole screen, or the tries of the sweep", "Enter open",
            k_in_gpus | k_in_runs},
-    KeyRow{"Esc", "back", "Esc back", k_in_run | k_in_comparison | k_in_board},
+    KeyRow{"Esc", "back", "Esc back", k_in_run | k_in_comparison | k_in_sweep},
     KeyRow{"Enter", "the log of the try", "Enter log", k_in_board},
     KeyRow{"[ ]", "plot another parameter", "[ ] parameter", k_in_board},
     KeyRow{"Space", "mark the try, or remove the mark", "Space mark", k_in_board},
     KeyRow{"c", "compare the marked tries: curves, parameters that differ", "c compare",
            k_in_board},
-    KeyRow{"x", "stop the try, or all marked ones, after confirmation", "x stop", k_in_board},
-    KeyRow{"X", "stop the whole sweep, after confirmation", "X stop all", k_in_board},
+    KeyRow{"x", "stop the try, or all marked ones, after confirmation", "x stop", k_in_sweep},
+    KeyRow{"X", "stop the whole sweep, after confirmation", "X stop all", k_in_sweep},
     KeyRow{"o O", "sort by metric, number or GPU time; reverse the order", "o sort", k_in_board},
-    KeyRow{"[ ]", "previous or next tab of the run, or the log of another try", "[ ] tab",
-           k_in_run},
-    KeyRow{"/ n N", "search the log; next or previous match", "/ search", k_in_log},
+    KeyRow{"[ ]", "previous or next tab of the run", "[ ] tab", k_in_run},
+    KeyRow{"[ ]", "the log of the try before or after it", "[ ] try", k_in_try_log},
+    KeyRow{"/ n N", "search the log; next or previous match", "/ search", k_in_logs},
     KeyRow{"o", "its stdout or its stderr", "o stderr", k_in_log},
-    KeyRow{"f", "follow the log's end, or stay", "f follow", k_in_log},
-    KeyRow{"e E", "next or previous error or traceback", "e error", k_in_log},
-    KeyRow{"w", "wrap long lines, or truncate them", "w wrap", k_in_log},
+    KeyRow{"f", "follow the log's end, or stay", "f follow", k_in_logs},
+    KeyRow{"e E", "next or previous error or traceback", "e error", k_in_logs},
+    KeyRow{"w", "wrap long lines, or truncate them", "w wrap", k_in_logs},
     KeyRow{"t", "when each line was written, or not", "t times", k_in_log},
-    KeyRow{"p", "the whole log in $PAGER", "p pager", k_in_runs | k_in_run | k_in_board},
+    KeyRow{"p", "the whole log in $PAGER", "p pager", k_in_runs | k_in_run | k_in_sweep},
     KeyRow{"Enter", "only the selected chart, or all of them", "Enter one", k_in_curves},
     KeyRow{"Space", "choose the chart: Enter shows all chosen ones in one", "", k_in_curves},
     KeyRow{"L", "logarithmic or linear scale", "L log", k_in_curves | k_in_comparison | k_in_board},
@@ -82,9 +85,9 @@ inline constexpr std::array k_keys = {
            k_in_runs | k_in_run},
     KeyRow{"i", "let the run keep idle GPUs; asks for a reason", "", k_in_runs | k_in_run},
     KeyRow{"v", "all details of the run, sweep or try, in $PAGER", "",
-           k_in_runs | k_in_run | k_in_board},
+           k_in_runs | k_in_run | k_in_sweep},
     KeyRow{":", "a gpuq command; Tab completes", ": command", k_in_panels},
-    KeyRow{"y", "copy the command that shows the same", "", k_in_runs | k_in_run | k_in_board},
+    KeyRow{"y", "copy the command that shows the same", "", k_in_runs | k_in_run | k_in_sweep},
     KeyRow{"j k Up Down", "next or previous run, GPU, try, chart or line", ""},
     KeyRow{"h l Left Right", "a GPU to the left or right; in a chart, the cursor", "",
            k_in_gpus | k_in_curves | k_in_comparison},

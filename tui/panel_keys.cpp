@@ -316,7 +316,7 @@ unsigned where(const Model& model)
         break;
     }
     if (const RunRow* const run = selected_run(model); run != nullptr && run->sweep) {
-        return model.board.log ? k_in_log : k_in_board;
+        return model.board.log ? k_in_try_log : k_in_board;
     }
     return model.panels.tab == Tab::log      ? k_in_log
            : model.panels.tab == Tab::curves ? k_in_curves

@@ -195,7 +195,7 @@ bool on_action_key(Change change, const Key& key)
 {
     const RunRow* const selected = selected_run(change.model);
     const unsigned place = where(change.model);
-    if (selected == nullptr || (place & (k_in_runs | k_in_run | k_in_board)) == 0U ||
+    if (selected == nullptr || (place & (k_in_runs | k_in_run | k_in_sweep)) == 0U ||
         (place == k_in_log && key.character == U'e')) {
         return false;
     }

@@ -289,6 +289,19 @@ std::size_t selected_line(const Model& model, const std::vector<ListLine>& lines
     return 0;
 }
 
+/// Colours bars and the use of GPUs, but no losses: a high one is no alarm.
+void shade_use(Canvas& canvas, const Rect& area, const Line& header, const Theme& theme)
+{
+    const std::string text = text_of(header);
+    const std::size_t losses = std::min(text.find("LOSS"), text.size());
+    const std::size_t uses = std::min(text.find("GPU USE"), text.size());
+    const int end = area.left + area.width;
+    const int loss = std::min(area.left + static_cast<int>(losses), end);
+    const int use = std::min(area.left + static_cast<int>(uses), end);
+    shade(canvas, {area.top, area.left, area.height, loss - area.left}, theme);
+    shade(canvas, {area.top, use, area.height, end - use}, theme);
+}
+
 } // namespace
 
 report::Cell::Tone tone_of(RunMark mark)
@@ -452,7 +465,7 @@ void draw_runs(Canvas& canvas, const Rect& panel, const Model& model)
             canvas.tint(row, area.left, area.width, focused ? marked() : bold());
         }
     }
-    shade(canvas, area, model.theme);
+    shade_use(canvas, area, drawn.front(), model.theme);
 }
 
 std::string run_at(const Model& model, const Rect& panel, int row)

@@ -166,15 +166,15 @@ private:
 
     void draw_toasts()
     {
-        int row = 1;
+        int row = 2; // below the titles and tabs of panels
         for (const Toast& toast : m_model.toasts) {
             const std::string text =
                 fmt::format(" {} {} ", glyph(toast.mark, m_model.theme), sanitised(toast.text));
-            const int width = std::min(static_cast<int>(cells(text)), columns());
+            const int width = std::min(static_cast<int>(cells(text)), columns() - 2);
             Style style = style_of(toast.mark);
             style.reverse = true;
-            m_canvas.put(row++, columns() - width, clipped(text, static_cast<std::size_t>(width)),
-                         style);
+            m_canvas.put(row++, columns() - width - 1,
+                         clipped(text, static_cast<std::size_t>(width)), style);
         }
     }
 
@@ -194,7 +194,7 @@ private:
     {
         const char* const name = where(m_model) == k_in_gpus         ? "GPUs"
                                  : where(m_model) == k_in_runs       ? "Runs"
-                                 : where(m_model) == k_in_log        ? "Log"
+                                 : (where(m_model) & k_in_logs) != 0 ? "Log"
                                  : where(m_model) == k_in_board      ? "Sweep"
                                  : where(m_model) == k_in_curves     ? "Curves"
                                  : where(m_model) == k_in_comparison ? "Compare"

@@ -242,6 +242,8 @@ TEST(Leaderboard, OpensTheLogOfATryAndOfTheNext)
     update(shown, LogBytes{"S/4", Stream::out, "step 1 loss 0.5\n", true, 0, ""});
     EXPECT_THAT(view(shown).text(), HasSubstr("output of try cal/4 (lr=1e-3 act=relu)"));
     EXPECT_THAT(view(shown).text(), HasSubstr("step 1 loss 0.5"));
+    EXPECT_THAT(view(shown).text(), HasSubstr("Esc back  x stop  X stop all  [ ] try  / search"));
+    EXPECT_THAT(view(shown).text(), Not(HasSubstr("o stderr")));
     EXPECT_EQ(std::get<OpenLog>(type(shown, "]")[0]).key, "S/6");
     EXPECT_TRUE(std::holds_alternative<CloseLog>(type(shown, "\b")[0]));
     EXPECT_THAT(view(shown).text(), HasSubstr("best loss over lr (log)"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/view.h"
 
+#include "term/sanitise.h"
 #include "tui/layout.h"
 #include "tui/run_panel.h"
 #include "tui/update.h"
@@ -503,6 +504,44 @@ TEST(View, HostileNamesReachNoTerminal)
     }
 }
 
+std::string line_at(const std::string& text, int row)
+{
+    std::size_t begin = 0;
+    for (int i = 0; i < row; ++i) {
+        begin = text.find('\n', begin) + 1;
+    }
+    return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+/// The row and the column of a text.
+std::pair<int, int> place_of(const std::string& text, std::string_view wanted, int rows)
+{
+    for (int row = 0; row < rows; ++row) {
+        const std::string line = line_at(text, row);
+        if (const std::size_t at = line.find(wanted); at != std::string::npos) {
+            return {row, static_cast<int>(cells(line.substr(0, at)))};
+        }
+    }
+    return {-1, -1};
+}
+
+TEST(View, ColoursTheUseOfGpusButNoLosses)
+{
+    Model m = model(30, 124, 1);
+    m.theme.ascii = false;
+    m.theme.gradients = true;
+    m.picture.runs[0].running = true;
+    m.details.at("0").curves.push_back({"GPUs busy", "%", {{1, {}, 97.0}, {2, {}, 50.0}}, false});
+    update(m, Key{Special::none, U'1'}); // the row of the run is not reversed
+    const Canvas drawn = view(m);
+    const auto [row, loss] = place_of(drawn.text(), "LOSS", 30);
+    const auto [same, use] = place_of(drawn.text(), "GPU USE", 30);
+    ASSERT_GT(row, 0) << drawn.text();
+    EXPECT_EQ(drawn.at(row + 1, loss).glyph, "█");
+    EXPECT_FALSE(drawn.at(row + 1, loss).style.fg);
+    EXPECT_TRUE(drawn.at(row + 1, use).style.fg.value_or(0) & k_rgb);
+}
+
 TEST(View, ForecastsWhenAGpuIsFreeOnlyWhereNoneIs)
 {
     Model m = model(30, 124, 1);
@@ -511,6 +550,18 @@ TEST(View, ForecastsWhenAGpuIsFreeOnlyWhereNoneIs)
     EXPECT_THAT(view(m).text(), HasSubstr(" k80: 50 % by 16:10, 90 % by 16:35 "));
     m.picture.gpus[0].free = 1;
     EXPECT_THAT(view(m).text(), testing::Not(HasSubstr("50 % by")));
+}
+
+TEST(View, MessagesLeaveTheTabsInView)
+{
+    Model m = model(24, 80, 1);
+    update(m, Key{Special::enter, 0}); // the run's panel has the whole screen
+    const std::string tabs = line_at(view(m).text(), 1);
+    m.toasts = {
+        {"run 4712 (other) has started", RunMark::running, m.now + std::chrono::seconds(9)}};
+    const std::string text = view(m).text();
+    EXPECT_EQ(line_at(text, 1), tabs);
+    EXPECT_NE(line_at(text, 2).find("run 4712 (other) has started"), std::string::npos) << text;
 }
 
 TEST(View, BreaksWhatACommandSaysAtBlanks)

@@ -12,6 +12,7 @@ namespace gpuq::tui {
 namespace {
 
 constexpr int k_rows_per_tick = 2, k_columns_per_tick = 14;
+constexpr int k_most_digits = 8;
 /// The lower axis and its labels.
 constexpr int k_rows_below = 2;
 
@@ -22,6 +23,15 @@ std::size_t gutter_of(const std::vector<AxisMark>& down)
         width = std::max(width, cells(mark.text));
     }
     return width;
+}
+
+std::string short_number(double value, int digits)
+{
+    const double size = std::abs(value);
+    return size >= 1e4 && size < 1e6   ? fmt::format("{:.{}g}k", value / 1e3, digits)
+           : size >= 1e6 && size < 1e9 ? fmt::format("{:.{}g}M", value / 1e6, digits)
+           : size >= 1e3 && size < 1e4 ? fmt::format("{:.{}g}", value, digits + 1)
+                                       : fmt::format("{:.{}g}", value == 0 ? 0 : value, digits);
 }
 
 } // namespace
@@ -35,11 +45,26 @@ bool is_flat(const Range& range)
 
 std::string short_number(double value)
 {
-    const double size = std::abs(value);
-    return size >= 1e4 && size < 1e6   ? fmt::format("{:.3g}k", value / 1e3)
-           : size >= 1e6 && size < 1e9 ? fmt::format("{:.3g}M", value / 1e6)
-           : size >= 1e3 && size < 1e4 ? fmt::format("{:.4g}", value)
-                                       : fmt::format("{:.3g}", value == 0 ? 0 : value);
+    return short_number(value, 3);
+}
+
+std::vector<std::string> short_numbers(const std::vector<double>& values)
+{
+    std::vector<std::string> texts;
+    for (int digits = 3; digits <= k_most_digits; ++digits) {
+        texts.clear();
+        for (const double value : values) {
+            texts.push_back(short_number(value, digits));
+        }
+        bool all_differ = true;
+        for (std::size_t i = 1; i < values.size(); ++i) {
+            all_differ = all_differ && (values[i] == values[i - 1] || texts[i] != texts[i - 1]);
+        }
+        if (all_differ) {
+            break;
+        }
+    }
+    return texts;
 }
 
 std::vector<double> ticks(const Range& range, int most)

@@ -19,6 +19,8 @@ struct Range {
 bool is_flat(const Range& range);
 /// A number in at most 6 cells: `0.482`, `1.2e5`, `64`.
 std::string short_number(double value);
+/// The same for several numbers, with as many more digits as make different numbers differ.
+std::vector<std::string> short_numbers(const std::vector<double>& values);
 /// At most `most` round numbers within the range, ascending: multiples of 1, 2 or 5 times a power
 /// of ten.
 std::vector<double> ticks(const Range& range, int most);

@@ -330,10 +330,12 @@ private:
     std::vector<AxisMark> y_marks(const Scale& scale) const
     {
         const int most = most_ticks_down(m_area.height - 3);
+        const std::vector<double> found =
+            scale.logarithmic ? log_ticks(scale.y, most) : ticks(scale.y, most);
+        const std::vector<std::string> texts = short_numbers(found);
         std::vector<AxisMark> marks;
-        for (const double mark :
-             scale.logarithmic ? log_ticks(scale.y, most) : ticks(scale.y, most)) {
-            marks.push_back({scale.share_y(mark).value_or(-1), short_number(mark)});
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            marks.push_back({scale.share_y(found[i]).value_or(-1), texts[i]});
         }
         return marks;
     }
@@ -341,10 +343,12 @@ private:
     std::vector<AxisMark> x_marks(const Scale& scale, int width) const
     {
         const int most = most_ticks_across(width);
+        const std::vector<double> found =
+            m_by_time ? time_ticks(scale.x, most) : ticks(scale.x, most);
+        const std::vector<std::string> texts = short_numbers(found);
         std::vector<AxisMark> marks;
-        for (const double mark : m_by_time ? time_ticks(scale.x, most) : ticks(scale.x, most)) {
-            marks.push_back(
-                {scale.share_x(mark), m_by_time ? span_text(mark) : short_number(mark)});
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            marks.push_back({scale.share_x(found[i]), m_by_time ? span_text(found[i]) : texts[i]});
         }
         return marks;
     }
@@ -426,8 +430,8 @@ void draw_curve(Canvas& canvas, const Rect& area, const Curve& curve, const Styl
     const bool is_log = range && curve.of_training && is_known(newest_value) &&
                         falls_far(range->low, range->high, *newest_value);
     if (range) {
-        title += fmt::format("  ({} to {}{})", short_number(range->low), short_number(range->high),
-                             is_log ? ", log" : "");
+        const auto ends = short_numbers({range->low, range->high});
+        title += fmt::format("  ({} to {}{})", ends[0], ends[1], is_log ? ", log" : "");
     }
     canvas.put(area.top, area.left,
                clipped(title, static_cast<std::size_t>(std::max(area.width, 0))), bold());

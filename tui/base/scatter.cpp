@@ -46,9 +46,11 @@ struct Axis {
     }
     std::vector<AxisMark> marks(int most) const
     {
+        const auto found = logarithmic ? log_ticks(range, most) : ticks(range, most);
+        const std::vector<std::string> texts = short_numbers(found);
         std::vector<AxisMark> marks;
-        for (const double tick : logarithmic ? log_ticks(range, most) : ticks(range, most)) {
-            marks.push_back({share(tick), short_number(tick)});
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            marks.push_back({share(found[i]), texts[i]});
         }
         return marks;
     }

@@ -13,6 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 constexpr Theme k_ascii{true, false};
 
@@ -103,6 +104,16 @@ TEST(Ticks, AreRoundAndWithinTheRange)
             EXPECT_LE(found.size(), static_cast<std::size_t>(most) + 1) << span << ' ' << most;
         }
     }
+}
+
+TEST(ShortNumber, HasMoreDigitsWhereLabelsWouldBeEqual)
+{
+    EXPECT_THAT(short_numbers({0.0965, 0.09652, 0.09654}),
+                ElementsAre("0.0965", "0.09652", "0.09654"));
+    EXPECT_THAT(short_numbers({12000, 12010}), ElementsAre("12k", "12.01k"));
+    EXPECT_THAT(short_numbers({0.1, 0.2}), ElementsAre("0.1", "0.2"));
+    EXPECT_THAT(short_numbers({5, 5}), ElementsAre("5", "5"));
+    EXPECT_THAT(short_numbers({}), IsEmpty());
 }
 
 TEST(ShortNumber, FitsAnAxis)
