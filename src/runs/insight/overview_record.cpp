@@ -89,11 +89,9 @@ json of(const std::optional<StartForecast>& forecast)
 
 std::optional<StartForecast> forecast_in(const json& value)
 {
-    if (value.is_null()) {
-        return std::nullopt;
-    }
-    return StartForecast{time_in(value.at(0)), time_in(value.at(1)),
-                         value.at(2).get<std::string>()};
+    return value.is_null() ? std::nullopt
+                           : std::optional(StartForecast{time_in(value.at(0)), time_in(value.at(1)),
+                                                         value.at(2).get<std::string>()});
 }
 
 json of(const PoolUse& use)
