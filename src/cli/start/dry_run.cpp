@@ -75,6 +75,18 @@ std::string waiting_text(const JobSpec& spec, const PoolUse& use, const Overview
     return text;
 }
 
+/// Of the largest node in these pools; 0: not known.
+int most_on_a_node(const std::vector<const PoolUse*>& pools)
+{
+    int most = 0;
+    for (const PoolUse* use : pools) {
+        for (const NodeUse& node : use->nodes) {
+            most = std::max(most, node.total);
+        }
+    }
+    return most;
+}
+
 } // namespace
 
 std::string start_text(const JobSpec& spec, const Overview& overview, Time now)
@@ -83,6 +95,11 @@ std::string start_text(const JobSpec& spec, const Overview& overview, Time now)
     if (spec.gpus_per_node == 0 || spec.share || pools.empty() ||
         !is_recent(overview.at, now, k_nodes_recent)) {
         return "";
+    }
+    const int most = most_on_a_node(pools);
+    if (most > 0 && spec.gpus_per_node > most) {
+        return fmt::format("cannot start: no node of the queue has more than {} of {} {}", most,
+                           spec.gpus_per_node, spec.gpu_model.value_or("GPUs"));
     }
     const auto room = [](const PoolUse* use) { return use->pool.most_on_one_node.value_or(0); };
     const PoolUse& best = **std::max_element(

@@ -77,6 +77,10 @@ TEST_F(StartText, OfMoreGpusThanOneNodeHas)
 {
     spec.gpus_per_node = 3;
     EXPECT_EQ(text(), "waits: a node had at most 2 of 3 k80 free 10 s ago");
+    overview.pools[0].nodes = {{"n0", 2, 0}, {"n1", 3, 1}};
+    EXPECT_EQ(text(), "waits: a node had at most 2 of 3 k80 free 10 s ago");
+    spec.gpus_per_node = 4;
+    EXPECT_EQ(text(), "cannot start: no node of the queue has more than 3 of 4 GPUs");
 }
 
 TEST_F(StartText, IsEmptyIfItIsNotKnown)
