@@ -278,7 +278,7 @@ TEST(RunOptions, ATerminalIsOfOneNode)
 
 TEST(RunOptions, OfAShellAreTheSameButForTheTerminalAndChains)
 {
-    EXPECT_EQ(shell_option_table().size() + 18, run_option_table().size());
+    EXPECT_EQ(shell_option_table().size() + 19, run_option_table().size());
     for (const Option& option : shell_option_table()) {
         EXPECT_NE(option.name, "pty");
         EXPECT_NE(option.name, "checkpoint");
