@@ -46,7 +46,7 @@ public:
 
     /// All jobs that slurmctld still has and shows to the calling user, with the GPUs held by
     /// running jobs. One RPC with a large response on a busy cluster: call it only at a user's
-    /// request.
+    /// request, or every few minutes at most (supervisor/worker/grower.h).
     virtual Result<AllJobs> all_jobs() = 0;
 
     /// `missing` when slurmctld responds but does not know the job.
