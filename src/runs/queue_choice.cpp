@@ -87,7 +87,7 @@ bool lacks_gpus(const Partition& queue, const RunParameters& parameters)
     return !queue.ruled && queue.has_gpus == false && asks_for_gpus(parameters);
 }
 
-/// Of an account that the user has named. Slurm writes all names in lower case.
+/// Whether it takes an account that the user has named. Slurm writes all names in lower case.
 bool takes_account(const Partition& queue, const std::string& account)
 {
     const auto contains = [&](const std::vector<std::string>& names) {

@@ -96,7 +96,7 @@ bool counts_gpus(const std::string& tres)
     });
 }
 
-/// Of a list such as `lab_a,lab_b`; none for NULL and for ALL.
+/// The names in a list such as `lab_a,lab_b`; none for NULL and for ALL.
 std::vector<std::string> names_in(const char* list)
 {
     const std::string all = text(list);

@@ -75,7 +75,7 @@ std::string waiting_text(const JobSpec& spec, const PoolUse& use, const Overview
     return text;
 }
 
-/// Of the largest node in these pools; 0: not known.
+/// The GPUs of the largest node in these pools; 0: not known.
 int most_on_a_node(const std::vector<const PoolUse*>& pools)
 {
     int most = 0;
