@@ -97,7 +97,7 @@ void begin_prompt(Change change, Prompt::Purpose purpose, std::string label, std
 // form_keys.cpp: the form that starts a run.
 
 /// `command`: the text of its first field. `key_of_run`: a run that is started again.
-void open_form(Change change, std::string title, std::string command = "",
+void open_form(Change change, std::string title, const std::string& command = "",
                std::string key_of_run = "");
 void on_form_key(Change change, const Key& key);
 void paste_into_form(Change change, const Paste& paste);

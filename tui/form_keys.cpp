@@ -131,7 +131,7 @@ void start(Change change)
 
 } // namespace
 
-void open_form(Change change, std::string title, std::string command, std::string key_of_run)
+void open_form(Change change, std::string title, const std::string& command, std::string key_of_run)
 {
     Form& form = change.model.commands.form.emplace();
     form.title = std::move(title);
