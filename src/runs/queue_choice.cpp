@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queue_choice.h"
 
+#include "core/lower_case.h"
 #include "core/nearest.h"
 #include "core/walltime.h"
 #include "ports/nodes.h"
@@ -10,8 +11,6 @@
 
 #include <algorithm>
 #include <iterator>
-
-#include <strings.h>
 
 namespace gpuq {
 namespace {
@@ -92,7 +91,7 @@ bool takes_account(const Partition& queue, const std::string& account)
 {
     const auto contains = [&](const std::vector<std::string>& names) {
         return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-            return strcasecmp(name.c_str(), account.c_str()) == 0;
+            return lower_case(name) == lower_case(account);
         });
     };
     return queue.accounts.empty() ? !contains(queue.denied_accounts) : contains(queue.accounts);

@@ -98,8 +98,8 @@ std::string start_text(const JobSpec& spec, const Overview& overview, Time now)
     }
     const int most = most_on_a_node(pools);
     if (most > 0 && spec.gpus_per_node > most) {
-        return fmt::format("cannot start: no node of the queue has more than {} of {} {}", most,
-                           spec.gpus_per_node, spec.gpu_model.value_or("GPUs"));
+        return fmt::format("cannot start: the nodes of the queue have at most {} {} each", most,
+                           spec.gpu_model.value_or("GPUs"));
     }
     const auto room = [](const PoolUse* use) { return use->pool.most_on_one_node.value_or(0); };
     const PoolUse& best = **std::max_element(

@@ -80,7 +80,7 @@ TEST_F(StartText, OfMoreGpusThanOneNodeHas)
     overview.pools[0].nodes = {{"n0", 2, 0}, {"n1", 3, 1}};
     EXPECT_EQ(text(), "waits: a node had at most 2 of 3 k80 free 10 s ago");
     spec.gpus_per_node = 4;
-    EXPECT_EQ(text(), "cannot start: no node of the queue has more than 3 of 4 GPUs");
+    EXPECT_EQ(text(), "cannot start: the nodes of the queue have at most 3 GPUs each");
 }
 
 TEST_F(StartText, IsEmptyIfItIsNotKnown)
