@@ -116,31 +116,6 @@ std::vector<std::string> texts_in(const json& array)
     return texts;
 }
 
-/// `["a","b"]` without blanks and escape sequences, as to_lines() writes most of them: a sweep may
-/// have 10,000. Nothing: it needs a parser of JSON.
-std::optional<std::vector<std::string>> plain_texts_in(std::string_view line)
-{
-    if (!line.starts_with("[\"") || !line.ends_with("\"]")) {
-        return std::nullopt;
-    }
-    std::vector<std::string> texts;
-    for (line.remove_prefix(1); line.size() > 1; line.remove_prefix(1)) {
-        const auto end = line.find('"', 1);
-        const std::string_view text = line.substr(1, end - 1);
-        const auto is_special = [](char c) { return c == '\\' || c < ' ' || c > '~'; };
-        if (line.front() != '"' || end == std::string_view::npos ||
-            std::any_of(text.begin(), text.end(), is_special)) {
-            return std::nullopt;
-        }
-        texts.emplace_back(text);
-        line.remove_prefix(end + 1);
-        if (line.front() != ',' && line != "]") {
-            return std::nullopt;
-        }
-    }
-    return texts;
-}
-
 json json_of(const Proposals& proposals)
 {
     return {{"command", proposals.command}, {"over", proposals.over}, {"most", proposals.most}};
@@ -211,17 +186,13 @@ std::vector<std::vector<std::string>> tries_in(std::string_view text)
     std::vector<std::vector<std::string>> tries;
     while (!text.empty()) {
         const auto end = text.find('\n');
-        if (end == std::string_view::npos) {
+        const json line = end == std::string_view::npos
+                              ? json()
+                              : json::parse(text.substr(0, end), nullptr, false);
+        if (!line.is_array()) {
             break;
         }
-        if (auto values = plain_texts_in(text.substr(0, end))) {
-            tries.push_back(*std::move(values));
-        } else if (const json line = json::parse(text.substr(0, end), nullptr, false);
-                   line.is_array()) {
-            tries.push_back(texts_in(line));
-        } else {
-            break;
-        }
+        tries.push_back(texts_in(line));
         text.remove_prefix(end + 1);
     }
     return tries;
