@@ -3,7 +3,7 @@
 
 #include "core/comment.h"
 #include "runs/queues/free_gpus.h"
-#include "runs/queues/queue_names.h"
+#include "runs/queues/queues.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "core/pending_reason.h"
 #include "ports/job.h"
 #include "ports/nodes.h"
-#include "runs/queues/queue_names.h"
+#include "runs/queues/queues.h"
 
 #include <algorithm>
 #include <map>

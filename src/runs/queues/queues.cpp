@@ -2,9 +2,12 @@
 #include "runs/queues/queues.h"
 
 #include "core/layout.h"
+#include "core/strings.h"
 #include "ports/cluster.h"
 
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace gpuq {
 namespace {
@@ -100,6 +103,14 @@ std::optional<Queues> kept(Store& store, const std::string& cluster, Time now)
 bool names_queue(const std::string& queues, const std::string& queue)
 {
     return ("," + queues + ",").find("," + queue + ",") != std::string::npos;
+}
+
+bool share_a_queue(std::string_view one, std::string_view other)
+{
+    const auto names = split(one, ",");
+    return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+        return !name.empty() && names_queue(std::string(other), std::string(name));
+    });
 }
 
 std::string queue_of(const std::string& queues, const std::string& partition)

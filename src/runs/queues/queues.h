@@ -7,6 +7,7 @@
 #include "ports/store.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gpuq {
@@ -22,6 +23,8 @@ struct Queues {
 /// True if a request's comma-separated queues include this one: under a policy there may be
 /// several.
 bool names_queue(const std::string& queues, const std::string& queue);
+/// Whether two lists of queues have one in common: a pending job may name several (Job::partition).
+bool share_a_queue(std::string_view one, std::string_view other);
 
 /// The queue in `queues` that a partition belongs to: the one with its name, or the policy queue
 /// whose inner partition it is, such as `calibration` for `calibration-visu`. Empty if there is
