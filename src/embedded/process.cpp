@@ -84,7 +84,12 @@ Result<ProcessId> start_daemon(const Command& command, const std::string& log)
     }
     Subprocess plan = plan_of(command);
     plan.descriptors = {Subprocess::k_null, output.get(), output.get()};
-    TRY_ASSIGN(const Spawned process, spawn(plan));
+    TRY_ASSIGN(Spawned process, spawn(plan));
+    if (const auto failure = failure_of(process)) {
+        (void)gpuq::wait_for(process.pid);
+        return fail(Error::Kind::io, fmt::format("can not start {}: {}", command.arguments[0],
+                                                 std::strerror(failure->error)));
+    }
     // The child has not been waited for, so it exists at least as a zombie.
     return identify(process.pid).value_or(ProcessId{process.pid, 0});
 }

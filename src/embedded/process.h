@@ -26,7 +26,7 @@ struct Command {
 };
 
 /// Starts a child in its own session, with stdin from /dev/null, and stdout and stderr appended to
-/// `log`.
+/// `log`. Returns once the program is executed; `io`, with the reason, if it can't be.
 Result<ProcessId> start_daemon(const Command& command, const std::string& log);
 
 struct Finished {

@@ -52,6 +52,14 @@ TEST(Daemon, IsKnownUntilItEnds)
     EXPECT_FALSE(identify(started->pid));
 }
 
+TEST(Daemon, ThatCannotBeExecutedIsReportedWithTheReason)
+{
+    const std::string log = testing::TempDir() + "/daemon.log";
+    const auto started = start_daemon({{"/etc/passwd"}, {}}, log);
+    ASSERT_FALSE(started);
+    EXPECT_EQ(started.error().text, "can not start /etc/passwd: Permission denied");
+}
+
 TEST(Daemon, IsFoundByItsEnvironment)
 {
     const auto started =
