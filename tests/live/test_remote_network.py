@@ -135,8 +135,9 @@ def test_cuts_freezes_and_silences_over_a_network_that_loses_packets(person, tra
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_host_that_refuses_connections_for_a_while(person, transport):
-    """MaxStartups: somebody else's connection that never logs in keeps the only place for three seconds."""
-    with reachable(person, transport, server=["MaxStartups 1:100:1", "LoginGraceTime 3"]) as login, counting(login) as reader:
+    """MaxStartups: somebody else's connection that never logs in keeps the only place for eight seconds, in which
+    one's own must log in."""
+    with reachable(person, transport, server=["MaxStartups 1:100:1", "LoginGraceTime 8"]) as login, counting(login) as reader:
         connections = login.servers()
         with socket.create_connection(("127.0.0.1", login.port)) as other:
             assert other.recv(100).startswith(b"SSH-2.0")
@@ -144,7 +145,7 @@ def test_a_host_that_refuses_connections_for_a_while(person, transport):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.5)
-            assert reader.grows(20) > 1
+            assert reader.grows() > 1
             with socket.create_connection(("127.0.0.1", login.port)) as another:
                 assert another.recv(100).startswith(b"SSH-2.0")
                 done = login.gpuq("ls")
