@@ -133,11 +133,14 @@ def test_a_program_that_leaves_at_once_fails(reports):
     assert levels(report) == {"start": "problem"}
 
 
-def test_ctrl_c_leaves_nothing_behind(cluster, reports):
+@pytest.mark.parametrize("moment", ["while it is submitted", "while it runs"])
+def test_ctrl_c_leaves_nothing_behind(cluster, reports, moment):
     with short_folder() as home:
         person = Person(cluster, home, cluster.as_user)
         with person.start("rehearse", *CHECKPOINT, "--", "sleep", "300") as client:
-            wait_for(lambda: cluster.slurm("squeue", "-h", "-t", "R"), 30, "a running job")
+            wait_for(person.run_dirs, 30, "a run on disk")
+            if moment == "while it runs":
+                wait_for(lambda: cluster.slurm("squeue", "-h", "-t", "R"), 30, "a running job")
             client.send_signal(signal.SIGINT)
-            assert client.wait(timeout=20) == 130
+            assert client.wait(timeout=60) == 130, client.stderr.read()
         wait_for(lambda: not cluster.squeue(), 30, "an empty queue")

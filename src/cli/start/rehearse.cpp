@@ -44,10 +44,12 @@ constexpr std::chrono::days k_history{90};
 /// One rehearsal, from the start of its run to the report.
 class Rehearsal {
 public:
-    Rehearsal(Invocation& invocation, Store& store, Run run, JobId job, minutes within)
+    Rehearsal(Invocation& invocation, Store& store, Signals& signals, Run run, JobId job,
+              minutes within)
         : m_invocation(invocation)
         , m_services(invocation.services)
         , m_store(store)
+        , m_signals(signals)
         , m_run(std::move(run))
         , m_job(job)
         , m_warm_up(std::chrono::seconds(within) / k_warm_ups)
@@ -277,10 +279,10 @@ private:
     Invocation& m_invocation;
     Services& m_services;
     Store& m_store;
+    Signals& m_signals;
     Run m_run;
     JobId m_job;
     std::chrono::seconds m_warm_up;
-    Signals m_signals;
     std::vector<RehearsedLink> m_links;
     LinkNumber m_waited{0}, m_acted{0};
     std::chrono::steady_clock::time_point m_ask_at = std::chrono::steady_clock::now() + k_ask_pause;
@@ -299,12 +301,13 @@ Result<int> rehearse(Invocation& invocation)
     within = *options.parameters.walltime;
     const report::Table none = findings_table({});
     TRY_ASSIGN([[maybe_unused]] const auto checked, report::only(none, invocation.globals.columns));
+    Signals signals; // one that arrives while the run is submitted stops it afterwards
     TRY_ASSIGN(const StartedRun started, start_detached(invocation, std::move(options)));
     if (started.status != 0 || !started.run) {
         return started.status;
     }
     TRY_ASSIGN(Store* const store, invocation.services.store());
-    return Rehearsal(invocation, *store, *started.run, started.job, within).run();
+    return Rehearsal(invocation, *store, signals, *started.run, started.job, within).run();
 }
 
 } // namespace
