@@ -9,9 +9,11 @@ import json
 import os
 import pathlib
 import pwd
+import random
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
@@ -301,6 +303,16 @@ class Person:
         """Directories of this user's runs, oldest first."""
         runs = self.state / "gpuq" / "runs"
         return sorted(runs.iterdir()) if runs.exists() else []
+
+
+def free_port(address="127.0.0.1"):
+    """A free port that the kernel gives to no connection in the meantime: below its range for these."""
+    lowest = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.randrange(10000, lowest)
+        with contextlib.suppress(OSError), socket.create_server(
+                (address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET):
+            return port
 
 
 @contextlib.contextmanager

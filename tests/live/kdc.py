@@ -6,12 +6,11 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import time
 
-from clusters import as_kwargs, is_running, short_folder, wait_for
+from clusters import as_kwargs, free_port, is_running, short_folder, wait_for
 
 REALM = "GPUQ.TEST"
 SBIN = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -45,12 +44,6 @@ SERVER = """[kdcdefaults]
 [logging]
   kdc = FILE:{folder}/kdc.log
 """
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Kdc:

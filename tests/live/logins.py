@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 
-from clusters import environment_of, plain_environment, processes, wait_for
+from clusters import environment_of, free_port, plain_environment, processes, wait_for
 from runs import words_of
 
 
@@ -133,8 +133,7 @@ class Login:
         self.there |= there or {}
         for name in ("host_key", "other_key", "user_key"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)], check=True)
-        with socket.create_server((self.address, 0), family=socket.AF_INET6 if ":" in self.address else socket.AF_INET) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port(self.address)
         self.server = None
         self.start()
         self.proxy = None if address else Proxy(self.port)

@@ -14,8 +14,7 @@ import uuid
 
 import pytest
 
-from clusters import processes, wait_for
-from kdc import free_port
+from clusters import free_port, processes, wait_for
 from runs import words_of
 
 ADDRESS = re.compile(r"http://localhost:(\d+)(/tree|/lab|/)\?token=([0-9a-f]{48})\n")

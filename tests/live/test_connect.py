@@ -14,8 +14,8 @@ import subprocess
 
 import pytest
 
-from clusters import (Person, as_kwargs, environment_of, is_running, plain_environment, processes, run, running_cluster,
-                      short_folder, wait_for)
+from clusters import (Person, as_kwargs, environment_of, free_port, is_running, plain_environment, processes, run,
+                      running_cluster, short_folder, wait_for)
 from runs import nothing_left, the_run, words_of
 
 
@@ -203,8 +203,7 @@ def through_socks(port, to_port, question):
 def test_an_editor_reaches_its_server_in_the_run(person):
     """Acts like VS Code's Remote-SSH: `ssh -T -D PORT HOST sh`, a script on its standard input, and then all traffic
     through the dynamic forwarding."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with a_run(person):
         words = ["ssh", "-F", str(person.home / "config"), "-T", "-D", f"127.0.0.1:{port}",
                  "-o", "ExitOnForwardFailure=yes", "gpuq-last", "sh"]

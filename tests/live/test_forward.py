@@ -12,8 +12,7 @@ import threading
 
 import pytest
 
-from clusters import account, as_kwargs, processes, short_folder, wait_for
-from kdc import free_port
+from clusters import account, as_kwargs, free_port, processes, short_folder, wait_for
 from logins import login_host
 from runs import nothing_left, read_document, the_run, words_of
 

@@ -17,9 +17,8 @@ import types
 import pytest
 
 import browsers
-from clusters import account, as_kwargs, processes, short_folder, wait_for
+from clusters import account, as_kwargs, free_port, processes, short_folder, wait_for
 from faults import SOAK
-from kdc import free_port
 from logins import login_host
 from notebooks import Client, Page, cut, ends_within, gates, notebook
 from runs import nothing_left, read_document, records, sruns, the_run, words_of

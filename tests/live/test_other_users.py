@@ -10,8 +10,7 @@ import textwrap
 
 import pytest
 
-from clusters import account, as_kwargs, short_folder, wait_for
-from kdc import free_port
+from clusters import account, as_kwargs, free_port, short_folder, wait_for
 from logins import login_host
 from node_names import sockets, uid_of
 from runs import all_gpus_taken, records, the_run

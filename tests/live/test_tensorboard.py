@@ -11,8 +11,7 @@ import urllib.request
 
 import pytest
 
-from clusters import account, as_kwargs, processes, short_folder, wait_for
-from kdc import free_port
+from clusters import account, as_kwargs, free_port, processes, short_folder, wait_for
 from logins import login_host
 from runs import words_of
 
