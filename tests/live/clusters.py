@@ -40,11 +40,15 @@ def programs():
 
 BIN = programs()
 GPUQ = str(BIN / "gpuq")
+# Limits of waits are for an idle machine and multiplied by this, because four clusters on two cores starve each other.
+# They only detect a hang: a test about time measures it.
+PATIENCE = 4
 
 
 def wait_for(condition, seconds=30.0, what=None):
     """Waits for a true value of condition() and returns it; fails the test on a timeout. `what` is the
     description for the message: a string, or a function that returns one."""
+    seconds *= PATIENCE
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -262,7 +266,17 @@ def run(words, env, user=None, timeout=60, **options):
                **options}
     if "input" in options:
         del options["stdin"]
-    return subprocess.run(words, env=env, timeout=timeout, check=False, **as_kwargs(user), **options)
+    return subprocess.run(words, env=env, timeout=timeout * PATIENCE, check=False, **as_kwargs(user), **options)
+
+
+class Child(subprocess.Popen):
+    """A process whose end is waited for as by wait_for()."""
+
+    def wait(self, timeout=None):
+        return super().wait(timeout and timeout * PATIENCE)
+
+    def communicate(self, input=None, timeout=None):
+        return super().communicate(input, timeout and timeout * PATIENCE)
 
 
 class Person:
@@ -283,12 +297,12 @@ class Person:
 
     @contextlib.contextmanager
     def start(self, *words, env=None, **options):
-        """A running gpuq (Popen) with pipes, killed at the end of the block if necessary."""
+        """A running gpuq with pipes, killed at the end of the block if necessary."""
         options = {"cwd": self.home, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, "start_new_session": True, "bufsize": 0,
                    **options}
-        child = subprocess.Popen([self.cluster.binary, *map(str, words)],
-                                 env={**self.env, **(env or {})}, **as_kwargs(self.user), **options)
+        child = Child([self.cluster.binary, *map(str, words)], env={**self.env, **(env or {})}, **as_kwargs(self.user),
+                      **options)
         try:
             yield child
         finally:

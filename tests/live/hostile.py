@@ -9,7 +9,7 @@ import time
 
 import paramiko
 
-from clusters import plain_environment, short_folder, wait_for
+from clusters import PATIENCE, plain_environment, short_folder, wait_for
 from runs import Terminal
 
 TRANSPORTS = ["libssh", "openssh"]
@@ -75,7 +75,7 @@ def host(transport, serve):
 
 def gpuq(binary, host, *words, limit=40, **options):
     begin = time.monotonic()
-    done = subprocess.run([binary, "--host", "login", *words], env=host.env, capture_output=True, timeout=limit, check=False,
+    done = subprocess.run([binary, "--host", "login", *words], env=host.env, capture_output=True, timeout=limit * PATIENCE, check=False,
                           cwd=host.folder, **({} if "input" in options else {"stdin": subprocess.DEVNULL}), **options)
     assert done.returncode >= 0, done
     assert b"\x1b" not in done.stderr, done.stderr

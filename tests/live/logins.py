@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 
-from clusters import environment_of, free_port, plain_environment, processes, wait_for
+from clusters import Child, environment_of, free_port, plain_environment, processes, wait_for
 from runs import words_of
 
 
@@ -220,10 +220,10 @@ class Login:
         wait_for(lambda: not self.proxy.silent, 5, "silence")
 
     def popen(self, *words, env=None, **options):
-        return subprocess.Popen([*self.inside, self.person.cluster.binary, "--host", "login", *map(str, words)],
-                                env={**self.env, **(env or {})}, cwd=self.folder,
-                                **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
-                                   "start_new_session": True, "bufsize": 0, **options})
+        return Child([*self.inside, self.person.cluster.binary, "--host", "login", *map(str, words)],
+                     env={**self.env, **(env or {})}, cwd=self.folder,
+                     **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                        "start_new_session": True, "bufsize": 0, **options})
 
     @contextlib.contextmanager
     def begin(self, *words, **options):

@@ -15,7 +15,7 @@ import termios
 import time
 import uuid
 
-from clusters import command_of, environment_of, processes, wait_for
+from clusters import PATIENCE, command_of, environment_of, processes, wait_for
 
 PYTHON = "/usr/bin/python3"
 TIOCGPTN = 0x80045430  # from ioctl_tty(2); termios has no name for it
@@ -211,7 +211,7 @@ class Terminal:
         return bool(data)
 
     def wait_for(self, text, seconds=20):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while text.encode() not in self.screen:
             alive = self.read(0.1)
             assert text.encode() in self.screen or (alive and time.monotonic() < end), \
