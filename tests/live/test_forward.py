@@ -12,9 +12,9 @@ import threading
 
 import pytest
 
-from clusters import account, as_kwargs, free_port, processes, short_folder, wait_for
+from clusters import account, as_kwargs, free_port, short_folder, wait_for
 from logins import login_host
-from runs import nothing_left, read_document, the_run, words_of
+from runs import nothing_left, processes_of, read_document, the_run, words_of
 
 CLUSTER = dict(nodes=1, gpus=4, lines=["KillWait=5"])
 LARGE = 50 << 20
@@ -46,10 +46,10 @@ def is_taken(port):
         return one.connect_ex(("127.0.0.1", port)) == 0
 
 
-def ways_in():
-    """gpuq's forwarding processes on the node."""
-    return processes(lambda pid: words_of(pid)[1:2] == ["forward"] and words_of(pid)[0].endswith("gpuq-supervisor") and
-                     "/notebook" not in words_of(pid))
+def ways_in(person):
+    """gpuq's forwarding processes on the node, and not those of tests that run at the same time."""
+    return [pid for pid in processes_of(person) if words_of(pid)[1:2] == ["forward"] and
+            words_of(pid)[0].endswith("gpuq-supervisor")]
 
 
 def test_a_server_of_the_run_is_on_the_laptop(login):
@@ -91,11 +91,11 @@ def test_a_server_of_the_run_is_on_the_laptop(login):
         child.send_signal(signal.SIGHUP)
         child.wait(30)
         assert not is_taken(here)
-        wait_for(lambda: not ways_in(), 20, lambda: f"no way in left: {ways_in()}")
+        wait_for(lambda: not ways_in(login.person), 20, lambda: f"no way in left: {ways_in(login.person)}")
     assert not the_run(login.person).ended
     with login.begin("--forward", f"{here}:localhost:{there}", "attach", "last") as child:
         assert wait_for(lambda: fetch(here, "/"), 30, "the first page") == b"<h1>board</h1>\n"
-        assert ways_in()
+        assert ways_in(login.person)
         assert login.person.gpuq("stop", "last").returncode == 0
         child.wait(30)
         assert not is_taken(here)
@@ -152,8 +152,8 @@ def test_an_end_in_one_direction_is_passed_on(login):
         child.wait(30)
 
 
-def cut_steps():
-    for pid in wait_for(ways_in, 20, "a way in"):
+def cut_steps(person):
+    for pid in wait_for(lambda: ways_in(person), 20, "a way in"):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
@@ -171,7 +171,7 @@ def test_from_the_login_host_itself(login):
     for command in (person.start, login.begin):
         with command("forward", "last", f"{here}:{there}", f"{free_port()}:1") as child:
             assert wait_for(lambda: fetch(here, "/"), 30, "the page") == b"<h1>board</h1>\n"
-            cut_steps()
+            cut_steps(person)
             assert wait_for(lambda: fetch(here, "/"), 30, "the page") == b"<h1>board</h1>\n"
             if command == person.start and os.geteuid() == 0:
                 code = f"import urllib.request\nurllib.request.urlopen('http://localhost:{here}/', timeout=10)"
