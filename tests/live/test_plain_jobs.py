@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from chains import time_of
 from conftest import wait_for
 from runs import members_of, nothing_left, told_of, terminal, the_run
 from test_lookups import document, rpcs_of, utc
@@ -206,15 +207,14 @@ def test_without_a_controller_the_runs_are_there_and_plain_jobs_unknown(cluster,
     wait_for(lambda: run.event("program_started"), 20, "the program")
     job = sbatch(cluster)
     with cluster.stopped("slurmctld"):
-        began = time.monotonic()
-        done = person.gpuq("ls", "--json")
-        assert time.monotonic() - began < 8
+        done = person.gpuq("ls", "--json", "-vv")
+        waited = [float(ms) for ms in re.findall(r" debug slurm: [^:\n]*: ([0-9.]+) ms\n", done.stderr)]
+        assert 0 < sum(waited) < 8000, done.stderr
         told = json.loads(done.stdout)
         assert [row["job"] for row in told["runs"] if row["kind"] == "run"] == [run.job]
         assert "plain_jobs_unknown" in [one["code"] for one in told["warnings"]]
-        began = time.monotonic()
-        done = person.gpuq("ls")
-        assert time.monotonic() - began < 2, "it is left alone for a while"
+        done = person.gpuq("ls", "-vv")
+        assert " debug slurm: " not in done.stderr, "it is left alone for a while"
         assert "plain Slurm jobs unknown" in done.stderr and str(run.job) in done.stdout
         assert person.gpuq("why", "nosuchname").returncode == 120
     wait_for(lambda: listed(person, job), 60, "the plain job again")
@@ -277,7 +277,8 @@ def test_the_parts_of_top_are_of_one_moment(cluster, person):
         runs = [run["run"]["state"] for run in one["runs"] if run["run"]["kind"] == "run"]
         return one if runs == ["running"] * 2 else None
     now = wait_for(both_run, 20, "two runs")
-    assert now["asked_at"] == before["asked_at"], "Slurm was not asked again"
+    since = time_of({"at": now["asked_at"]}) - time_of({"at": before["asked_at"]})
+    assert since == 0 or since >= 15, "Slurm was not asked again"
     assert (now["pools"][0]["mine"], now["pools"][0]["free"]) == (4, 4)
     text = person.gpuq("top", "--once").stdout
     assert "4 k80" in text.splitlines()[1]
