@@ -130,8 +130,10 @@ def test_a_chosen_one_is_left_alone(person):
 
 @pytest.mark.parametrize("status", [0, 7])
 def test_each_node_has_one(person, status):
-    done = person.gpuq("-Q", "run", "-N", "2", "sh", "-c",
-                       f"touch $TMPDIR/x; echo $SLURMD_NODENAME $TMPDIR; sleep 0.5; exit {status}", env=OF_THE_LOGIN)
+    # srun kills the other node's program if one fails: none ends before both have printed.
+    program = ("touch $TMPDIR/x; echo $SLURMD_NODENAME $TMPDIR; touch told-$SLURM_PROCID; "
+               f"until [ -e told-0 ] && [ -e told-1 ]; do sleep 0.1; done; sleep 0.5; exit {status}")
+    done = person.gpuq("-Q", "run", "-N", "2", "sh", "-c", program, env=OF_THE_LOGIN)
     assert done.returncode == status, done.stderr
     places = dict(line.split() for line in done.stdout.splitlines())
     assert set(places) == {"n0", "n1"} and len(set(places.values())) == 2
@@ -276,8 +278,10 @@ def test_a_loop_of_attach_keeps_its_lines(person):
 
 
 def test_input_that_a_pipe_has_lost_is_told(person):
-    slow = LOOP.format(options="").replace("-Q ", "").replace("echo got $x", 'sh -c "sleep 0.5; echo got $x"')
-    done = loop(person, "printf '1\\n2\\n3\\n' | " + slow)  # a program that ends before its input arrives loses none
+    # A program that ends before its input arrives loses none: this one waits for it, and reads none.
+    arrived = f"{PYTHON} -c 'import select; select.select([0], [], [])'"
+    slow = LOOP.format(options="").replace("-Q ", "").replace("echo got $x", f'sh -c "{arrived}; echo got $x"')
+    done = loop(person, "printf '1\\n2\\n3\\n' | " + slow)
     assert done.stdout == "got 1\n"
     assert "gpuq: 4 bytes of standard input were read for the program, which read none: gpuq run -n" in done.stderr
     quiet = loop(person, "printf '1\\n2\\n3\\n' | " + LOOP.format(options=""))
