@@ -184,13 +184,13 @@ class Terminal:
         line = f'{before} {command}; printf "\\n<status %s>\\n" $?'
         pid, self.master = pty.fork()
         if pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
             os.chdir(person.home)
             os.execve("/bin/bash", ["bash", *options, "-c", line, "bash", person.cluster.binary,
                                     *map(str, words)],
                       {**person.env, "TERM": "xterm", "LOGIN": str(self.login)})
         self.leader = pid
         self.tty = self._tty()
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         os.set_blocking(self.master, False)
         self.ended = False
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Faults of programs on a terminal: a thousand clients, many size changes, lost relays, no free descriptors."""
 import contextlib
+import itertools
 import os
 import pathlib
 import re
@@ -121,15 +122,18 @@ SIZES = ("import os, signal, sys, time\n"
 
 
 def settle(*screens):
-    """Waits until no output has arrived for a second. A slow client would apply its last size after the test's size,
-    which is correct, since the latest one counts."""
-    quiet_since = time.monotonic()
-    while time.monotonic() - quiet_since < 1:
-        before = [len(screen.screen) for screen in screens]
-        for screen in screens:
-            screen.read(0.05)
-        if before != [len(screen.screen) for screen in screens]:
-            quiet_since = time.monotonic()
+    """Waits until each client has passed on all of its sizes: one of now is the program's. A slow client would apply its
+    last size after the test's size, which is correct, since the latest one counts."""
+    for rows, screen in enumerate(screens, start=10):
+        columns = itertools.count(40)
+
+        def is_applied():  # unless a late size of the other client came between
+            size, end = next(columns), time.monotonic() + 5
+            resize(screen, rows, size)
+            while b"size %d %d." % (rows, size) not in screen.screen and time.monotonic() < end:
+                screen.read(0.1)
+            return time.monotonic() < end
+        wait_for(is_applied, 40, "the size of now")
 
 
 def test_a_storm_of_sizes(person):

@@ -125,6 +125,7 @@ def folder_of_tmux(person):
 
 
 def test_a_second_one_mirrors_and_take_sends_the_others_away(person, shell):
+    wait_for_handover(person)  # after which the first one's size would be that of the program again
     with attached(person) as second:
         resize(second, 30, 70)
         says(second, "echo both-$((1+1)); stty size", "30 70")
