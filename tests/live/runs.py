@@ -190,14 +190,10 @@ class Terminal:
                                     *map(str, words)],
                       {**person.env, "TERM": "xterm", "LOGIN": str(self.login)})
         self.leader = pid
-        self.tty = self._tty()
+        self.path = f"/dev/pts/{struct.unpack('I', fcntl.ioctl(self.master, TIOCGPTN, bytes(4)))[0]}"
+        self.tty = os.stat(self.path).st_rdev  # as in /proc/PID/stat
         os.set_blocking(self.master, False)
         self.ended = False
-
-    def _tty(self):
-        """Device number of the terminal, as in /proc/PID/stat."""
-        number = struct.unpack("I", fcntl.ioctl(self.master, TIOCGPTN, bytes(4)))[0]
-        return os.stat(f"/dev/pts/{number}").st_rdev
 
     def read(self, seconds=0.0):
         """Reads the available output. False at the end of the terminal."""
@@ -219,6 +215,12 @@ class Terminal:
 
     def type(self, keys):
         os.write(self.master, keys.encode())
+
+    def type_until_read(self, keys):
+        """Types, and waits until a program has read it all, which must not be in cooked mode."""
+        self.type(keys)
+        with open(os.open(self.path, os.O_RDWR | os.O_NOCTTY), "rb", buffering=0) as tty:
+            wait_for(lambda: fcntl.ioctl(tty, termios.FIONREAD, bytes(4)) == bytes(4), 20, "keys to be read")
 
     def status(self, seconds=20):
         """Waits for the command's exit status and returns it."""

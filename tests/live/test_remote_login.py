@@ -232,7 +232,7 @@ def test_what_is_typed_is_the_programs_or_nobodys_and_no_answer(person, folder):
             for pid in frozen:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            screen.type("blindly\r")  # for the program, and ended by Enter: not for gpuq
+            screen.type_until_read("blindly\r")  # for the program, and ended by Enter: not for gpuq
             time.sleep(1.2)
             assert b"login asks: " not in screen.screen
             screen.type("\rlost\r")
