@@ -235,7 +235,7 @@ void Client::beat()
 
 void Client::drop(Moment at)
 {
-    if (!m_was_live || m_reconnect.is_hopeless()) {
+    if (!m_was_live || m_reconnect.is_hopeless() || (!m_options.asks && m_reconnect.is_deaf())) {
         disconnect();
         return stop(no_answer());
     }
@@ -389,7 +389,7 @@ void Client::end_of_connection()
 Error Client::no_answer() const
 {
     if (m_was_live) {
-        return fail(Error::Kind::unreachable, m_options.host + ": gpuq there never responds");
+        return fail(Error::Kind::unreachable, m_options.host + ": gpuq there does not respond");
     }
     const auto limit =
         std::chrono::duration_cast<std::chrono::seconds>(m_options.pace.first.value_or(Span{}));

@@ -34,6 +34,7 @@ ReconnectPolicy::Do ReconnectPolicy::step(Moment now)
         return Do::nothing;
     case State::live:
         if (now >= m_dead_at) {
+            m_silent += 1;
             return Do::drop;
         }
         if (now >= m_beat_at) {

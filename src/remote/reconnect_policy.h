@@ -62,11 +62,22 @@ public:
     void heard(Moment now);
     /// The connection has transferred session data: a later loss is due to the network and not to a
     /// host that refuses.
-    void useful() { m_useful = m_confirmed = true; }
+    void useful()
+    {
+        m_useful = true;
+        confirmed();
+    }
     /// The host has sent something besides Hello.
-    void confirmed() { m_confirmed = true; }
+    void confirmed()
+    {
+        m_confirmed = true;
+        m_silent = 0;
+    }
     /// The host has begun many connections and then remained silent on each: it would on others.
     bool is_hopeless() const { return !m_confirmed && m_connections >= k_most_silent; }
+    /// It has done so lately, until each was dropped: what is sent does not arrive. A user may
+    /// wait.
+    bool is_deaf() const { return m_silent >= k_most_silent; }
     /// The connection or attempt has ended. A failed first attempt is not retried, since its cause
     /// would persist: the state becomes `over`.
     void lost(Moment now);
@@ -120,6 +131,7 @@ private:
     bool m_useful = false;
     bool m_confirmed = false;
     int m_connections = 0; ///< in all
+    int m_silent = 0;      ///< the last ones, in a row
     bool m_wanted = false; ///< a requested attempt in needs_user
     Asking m_asking = Asking::nobody;
     bool m_at_once = false; ///< skip the delay before the next attempt

@@ -223,6 +223,34 @@ TEST(ReconnectPolicy, OnlyAConnectionThatHeldBeginsAnewWithThePauses)
     EXPECT_EQ(first_pause(30s), 0s);
 }
 
+TEST(ReconnectPolicy, TenSilentConnectionsInARowAreDeaf)
+{
+    ReconnectPolicy line = live_in_front();
+    Moment time = at(0s);
+    const auto falls_silent = [&](int times) {
+        for (int i = 0; i < times; ++i) {
+            time += k_pace_in_front.silence;
+            ASSERT_EQ(line.step(time), Do::drop);
+            line.lost(time);
+            time = *line.next();
+            ASSERT_EQ(line.step(time), Do::connect);
+            line.connected(time);
+        }
+    };
+    falls_silent(9);
+    EXPECT_FALSE(line.is_deaf());
+    line.confirmed();
+    falls_silent(9);
+    line.lost(time); // cut: the network
+    EXPECT_FALSE(line.is_deaf());
+    time = *line.next();
+    ASSERT_EQ(line.step(time), Do::connect);
+    line.connected(time);
+    falls_silent(1);
+    EXPECT_TRUE(line.is_deaf());
+    EXPECT_FALSE(line.is_hopeless()) << "it has responded once";
+}
+
 TEST(ReconnectPolicy, AConnectionThatDropsAgainAndAgainButCarriesBytesIsTakenUpSoon)
 {
     ReconnectPolicy line = live_in_front();

@@ -850,9 +850,24 @@ TEST_F(SessionTest, AHostThatIsSilentAfterItsFirstFrameIsGivenUp)
         ASSERT_FALSE(status);
         EXPECT_EQ(status.error().kind, Error::Kind::unreachable);
         EXPECT_EQ(status.error().text,
-                  silently ? "login1: gpuq there never responds" : "the connection is cut");
+                  silently ? "login1: gpuq there does not respond" : "the connection is cut");
         EXPECT_GE(transport.connections, 10);
     }
+}
+
+TEST_F(SessionTest, AHostThatTakesNoInputIsGivenUpWithoutAUser)
+{
+    pace = {50ms, 400ms, 5ms};
+    std::ofstream(path("in")) << std::string(64 << 10, 'x');
+    CutTransport transport(options(), [] { return std::uint64_t{10'000}; }); // less than the frame
+    transport.silently = true;
+    transport.hold = 300ms;
+    const auto status = run(transport, "echo ready; cat >/dev/null");
+    ASSERT_FALSE(status);
+    EXPECT_EQ(content("out"), "ready\n");
+    EXPECT_EQ(status.error().kind, Error::Kind::unreachable);
+    EXPECT_EQ(status.error().text, "login1: gpuq there does not respond");
+    EXPECT_GE(transport.connections, 10);
 }
 
 TEST_F(SessionTest, AnotherWayIsTakenAtOnceIfTheFirstOneFails)
