@@ -147,7 +147,8 @@ TEST(Gpus, OlderChipsCountNvlinkForEver)
                             "nvlink_tx=1e6 nvlink_rx=0 pcie_tx=7 pcie_rx=8\n");
     const auto gpus = nvml::gpus({1, "", ""});
     EXPECT_EQ(only(*gpus)[GpuMetric::nvlink_tx], Reading(Unknown::not_measured));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    // Long, compared with an interruption between the counter and its time.
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
     const GpuSample sample = only(*gpus);
     ASSERT_TRUE(sample[GpuMetric::nvlink_tx].known());
     EXPECT_NEAR(static_cast<double>(*sample[GpuMetric::nvlink_tx].value()), 1e6, 2e5);
