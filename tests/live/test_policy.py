@@ -127,8 +127,9 @@ def test_a_hard_limit_binds_whatever_is_free(ruled, people):
     jobs = [sbatch(ruled, people["ada"], "-p", "long", "--gres=gpu:1")[0] for _ in range(3)]
     until(ruled, jobs[0], "RUNNING")
     until(ruled, jobs[1], "RUNNING")
+    wait_for(lambda: ruled.job(jobs[2])["Reason"] == "QOSMaxGRESPerUser", 20, lambda: ruled.job(jobs[2]))
     time.sleep(3)  # two rounds of backfill
-    assert state(ruled, jobs[2]) == "PENDING" and ruled.job(jobs[2])["Reason"] == "QOSMaxGRESPerUser"
+    assert state(ruled, jobs[2]) == "PENDING"
 
 
 def beyond_the_soft_limit(ruled, people):
