@@ -99,6 +99,7 @@ def test_an_active_run_stays_and_an_old_one_goes_with_its_index(person, cluster)
     job = old.job
     assert person.gpuq("run", "-g", "0", "-t", "1", "--detach", "sleep", "60").returncode == 0
     active = next(one for one in records(person) if one.key != old.key)
+    wait_for(lambda: active.event("program_started"), 30, "a program, which records its end")
     done = person.gpuq("clean", "--keep", "1d,1M", "--dry-run")
     assert str(job) in done.stdout and old.dir.exists()
     assert person.gpuq("clean", "--keep", "1d").returncode == 2  # no user to ask

@@ -72,7 +72,7 @@ def test_a_run_that_goes_on_and_ends(person, driver):  # noqa: F811
     told = profile(person)
     time = adds_up(told)
     assert time["busy_seconds"] > 10 and time["idle_seconds"] > 10
-    assert told["phases"]["waiting_for_data_seconds"] > 4
+    assert told["phases"]["waiting_for_data_seconds"] > 0
     assert len(told["gpus"]) == 2 and mean(told, "cpu_cores") > 0.1
     text = person.gpuq("profile", "last").stdout
     assert re.search(r"\n    waiting for data +0:00:\d\d", text), text
