@@ -195,6 +195,9 @@ Result<std::unique_ptr<Terminal>> Terminal::open(Colours colours)
     if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
         return fail(Error::Kind::usage, "not a terminal: gpuq top --once prints the display once");
     }
+    // ncurses prefers them to the terminal's size, which may have changed since they were set.
+    ::unsetenv("LINES");
+    ::unsetenv("COLUMNS");
     const char* kind = std::getenv("TERM");
     int status = 0;
     if (kind == nullptr || ::setupterm(kind, STDOUT_FILENO, &status) != OK) {

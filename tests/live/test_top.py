@@ -356,6 +356,7 @@ def test_terminals_that_it_can_not_draw_on(person):
 
 
 def test_sizes_come_and_go(person, tmux):
+    person.env |= {"LINES": "24", "COLUMNS": "80"}  # as by resize(1): they are not followed
     start(person, "train", *COUNTING)
     the_run(person)
     tmux.start(person, "top")
