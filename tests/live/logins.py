@@ -173,6 +173,7 @@ class Login:
             with contextlib.suppress(OSError), socket.create_connection((self.address, self.port), timeout=1):
                 return True
         wait_for(answers, 10, "an sshd that answers")
+        wait_for(lambda: not self.servers(), 10, "the end of that connection, which counts for MaxStartups")
 
     def stop(self):
         """Stops the listener; connections continue."""
