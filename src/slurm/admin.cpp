@@ -535,7 +535,12 @@ Result<std::optional<std::string>> SlurmAdmin::loaded_script()
     const Arguments arguments{
         "sbatch",    "--test-only",        fmt::format("--job-name={}", k_probe),
         "--chdir=/", "--output=/dev/null", "--wrap=true"};
-    TRY_ASSIGN(const CommandAnswer answer, slurm::run_command(arguments, k_patience));
+    TRY_ASSIGN(CommandAnswer answer, slurm::run_command(arguments, k_patience));
+    // After a reconfiguration, a slurmctld of 23.11 or later is another process: the one that has
+    // accepted the request may be gone.
+    if (version_in(answer.err).empty() && means_unreachable(answer.err) && ping()) {
+        TRY_ASSIGN(answer, slurm::run_command(arguments, k_patience));
+    }
     const std::string version = version_in(answer.err);
     if (version.empty() && means_unreachable(answer.err)) {
         return refusal(arguments, answer);
