@@ -31,9 +31,10 @@ constexpr std::array k_kept_back = {
     KeptBack{"GPUs selected on this host", "CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES "
                                            "ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES "
                                            "GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK CUDA_MPS_*"},
-    KeptBack{"a run around this one", "GPUQ_RUN_ID GPUQ_LINK GPUQ_DEADLINE GPUQ_CHECKPOINT_DIR "
-                                      "GPUQ_RESUME_FROM GPUQ_CAUSE GPUQ_STOP_FILE "
-                                      "GPUQ_SAVE_FILE GPUQ_SWEEP GPUQ_TRY GPUQ_PARAM_*"},
+    KeptBack{"a run around this one", "GPUQ_RUN_ID GPUQ_LINK GPUQ_DEADLINE GPUQ_DEADLINE_FILE "
+                                      "GPUQ_CHECKPOINT_DIR GPUQ_RESUME_FROM GPUQ_CAUSE "
+                                      "GPUQ_STOP_FILE GPUQ_SAVE_FILE GPUQ_SWEEP GPUQ_TRY "
+                                      "GPUQ_PARAM_*"},
     KeptBack{"an MPI program around this one",
              "PMI_FD PMI_JOBID PMI_PORT PMI_RANK PMI_SIZE PMIX_NAMESPACE PMIX_RANK PMIX_SERVER_* "
              "OMPI_COMM_WORLD_* OMPI_UNIVERSE_SIZE MPI_LOCALRANKID MPI_LOCALNRANKS"},

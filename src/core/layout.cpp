@@ -124,6 +124,16 @@ std::string save_file(const RunKey& key, LinkNumber link)
     return in_link(key, link, "save");
 }
 
+std::string extended_file(const RunKey& key, LinkNumber link)
+{
+    return in_link(key, link, "extended");
+}
+
+std::string deadline_file(const RunKey& key, LinkNumber link)
+{
+    return in_link(key, link, "deadline");
+}
+
 std::string checkpoints(const RunKey& key)
 {
     return run_dir(key) + "/checkpoints";

@@ -33,6 +33,9 @@
 ///                                        before it (log/log.h)
 ///     runs/KEY/link-N/ranks/             first failed rank, out-of-memory kills (tasks of ranks)
 ///     runs/KEY/link-N/stop save          requests to the program: GPUQ_STOP_FILE, GPUQ_SAVE_FILE
+///     runs/KEY/link-N/extended           `120 60`: the raised time limit, and by how much, in
+///                                        minutes; the supervisor then queries Slurm (client)
+///     runs/KEY/link-N/deadline           its end, if that has changed: GPUQ_DEADLINE_FILE
 ///     runs/KEY/checkpoints/              the program's checkpoints: GPUQ_CHECKPOINT_DIR
 ///     runs/KEY/kept/NAME                 the newest two complete checkpoints, kept where the
 ///                                        program does not delete them (supervisor)
@@ -101,6 +104,8 @@ std::string journal(const RunKey&, LinkNumber);
 std::string heartbeat(const RunKey&, LinkNumber);
 std::string stop_file(const RunKey&, LinkNumber);
 std::string save_file(const RunKey&, LinkNumber);
+std::string extended_file(const RunKey&, LinkNumber);
+std::string deadline_file(const RunKey&, LinkNumber);
 std::string checkpoints(const RunKey&);
 std::string kept(const RunKey&);
 std::string connect_dir(const RunKey&);

@@ -239,6 +239,13 @@ bool is_after_notice(Time modified, const std::optional<Time>& noticed_at)
     return noticed_at && modified + 1s >= *noticed_at;
 }
 
+std::optional<Time> end_of_link(const Event& event)
+{
+    constexpr std::uint64_t k_latest = std::uint64_t{1} << 36; // some two thousand years
+    return event.to && *event.to < k_latest ? std::optional(Time(seconds(*event.to)))
+                                            : std::nullopt;
+}
+
 LinkPast link_past(LinkNumber link, const std::vector<Event>& journal)
 {
     LinkPast past;

@@ -34,6 +34,9 @@ struct LinkPast {
 /// for file times ticks every 4 ms, and file servers have clocks of their own.
 bool is_after_notice(Time modified, const std::optional<Time>& noticed_at);
 
+/// The end of the link in an event supervisor_started or limit_changed; nothing if it has none.
+std::optional<Time> end_of_link(const Event& event);
+
 /// Derives a link's history from its journal.
 LinkPast link_past(LinkNumber link, const std::vector<Event>& journal);
 

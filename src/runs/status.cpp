@@ -143,6 +143,16 @@ void set_queue(RunStatus& status, const std::string& partition)
     }
 }
 
+/// The end of the link as its supervisor has recorded it; supervisors of older versions did not.
+std::optional<Time> recorded_end(const std::vector<Event>& journal)
+{
+    const auto found = std::find_if(journal.rbegin(), journal.rend(), [](const Event& event) {
+        return event.kind == Event::Kind::limit_changed ||
+               event.kind == Event::Kind::supervisor_started;
+    });
+    return found == journal.rend() ? std::nullopt : end_of_link(*found);
+}
+
 RunStatus blank(const Evidence& evidence)
 {
     RunStatus status{evidence.key};
@@ -170,8 +180,9 @@ RunStatus blank(const Evidence& evidence)
     }
     if (status.run && status.run->request.chain) {
         if (status.started_at) {
-            status.ends_at =
-                *status.started_at + length_of(*status.run->request.chain, status.link);
+            status.ends_at = recorded_end(evidence.journal)
+                                 .value_or(*status.started_at +
+                                           length_of(*status.run->request.chain, status.link));
         }
         return status;
     }

@@ -117,6 +117,9 @@ void Supervisor::start(const std::optional<LinkStart>& link_start)
     if (m_options.first) {
         m_clients->add_first(taken_stream(STDIN_FILENO), taken_stream(STDOUT_FILENO));
     }
+    if (m_run && !m_observed.not_started) {
+        limit_time(*m_run);
+    }
     Event started = event(Event::Kind::supervisor_started);
     started.pid = ::getpid();
     started.host = m_options.node;
@@ -127,6 +130,9 @@ void Supervisor::start(const std::optional<LinkStart>& link_start)
     if (m_options.job) {
         started.job = m_options.job->value;
     }
+    if (m_limit) {
+        started.to = m_limit->unix_time();
+    }
     m_log->record(started);
     if (!m_credentials.problem().empty()) {
         journal(Event::Kind::credentials, m_credentials.problem());
@@ -136,7 +142,6 @@ void Supervisor::start(const std::optional<LinkStart>& link_start)
     }
     report_link_start();
     if (m_run && !m_observed.not_started) {
-        limit_time(*m_run);
         if (auto reason = start_program(*m_run)) {
             not_started(*std::move(reason));
         }
@@ -183,13 +188,13 @@ void Supervisor::limit_time(const Run& run)
     const Time start = m_services.clock.now();
     auto length = run.request.walltime;
     auto ends_at = m_options.ends_at;
-    std::optional<Time> link_end;
+    std::optional<TimeLimit::LinkEnd> link;
     if (m_chain) {
         length = std::chrono::floor<std::chrono::minutes>(m_chain->link_start().length);
-        link_end = start + m_chain->link_start().length;
-        ends_at = ends_at ? std::min(*ends_at, *link_end) : *link_end;
+        link = {start + m_chain->link_start().length, ends_at};
+        ends_at = ends_at ? std::min(*ends_at, link->at) : link->at;
     }
-    m_limit.emplace(Deadline(start, length, ends_at), link_end, run.request.walltime,
+    m_limit.emplace(Deadline(start, length, ends_at), link, run.request.walltime,
                     now() + m_options.patience.first_query);
 }
 
@@ -246,11 +251,9 @@ std::vector<std::string> Supervisor::rank_arguments(const Run& run)
 
 std::vector<std::string> Supervisor::environment(const Run& run)
 {
-    using namespace std::chrono;
     Environment variables = Environment::own();
     describe_job(variables, run);
-    variables.set("GPUQ_DEADLINE",
-                  std::to_string(floor<seconds>(m_limit->at()).time_since_epoch().count()));
+    variables.set("GPUQ_DEADLINE", std::to_string(m_limit->unix_time()));
     if (!m_options.tmp.empty() && !has_ranks(run.request)) {
         variables.set("TMPDIR", m_options.tmp);
     }

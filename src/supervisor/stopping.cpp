@@ -221,11 +221,33 @@ void Supervisor::slurm_answered()
         term_explained(news);
     } else if (news && m_limit) {
         m_limit->take_walltime(*news);
-        m_limit->take_end(*news);
+        take_end(*news);
         m_limit->take_preemption(*news);
         if (news->has_grace && m_progress.phase == Phase::running) {
             take_grace(*news);
         }
+    }
+}
+
+/// Takes the end of the job from Slurm, whose time limit may have been changed. Once the program
+/// has been notified to leave, its link does not become longer.
+void Supervisor::take_end(const JobNews& news)
+{
+    constexpr auto k_change = 30s; // limits are whole minutes
+    const Time before = m_limit->at();
+    if (m_leaving.notice && news.ends_at > before) {
+        return;
+    }
+    m_limit->take_end(news);
+    if (news.has_grace || std::chrono::abs(m_limit->at() - before) < k_change) {
+        return;
+    }
+    Event changed = event(Event::Kind::limit_changed);
+    changed.to = m_limit->unix_time();
+    m_log->record(std::move(changed));
+    m_log->write_deadline(fmt::format("{}\n", m_limit->unix_time()));
+    if (m_chain) {
+        m_chain->set_end(m_limit->at());
     }
 }
 
@@ -272,11 +294,13 @@ void Supervisor::warn()
         return;
     }
     const auto period = m_chain ? std::optional(m_options.patience.next_check) : std::nullopt;
-    if (m_limit->query_is_due(now(), period)) {
-        const bool is_known = !m_chain || m_limit->knows_preemption();
-        ask_slurm(is_known ? "" : m_run->request.queue);
+    if (!m_slurm.in_progress()) { // its answer may be older than the reason for this query
+        if (m_limit->query_is_due(now(), period)) {
+            const bool is_known = !m_chain || m_limit->knows_preemption();
+            ask_slurm(is_known ? "" : m_run->request.queue);
+        }
+        m_loop.wake_at(m_limit->next_query());
     }
-    m_loop.wake_at(m_limit->next_query());
     const auto next = m_limit->next_warning();
     if (!next) {
         return;

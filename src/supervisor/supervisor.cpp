@@ -332,6 +332,9 @@ void Supervisor::take_news()
     if (news.may_release) {
         release_answered(*news.may_release);
     }
+    if (news.extension && m_limit) {
+        m_limit->set_raised(extension_in(*news.extension));
+    }
     if (news.fenced) {
         fenced();
     }

@@ -168,6 +168,7 @@ private:
     void check_input_owner();
     void check_abandoned();
     void warn();
+    void take_end(const JobNews& news);
     bool ask_slurm(const std::string& queues = "");
     void slurm_answered();
 

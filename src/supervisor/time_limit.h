@@ -6,8 +6,10 @@
 #include "supervisor/base/helper.h"
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace gpuq::supervisor {
 
@@ -18,12 +20,20 @@ class TimeLimit {
 public:
     using Steady = std::chrono::steady_clock::time_point;
 
-    /// `link_end`: of a chain, whose link may be shorter than its job. `requested`: the time limit
-    /// that the run was started with.
-    TimeLimit(Deadline deadline, std::optional<Time> link_end, std::chrono::minutes requested,
+    /// A link may be shorter than its job. If the limit of the job is raised, the link gets the
+    /// same time more.
+    struct LinkEnd {
+        Time at;
+        std::optional<Time> of_job; ///< the latest so far; nullopt: unknown
+    };
+
+    /// `link`: of a chain. `requested`: the time limit that the run was started with.
+    TimeLimit(Deadline deadline, std::optional<LinkEnd> link, std::chrono::minutes requested,
               Steady first_query);
 
     Time at() const { return m_deadline.at(); }
+    /// The same in seconds since 1970.
+    std::uint64_t unix_time() const;
     /// True if a TERM from Slurm at this time is due to the limit.
     bool is_reached(Time now) const;
     /// Why the program is ended at the limit. Includes the time limit only if it differs from the
@@ -39,7 +49,11 @@ public:
 
     /// True if a query is due; the next one is due after `period`.
     bool query_is_due(Steady now, std::optional<std::chrono::milliseconds> period);
-    Steady next_query() const { return m_query_at; }
+    Steady next_query() const { return m_is_outdated ? Steady::min() : m_query_at; }
+    /// Slurm's limit was raised by `more`: a query is due. Only if Slurm was not queried before,
+    /// and gives its jobs no SLURM_JOB_END_TIME (before 23.02), its limit at the start follows from
+    /// `more`.
+    void set_raised(std::chrono::minutes more);
 
     std::optional<Time> next_warning() const { return m_deadline.next_warning(); }
     /// True once for each warning: Slurm is queried before it is given.
@@ -49,12 +63,16 @@ public:
 
 private:
     Deadline m_deadline;
-    std::optional<Time> m_link_end;
+    std::optional<LinkEnd> m_link;
     std::chrono::minutes m_requested;
     std::optional<std::chrono::minutes> m_walltime; ///< according to Slurm's last answer
     std::optional<bool> m_may_get_grace;            ///< nullopt: unknown
     Steady m_query_at;
-    bool m_asked_to_warn = false;
+    std::chrono::minutes m_raised_by{0}; ///< before the first answer
+    bool m_asked_to_warn = false, m_is_outdated = false;
 };
+
+/// The added time in the text of layout::extended_file(); zero for any other text.
+std::chrono::minutes extension_in(std::string_view text);
 
 } // namespace gpuq::supervisor

@@ -116,6 +116,18 @@ def test_a_deadline_that_is_no_number_is_none(gpuq, monkeypatch, text):
     assert gpuq.deadline() == math.inf
 
 
+def test_a_later_deadline_is_read_from_its_file(gpuq, clock, tmp_path, monkeypatch):
+    file = tmp_path / "deadline"
+    monkeypatch.setenv("GPUQ_DEADLINE", str(clock.time() + 100))
+    monkeypatch.setenv("GPUQ_DEADLINE_FILE", str(file))
+    assert gpuq.time_left() == 100
+    file.write_text(f"{int(clock.time()) + 3700}\n")
+    clock.pass_(2)
+    assert gpuq.time_left() == 3698
+    file.write_text("soon")
+    assert gpuq.time_left() == 98
+
+
 def test_goes_on_where_it_was(gpuq):
     saves = []
     assert trained(gpuq.epochs(5, start=3, save=saves.append)) == ([3, 4], None)

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 namespace gpuq {
 namespace {
@@ -581,6 +582,16 @@ TEST(LinkPastOf, TellsWhatTheJournalTells)
     journal[2].detail = "preempted";
     past.preempted = true;
     EXPECT_EQ(link_past(LinkNumber{2}, journal), past);
+}
+
+TEST(EndOfLink, IsATimeThatAClockCanHave)
+{
+    Event changed = event(Event::Kind::limit_changed, k_start);
+    EXPECT_EQ(end_of_link(changed), std::nullopt);
+    changed.to = 1'800'003'600;
+    EXPECT_EQ(end_of_link(changed), k_start + 1h);
+    changed.to = std::numeric_limits<std::uint64_t>::max();
+    EXPECT_EQ(end_of_link(changed), std::nullopt);
 }
 
 TEST(LinkPastOf, IsToldByTheNextLinkHowItEndedWhenItCouldNot)

@@ -336,6 +336,20 @@ TEST_F(QueryChain, ShowsTheLinkThatRunsWhileTheNextOneWaits)
     EXPECT_EQ(status.next_job, JobId{2});
 }
 
+TEST_F(QueryChain, ItsLinkEndsWhenItsSupervisorHasRecordedIt)
+{
+    RunOnDisk one = chain();
+    one.beat(JobId{1}, m_clock.now());
+    EXPECT_EQ(query_run(m_services, one.key()).ends_at, m_clock.now() + 59min);
+    Event changed;
+    changed.kind = Event::Kind::limit_changed;
+    changed.at = m_clock.now();
+    const Time end = std::chrono::floor<std::chrono::seconds>(m_clock.now() + 3h);
+    changed.to = end.time_since_epoch() / 1s;
+    one.event(changed);
+    EXPECT_EQ(query_run(m_services, one.key()).ends_at, end);
+}
+
 TEST_F(QueryChain, WaitsForTheNextLinkOnceOneHasGoneOn)
 {
     RunOnDisk one = chain();

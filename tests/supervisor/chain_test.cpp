@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "core/timestamp.h"
 #include "ports/job.h"
 #include "runs/chain.h"
 #include "supervisor/chain/chain_work.h"
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <thread>
 
 namespace gpuq::supervisor {
 namespace {
@@ -466,6 +468,49 @@ TEST(Chained, AsksAgainOnlyWhereItMayGetGrace)
         EXPECT_EQ(calls.find("partitions\n"), calls.rfind("partitions\n")) << "once";
         EXPECT_EQ(calls.find("job\njob\n") != std::string::npos, may) << calls;
     }
+}
+
+/// Slurm gives the job another end, which gpuq extend makes the supervisor ask for.
+void set_end(const Link& link, Time end)
+{
+    link.slurm("state", std::to_string(static_cast<int>(JobState::running)));
+    link.slurm("ends_at", std::to_string(end.time_since_epoch().count()));
+    put(link.link_file("extended"), to_iso8601(end));
+}
+
+TEST(Chained, ALinkThatGetsMoreTimeIsToldBeforeItsNewEnd)
+{
+    Link link(saves_and("exit 85"), 5s);
+    const Time begun = RealClock().now();
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "ready\n"; }));
+    set_end(link, *link.options.ends_at + 100s);
+    const Time new_end{seconds{link.awaited(Kind::limit_changed).to.value_or(0)}};
+    EXPECT_NEAR((new_end - begun) / 1.0s, 105.0, 2.0);
+    EXPECT_TRUE(eventually([&] {
+        return contents(link.link_file("deadline")) ==
+               fmt::format("{}\n", *link.event(Kind::limit_changed)->to);
+    }));
+    std::this_thread::sleep_until(begun + 6s); // beyond the first end
+    EXPECT_FALSE(link.event(Kind::noticed));
+    set_end(link, RealClock().now() + 2s);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(link.event(Kind::noticed)->detail, "limit");
+    EXPECT_EQ(link.event(Kind::checkpoint)->detail, link.checkpoint(1));
+    EXPECT_TRUE(client.ended->ending.continues);
+}
+
+TEST(Chained, ALinkThatIsToldToLeaveGetsNoMoreTime)
+{
+    Link link("trap 'echo told' USR1; stay", 5s);
+    Client client = link.begin();
+    ASSERT_TRUE(client.reads_until([&] { return client.out == "told\n"; }));
+    set_end(link, *link.options.ends_at + 1000s);
+    ASSERT_TRUE(client.reads_to_the_end());
+    EXPECT_EQ(client.ended->ending.cause, Cause::time_limit);
+    EXPECT_LT(client.ended->ending.at, *link.options.ends_at + 100s);
+    EXPECT_FALSE(link.event(Kind::limit_changed));
+    EXPECT_NE(link.slurm_calls().find("job\n"), std::string::npos);
 }
 
 TEST(Chained, IsToldOfTheGraceByATermOnceAndStaysUntilItIsOver)

@@ -387,6 +387,11 @@ std::string event_text(const Event& event, const RunStatus& status)
                          : std::string("the program started");
     case Event::Kind::warned:
         return "warning to the program: " + detail;
+    case Event::Kind::limit_changed: {
+        const auto end = end_of_link(event);
+        return "Slurm has another time limit" +
+               (end ? ": the link ends at " + short_moment_text(*end) : std::string());
+    }
     case Event::Kind::signalled:
         return "got " + detail;
     case Event::Kind::stop_asked:

@@ -166,7 +166,7 @@ Result<std::string> parse_container(std::string_view text)
 
 /// Variables that the supervisor sets (man gpuq-run, ENVIRONMENT OF THE PROGRAM).
 constexpr std::string_view k_gpuq_variables[] = {
-    "GPUQ_RUN_ID",      "GPUQ_LINK",  "GPUQ_DEADLINE",  "GPUQ_CHECKPOINT_DIR",
+    "GPUQ_RUN_ID",      "GPUQ_LINK",  "GPUQ_DEADLINE",  "GPUQ_DEADLINE_FILE", "GPUQ_CHECKPOINT_DIR",
     "GPUQ_RESUME_FROM", "GPUQ_CAUSE", "GPUQ_STOP_FILE", "GPUQ_SAVE_FILE"};
 
 bool is_variable_name(std::string_view name)

@@ -193,6 +193,7 @@ private:
         case Event::Kind::ended:              // add_end()
             return;
         case Event::Kind::warned:
+        case Event::Kind::limit_changed:
         case Event::Kind::signalled:
         case Event::Kind::stop_asked:
         case Event::Kind::noticed:

@@ -43,6 +43,7 @@ constexpr std::pair<Event::Kind, std::string_view> k_kinds[] = {
     {Event::Kind::memory_kill, "memory_kill"},
     {Event::Kind::memory_kill_nearby, "memory_kill_nearby"},
     {Event::Kind::ended, "ended"},
+    {Event::Kind::limit_changed, "limit_changed"},
 };
 
 constexpr std::pair<Stream, std::string_view> k_streams[] = {{Stream::out, "out"},

@@ -18,7 +18,8 @@ namespace gpuq {
 struct Event {
     enum class Kind {
         supervisor_started, ///< job, host, pid; detail: the partition; address: where it accepts
-                            ///< clients over the network
+                            ///< clients over the network; to: the Unix time at which the link
+                            ///< ends
         program_started,    ///< pid
         warned,             ///< detail: "15 minutes left"
         signalled,          ///< the supervisor got a signal; detail: its name
@@ -41,6 +42,7 @@ struct Event {
                             ///< of other jobs
         ended, ///< status, cause, detail, continues, tail: the last lines of output; to: processes
                ///< killed for memory, if counted
+        limit_changed, ///< Slurm has another time limit; to: as of supervisor_started
     };
     Kind kind = Kind::supervisor_started;
     Time at;

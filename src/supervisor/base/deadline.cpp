@@ -24,6 +24,14 @@ Deadline::Deadline(Time started, minutes walltime, std::optional<Time> end_by_sl
 {
 }
 
+void Deadline::correct(Time at)
+{
+    if (at >= m_at + minutes{1}) {
+        m_last = minutes::max();
+    }
+    m_at = at;
+}
+
 std::optional<Time> Deadline::next_warning() const
 {
     for (const minutes lead : k_leads) {

@@ -17,8 +17,9 @@ public:
     Deadline(Time started, std::chrono::minutes walltime, std::optional<Time> end_by_slurm);
 
     Time at() const { return m_at; }
-    /// Sets Slurm's answer, which takes precedence over the computed time.
-    void correct(Time at) { m_at = at; }
+    /// Sets Slurm's answer, which takes precedence over the computed time. If the limit was raised,
+    /// the warnings are given again.
+    void correct(Time at);
 
     /// When the next warning is due; nullopt if none is left.
     std::optional<Time> next_warning() const;

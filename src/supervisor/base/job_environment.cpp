@@ -119,6 +119,7 @@ void describe_run(Environment& variables, const Run& run, LinkNumber link,
     variables.set("GPUQ_LINK", std::to_string(link.value));
     variables.set("GPUQ_CHECKPOINT_DIR", path(layout::checkpoints(run.key)));
     variables.set("GPUQ_CAUSE", "first");
+    variables.set("GPUQ_DEADLINE_FILE", path(layout::deadline_file(run.key, link)));
     variables.set("GPUQ_STOP_FILE", path(layout::stop_file(run.key, link)));
     variables.set("GPUQ_SAVE_FILE", path(layout::save_file(run.key, link)));
     variables.set_default("PYTHONUNBUFFERED", "1");

@@ -48,6 +48,12 @@ ChainKeeper::ChainKeeper(Loop& loop, Clock& clock, const Options& options, const
                                                      k_longest_period);
 }
 
+void ChainKeeper::set_end(Time at)
+{
+    m_link_start.length =
+        std::max(0s, std::chrono::floor<std::chrono::seconds>(at - m_self.started_at.value_or(at)));
+}
+
 void ChainKeeper::begin()
 {
     m_began = true;

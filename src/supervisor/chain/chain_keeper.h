@@ -24,6 +24,8 @@ public:
                 LinkStart link_start, Journal journal);
 
     const LinkStart& link_start() const { return m_link_start; }
+    /// The link ends at another time than at its start.
+    void set_end(Time at);
     /// Call when the program runs.
     void begin();
     /// Call in each round.

@@ -28,7 +28,9 @@ constexpr int k_chunks_at_once = 16;
 constexpr std::size_t k_history_piece = 256 << 10;
 constexpr std::size_t k_reserve = 32 << 10;
 constexpr const char* k_reserve_name = "reserve";
-constexpr const char* k_stop_file = "stop"; // layout::stop_file
+constexpr const char* k_stop_file = "stop";         // layout::stop_file
+constexpr const char* k_extended_file = "extended"; // layout::extended_file
+constexpr const char* k_deadline_file = "deadline"; // layout::deadline_file
 constexpr std::uint64_t k_room_again = 1 << 20;
 constexpr std::size_t k_max_pending_events = 256;
 
@@ -114,6 +116,11 @@ void LogWriter::drop_stop_file()
     change([](LogWriter& self) { self.m_work.stop_file = true; });
 }
 
+void LogWriter::write_deadline(std::string text)
+{
+    change([&](LogWriter& self) { self.m_work.deadline = std::move(text); });
+}
+
 void LogWriter::write_idle(std::string text)
 {
     change([&](LogWriter& self) { self.m_work.idle = std::move(text); });
@@ -158,6 +165,9 @@ void LogWriter::report(News news)
         if (news.exemption) {
             m_news.exemption = std::move(news.exemption);
         }
+        if (news.extension) {
+            m_news.extension = std::move(news.extension);
+        }
         if (news.rank_notes) {
             m_news.rank_notes = std::move(news.rank_notes);
         }
@@ -194,8 +204,8 @@ LogWriter::Work LogWriter::wait_for_work()
     const auto until = m_sync_due ? std::min(m_next_tick, *m_sync_due) : m_next_tick;
     m_condition.wait_until(lock, until, [this] {
         return !m_work.events.empty() || !m_questions.empty() || m_work.ended ||
-               m_work.check_requests || m_work.stop_file || m_work.idle || m_work.release ||
-               m_work.rank_notes || m_work.stop || m_backlog.to_log();
+               m_work.check_requests || m_work.stop_file || m_work.deadline || m_work.idle ||
+               m_work.release || m_work.rank_notes || m_work.stop || m_backlog.to_log();
     });
     Work work = std::exchange(m_work, Work{});
     if (!m_questions.empty()) {
@@ -217,8 +227,11 @@ void LogWriter::do_work(Work& work)
     if (work.stop_file) {
         make_stop_file();
     }
+    if (work.deadline) {
+        replace(k_deadline_file, *work.deadline);
+    }
     if (work.idle) {
-        replace_idle(*work.idle);
+        replace(k_idle_finding, *work.idle);
     }
     if (work.release) {
         report({.may_release = m_setup.directory &&
@@ -442,6 +455,11 @@ void LogWriter::check_requests()
         m_seen.exemption = true;
         report({.exemption = std::move(request)});
     }
+    if (auto text = read_file(m_setup.files.directory.get(), k_extended_file);
+        text && *text != m_seen.extension) {
+        m_seen.extension = *text;
+        report({.extension = *std::move(text)});
+    }
     if (m_setup.next && !m_seen.fence && m_setup.directory->is_claimed(*m_setup.next)) {
         m_seen.fence = true;
         report({.fenced = true});
@@ -456,14 +474,14 @@ void LogWriter::make_stop_file()
 
 /// Readers see the old file or the new one. Errors are ignored: the journal has the essential
 /// facts.
-void LogWriter::replace_idle(const std::string& text)
+void LogWriter::replace(const std::string& name, const std::string& text)
 {
-    const std::string temporary = std::string(".") + k_idle_finding;
+    const std::string temporary = "." + name;
     const int directory = m_setup.files.directory.get();
     const Descriptor file(::openat(directory, temporary.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file && write_all(file.get(), text) && ::fdatasync(file.get()) == 0) {
-        ::renameat(directory, temporary.c_str(), directory, k_idle_finding);
+        ::renameat(directory, temporary.c_str(), directory, name.c_str());
     } else if (file) {
         ::unlinkat(directory, temporary.c_str(), 0);
     }

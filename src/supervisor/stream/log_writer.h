@@ -65,6 +65,8 @@ public:
     void check_stop();
     /// Creates the link's file `stop`: GPUQ_STOP_FILE.
     void drop_stop_file();
+    /// Replaces the link's file `deadline`: GPUQ_DEADLINE_FILE.
+    void write_deadline(std::string text);
     /// Replaces the link's idle.json (runs/idle.h).
     void write_idle(std::string text);
     /// Reads the notes of the ranks (rank_notes.h).
@@ -86,6 +88,7 @@ public:
         std::optional<std::string> save_request;      ///< the text of save_and_stop.json, once
         std::optional<std::string> rehearsal_request; ///< each new text once
         std::optional<std::string> exemption;         ///< the text of exempt.json, once
+        std::optional<std::string> extension;         ///< each new text of `extended`
         std::optional<RankNotes> rank_notes;          ///< answer to request_rank_notes()
         std::optional<bool> may_release;              ///< answer to request_release()
         bool fenced = false;            ///< the next link has started: this one was declared dead
@@ -108,7 +111,7 @@ private:
         std::vector<Event> events;
         std::optional<Question> question;
         std::optional<Event> ended;
-        std::optional<std::string> idle;
+        std::optional<std::string> deadline, idle;
         std::optional<std::pair<std::string, int>> release;
         bool sync = false;
         bool check_requests = false;
@@ -132,7 +135,7 @@ private:
     void tick();
     void check_requests();
     void make_stop_file();
-    void replace_idle(const std::string& text);
+    void replace(const std::string& name, const std::string& text);
     void beat();
     void make_reserve();
     void answer(const Question& question);
@@ -172,7 +175,7 @@ private:
     bool m_reserve = false;
     struct Seen {
         bool stop = false, save = false, fence = false, exemption = false;
-        std::string rehearsal;
+        std::string rehearsal, extension;
     };
     Seen m_seen; ///< requests that were reported
     std::chrono::steady_clock::time_point m_next_tick, m_next_beat, m_next_try;

@@ -44,6 +44,16 @@ TEST(Deadline, SlurmsWordWins)
     EXPECT_EQ(deadline.next_warning(), k_link_start + minutes{3});
 }
 
+TEST(Deadline, WarnsAgainBeforeALaterEnd)
+{
+    Deadline deadline(k_link_start, minutes{60}, std::nullopt);
+    EXPECT_EQ(deadline.warning(k_link_start + minutes{55}), "5 minutes left");
+    deadline.correct(k_link_start + minutes{60} + seconds{2});
+    EXPECT_EQ(deadline.next_warning(), k_link_start + minutes{59} + seconds{2});
+    deadline.correct(k_link_start + minutes{120});
+    EXPECT_EQ(deadline.next_warning(), k_link_start + minutes{105});
+}
+
 TEST(KillWait, IsReadFromTheConfiguration)
 {
     EXPECT_EQ(kill_wait_in(""), seconds{30});

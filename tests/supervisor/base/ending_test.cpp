@@ -225,6 +225,7 @@ TEST(Ending, TheProgramsEnvironmentIsTheContracts)
     for (const std::string& line :
          {"GPUQ_RUN_ID=" + stage.run.key.text(), std::string("GPUQ_LINK=1"),
           std::string("GPUQ_CAUSE=first"), "GPUQ_CHECKPOINT_DIR=" + base + "/checkpoints",
+          "GPUQ_DEADLINE_FILE=" + base + "/link-1/deadline",
           "GPUQ_STOP_FILE=" + base + "/link-1/stop", "GPUQ_SAVE_FILE=" + base + "/link-1/save",
           std::string("MINE=a b=c"), std::string("PYTHONUNBUFFERED=0"),
           // ls: its three standard streams and the directory itself.
