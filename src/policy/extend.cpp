@@ -40,7 +40,40 @@ std::optional<std::string> refusal_of_ahead(const Policy& policy, const Queue& q
     return std::nullopt;
 }
 
+/// None of the conditions holds, of which one is enough.
+std::optional<std::string> refusal_of_condition(const Policy& policy, const Queue& queue,
+                                                const ExtendRequest& request)
+{
+    const auto& rule = queue.extend->only_if;
+    if (!rule || (rule->value.save_known && request.saved) ||
+        (rule->value.unless_others_wait && request.waiting.empty())) {
+        return std::nullopt;
+    }
+    const std::string waits = fmt::format("job {} does", request.waiting);
+    const std::string unsaved = "no checkpoint of this one is known";
+    return fmt::format("queue {} extends a job only {}{}: {}", queue.name,
+                       conditions_text(rule->value), place_of(policy, rule->line),
+                       !rule->value.save_known           ? waits
+                       : !rule->value.unless_others_wait ? unsaved
+                                                         : waits + ", and " + unsaved);
+}
+
 } // namespace
+
+std::string conditions_text(const ExtendRule::Conditions& conditions)
+{
+    const std::string_view waits = "while no other user waits for its nodes";
+    const std::string_view saves = "after its program has saved a checkpoint";
+    return conditions.unless_others_wait && conditions.save_known
+               ? fmt::format("{} or {}", waits, saves)
+               : std::string(conditions.save_known ? saves : waits);
+}
+
+bool depends_on_waiting(const ExtendRule& rule, bool saved)
+{
+    return rule.only_if && rule.only_if->value.unless_others_wait &&
+           !(rule.only_if->value.save_known && saved);
+}
 
 const ExtendRule* extend_rule(const Policy& policy, const std::string& qos)
 {
@@ -83,11 +116,8 @@ std::optional<std::string> refusal_of(const Policy& policy, const ExtendRequest&
                            to_text(rule.by.value * rule.times.value),
                            place_of(policy, rule.times.line > 0 ? rule.times.line : rule.line));
     }
-    if (rule.unless_others_wait && !request.waiting.empty()) {
-        return fmt::format("queue {} extends a job only while no other user waits for its "
-                           "nodes{}: job {} does",
-                           queue->name, place_of(policy, rule.unless_others_wait->line),
-                           request.waiting);
+    if (const auto refusal = refusal_of_condition(policy, *queue, request)) {
+        return refusal;
     }
     return refusal_of_ahead(policy, *queue, request.ahead);
 }

@@ -27,10 +27,17 @@ struct ExtendRequest {
     minutes more{0};
     std::string waiting;  ///< a job of another user that waits for its nodes; empty: none
     GpuTimeAhead ahead{}; ///< only if limits_gpu_time_ahead()
+    bool saved = false;   ///< its owner's gpuq has seen a checkpoint of the run
 };
 
 /// The rule for the job's queue; null: none, or no policy of gpuq's.
 const ExtendRule* extend_rule(const Policy& policy, const std::string& qos);
+
+/// `while no other user waits for its nodes or after its program has saved a checkpoint`.
+std::string conditions_text(const ExtendRule::Conditions& conditions);
+
+/// Whether the rule depends on the jobs that wait. `saved`: as in ExtendRequest.
+bool depends_on_waiting(const ExtendRule& rule, bool saved);
 
 /// Whether the job's queue limits the GPU-hours ahead, which Slurm checks only when a job starts.
 bool limits_gpu_time_ahead(const Policy& policy, const std::string& qos);

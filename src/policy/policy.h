@@ -199,9 +199,15 @@ struct CalendarEntry {
 
 /// More time for running jobs with `gpuq extend` (policy/extend.h).
 struct ExtendRule {
-    Rule<minutes> by;                      ///< the most at a time
-    Rule<int> times{1};                    ///< a job gets so many beyond the queue's time
-    Maybe<std::string> unless_others_wait; ///< set: only while no job of others waits for the nodes
+    /// Any of these is enough.
+    struct Conditions {
+        bool unless_others_wait = false; ///< no job of another user waits for the nodes
+        bool save_known = false;         ///< the owner's gpuq has seen a checkpoint of the run
+        bool operator==(const Conditions&) const = default;
+    };
+    Rule<minutes> by;          ///< the most at a time
+    Rule<int> times{1};        ///< a job gets so many beyond the queue's time
+    Maybe<Conditions> only_if; ///< unset: always
     int line = 0;
     bool operator==(const ExtendRule&) const = default;
 };

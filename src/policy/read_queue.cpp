@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "policy/sections.h"
 
+#include "core/strings.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -127,6 +129,23 @@ IdleRule idle_in(Reader& reader, const Node& node)
     return idle;
 }
 
+/// `nobody_waits | save_known`, or one of them.
+Maybe<ExtendRule::Conditions> conditions_in(Reader& reader, const Node& node)
+{
+    Rule<ExtendRule::Conditions> conditions{{}, node.line, node.column};
+    for (const std::string_view part : split(node.text, "|")) {
+        const std::string_view name = trimmed(part);
+        Node one = node;
+        one.text = name;
+        one.column += static_cast<int>((name.empty() ? part : name).data() - node.text.data());
+        const std::string word = reader.word(one, {"nobody_waits", "save_known"}).value;
+        conditions.value.unless_others_wait =
+            conditions.value.unless_others_wait || word == "nobody_waits";
+        conditions.value.save_known = conditions.value.save_known || word == "save_known";
+    }
+    return conditions;
+}
+
 ExtendRule extend_in(Reader& reader, const Node& node)
 {
     ExtendRule extend;
@@ -136,10 +155,7 @@ ExtendRule extend_in(Reader& reader, const Node& node)
         {
             {"by", [&](const Node& value) { extend.by = reader.walltime(value); }, Need::yes},
             {"times", [&](const Node& value) { extend.times = reader.number(value, 1); }},
-            {"if",
-             [&](const Node& value) {
-                 extend.unless_others_wait = reader.word(value, {"nobody_waits"});
-             }},
+            {"if", [&](const Node& value) { extend.only_if = conditions_in(reader, value); }},
         });
     return extend;
 }

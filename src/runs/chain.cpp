@@ -360,7 +360,7 @@ seconds length_of(const Chain& chain, LinkNumber link)
     return link.value == 1 && chain.first.count() > 0 ? chain.first : chain.link;
 }
 
-seconds next_length(const Request& request, const Links& links, Time now)
+seconds time_left(const Request& request, const Links& links, Time now)
 {
     seconds left = seconds(request.walltime) - time_used(links, now);
     if (request.chain && request.chain->until) {
@@ -369,11 +369,17 @@ seconds next_length(const Request& request, const Links& links, Time now)
     if (const auto gpu_time = gpu_time_left(request, links, now)) {
         left = std::min(left, *gpu_time);
     }
-    if (request.chain) {
-        const auto next = links.empty() ? LinkNumber{1} : LinkNumber{links.back().link.value + 1};
-        left = std::min(length_of(*request.chain, next), left);
-    }
     return std::max(seconds{0}, left);
+}
+
+seconds next_length(const Request& request, const Links& links, Time now)
+{
+    const seconds left = time_left(request, links, now);
+    if (!request.chain) {
+        return left;
+    }
+    const auto next = links.empty() ? LinkNumber{1} : LinkNumber{links.back().link.value + 1};
+    return std::min(length_of(*request.chain, next), left);
 }
 
 std::optional<int> expected_links(const Request& request, const Links& links, Time now)

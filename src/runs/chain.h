@@ -90,8 +90,11 @@ Verdict decide_next(const Request& request, const std::vector<LinkPast>& links, 
 /// The requested length of a link, not yet limited by the run's remaining time.
 std::chrono::seconds length_of(const Chain& chain, LinkNumber link);
 
-/// The length of the next link: as requested, or less if the run's remaining time, GPU time
-/// or end date allows less.
+/// The remaining time of a run, GPU time and end date included; never negative.
+std::chrono::seconds time_left(const Request& request, const std::vector<LinkPast>& links,
+                               Time now);
+
+/// The length of the next link: as requested, or less if time_left() is less.
 std::chrono::seconds next_length(const Request& request, const std::vector<LinkPast>& links,
                                  Time now);
 

@@ -4,9 +4,11 @@ import contextlib
 import json
 import os
 import pathlib
+import time
 
 import pytest
 
+from chains import Chain
 from clusters import Person, account, run, short_folder, wait_for
 from policies import SCHEDULER, cancel_all, make_operator, running_policy, sbatch, until
 
@@ -20,6 +22,16 @@ pools:
   a: {nodes: "c[1-2]", gpus: "k80:2"}
 queues:
   batch: {time: 2h, default_time: 10m, pools: a, extend: {by: 1h, times: 2, if: nobody_waits}}
+  long: {time: 1h, default_time: 10m, pools: a, chain: {links: 9}, extend: {by: 1h, times: 2, if: nobody_waits | save_known}}
+  saves: {time: 1h, default_time: 10m, pools: a, chain: {links: 9}, extend: {by: 1h, times: 2, if: save_known}}
+"""
+# Saves once there is a file `go`, and leaves when it is told to.
+SAVER = """#!/bin/sh
+trap 'exit 85' USR1
+until [ -e go ]; do sleep 0.1; done
+echo state >"$GPUQ_CHECKPOINT_DIR/.tmp"
+mv "$GPUQ_CHECKPOINT_DIR/.tmp" "$GPUQ_CHECKPOINT_DIR/1"
+while :; do sleep 0.1; done
 """
 
 
@@ -107,6 +119,57 @@ def test_not_while_another_user_waits(ruled, ada, people):
         done = ada.gpuq("extend", "held", "1m")
         assert done.returncode == 121 and f"job {waiting} does" in done.stderr, done.stderr
         assert limit(ada, job) == "00:31:00"
+
+
+def saver(ada, queue):
+    """A run of ada's in links of a minute, of the program above; its first link runs."""
+    program = ada.home / "saver"
+    program.write_text(SAVER)
+    program.chmod(0o755)
+    done = ada.gpuq("run", "--detach", "-p", queue, "-t", "3h", "--link", "1m", "-J", "saver", "--", program)
+    assert done.returncode == 0, done.stderr
+    chain = Chain(ada, "saver")
+    chain.event(1, "program_started")
+    return chain
+
+
+def test_a_link_gets_more_time_once_it_has_saved(ruled, ada):
+    with sudoers(ruled.binary):
+        chain = saver(ada, "saves")
+        started = chain.event(1, "supervisor_started")
+        early = ada.gpuq("extend", "--link", "saver", "1h")
+        assert early.returncode == 121, early.stderr
+        assert "only after its program has saved a checkpoint (applied.yaml:9): no checkpoint" in early.stderr, early.stderr
+        assert limit(ada, chain.job(1)) == "00:01:00"
+        (ada.home / "go").touch()
+        chain.event(1, "checkpoint")
+        done = ada.gpuq("extend", "--link", "saver", "1h")
+        assert done.returncode == 0 and "link 1 of run" in done.stderr and "has 1 h 1 min, was 1 min" in done.stderr, done.stderr
+        assert limit(ada, chain.job(1)) == "01:01:00"
+        end = chain.event(1, "limit_changed", 20)["to"]
+        assert end == started["to"] + 3600
+        file = pathlib.Path(chain.folder) / "link-1" / "deadline"
+        assert wait_for(lambda: file.exists() and file.read_text(), 10) == f"{end}\n"
+        # Beyond the end that it had, when the program would have been told to leave.
+        wait_for(lambda: time.time() > started["to"] + 2, 90)
+        assert not chain.events(1, "noticed") and ruled.job(chain.job(1))["JobState"] == "RUNNING"
+        again = ada.gpuq("extend", "--link", "saver", "2h")
+        assert again.returncode == 121 and "by at most 1 h at a time (applied.yaml:9)" in again.stderr, again.stderr
+
+
+def test_a_saved_link_gets_more_time_although_another_user_waits(ruled, ada, people):
+    with sudoers(ruled.binary):
+        chain = saver(ada, "long")
+        waiting, said = sbatch(ruled, people["ben"], "-p", "batch", "-N2", "--gres=gpu:2", "-t", "10")
+        assert waiting, said
+        wait_for(lambda: ruled.job(waiting)["Reason"] in ("Resources", "Priority"), 20, lambda: ruled.job(waiting))
+        early = ada.gpuq("extend", "--link", "saver", "1h")
+        assert early.returncode == 121 and f"(applied.yaml:8): job {waiting} does, and no checkpoint" in early.stderr, early.stderr
+        (ada.home / "go").touch()
+        chain.event(1, "checkpoint")
+        done = ada.gpuq("extend", "--link", "saver", "1h")
+        assert done.returncode == 0, done.stderr
+        assert limit(ada, chain.job(1)) == "01:01:00"
 
 
 def test_the_jobs_of_others_are_not_extended(ruled, ada, people):

@@ -58,6 +58,66 @@ TEST(Extend, EachConditionIsNamedWithItsLine)
     EXPECT_THAT(refusal({"", "", 1h, 60min, ""}), HasSubstr("in no queue of the policy"));
 }
 
+/// The refusal of a rule with this condition, in line 13.
+std::string refusal_if(const std::string& condition, const std::string& waiting, bool saved)
+{
+    std::string text = k_text;
+    text.replace(text.find("nobody_waits"), 12, condition);
+    const auto reading = read_policy(text, "policy.yaml");
+    ExtendRequest request{"gpuq_long", "", 10h, 60min, waiting};
+    request.saved = saved;
+    return refusal_of(reading->policy, request).value_or("");
+}
+
+TEST(Extend, OnlyAfterACheckpoint)
+{
+    EXPECT_EQ(refusal_if("save_known", "4712", true), "");
+    EXPECT_EQ(refusal_if("save_known", "", false),
+              "queue long extends a job only after its program has saved a checkpoint "
+              "(policy.yaml:13): no checkpoint of this one is known");
+    EXPECT_EQ(refusal_if("nobody_waits", "4712", true),
+              "queue long extends a job only while no other user waits for its nodes "
+              "(policy.yaml:13): job 4712 does");
+}
+
+TEST(Extend, OfTwoConditionsOneIsEnough)
+{
+    for (const char* const condition :
+         {"nobody_waits | save_known", "save_known|nobody_waits", "\"nobody_waits |save_known\""}) {
+        EXPECT_EQ(refusal_if(condition, "4712", true), "");
+        EXPECT_EQ(refusal_if(condition, "", false), "");
+        EXPECT_EQ(refusal_if(condition, "4712", false),
+                  "queue long extends a job only while no other user waits for its nodes or after "
+                  "its program has saved a checkpoint (policy.yaml:13): job 4712 does, and no "
+                  "checkpoint of this one is known");
+    }
+}
+
+TEST(Extend, TheWaitingJobsMatterOnlyWithoutAnotherReason)
+{
+    const auto depends = [](bool unless_others_wait, bool save_known, bool saved) {
+        ExtendRule rule;
+        rule.only_if = Rule<ExtendRule::Conditions>{{unless_others_wait, save_known}};
+        return depends_on_waiting(rule, saved);
+    };
+    EXPECT_FALSE(depends_on_waiting({}, false));
+    EXPECT_TRUE(depends(true, false, true));
+    EXPECT_FALSE(depends(false, true, false));
+    EXPECT_TRUE(depends(true, true, false));
+    EXPECT_FALSE(depends(true, true, true));
+}
+
+TEST(Extend, AnInvalidConditionHasItsPosition)
+{
+    std::string text = k_text;
+    text.replace(text.find("nobody_waits"), 12, "nobody_waits | saved");
+    const auto reading = read_policy(text, "policy.yaml");
+    ASSERT_TRUE(reading);
+    ASSERT_EQ(reading->findings.size(), 1U);
+    EXPECT_EQ(to_line(reading->findings.front(), "policy.yaml"),
+              "policy.yaml:13:26: error: 'saved' is not nobody_waits or save_known");
+}
+
 TEST(Extend, NotBeyondTheGpuHoursAhead)
 {
     std::string text = k_text;

@@ -18,7 +18,9 @@
 #include "core/walltime.h"
 #include "policy/extend.h"
 #include "ports/cluster.h"
+#include "report/ending_text.h"
 #include "report/json.h"
+#include "runs/chain.h"
 #include "runs/find.h"
 #include "runs/plan.h"
 
@@ -35,7 +37,16 @@
 namespace gpuq::cli {
 namespace {
 
+using namespace std::chrono_literals;
 using std::chrono::minutes;
+
+constexpr std::string_view k_link = "link";
+constexpr std::string_view k_saved = "saved";
+
+constexpr Option k_options[] = {
+    Option{0, k_link, "", "extend the running link of a run of several links"},
+    // For the helper.
+    Option{0, k_saved, "", "the run has saved a checkpoint", Option::State::hidden}};
 
 /// One use of `gpuq extend`.
 class ExtendVerb {
@@ -61,8 +72,12 @@ public:
         TRY_ASSIGN(const RunKey key, found);
         const RunStatus status = query_run(status_sources(m_invocation.services, m_store), key);
         TRY(check_state(status));
-        if (status.run && status.run->request.chain) {
+        const bool is_chain = status.run && status.run->request.chain;
+        if (is_chain && !m_invocation.options.has(k_link)) {
             return lengthen_chain(status);
+        }
+        if (is_chain) {
+            TRY(check_link(status));
         }
         TRY_ASSIGN(const std::string here, m_cluster.name());
         if (status.job->cluster != here) {
@@ -115,6 +130,32 @@ private:
         return {};
     }
 
+    /// A link that may become longer: it runs, and its run has the time.
+    Result<void> check_link(const RunStatus& status) const
+    {
+        const Time now = m_invocation.services.clock().now();
+        if (status.state != RunState::running || !status.ends_at) {
+            return fail(Error::Kind::denied, fmt::format("link {} of run {} does not run yet",
+                                                         status.link.value, run_title(status)));
+        }
+        if (status.links.back().noticed_at) {
+            return fail(Error::Kind::denied,
+                        fmt::format("link {} of run {} is ending: its program has been notified to "
+                                    "save and exit",
+                                    status.link.value, run_title(status)));
+        }
+        const auto left = time_left(status.run->request, status.links, now);
+        if (*status.ends_at + m_more > now + left) {
+            return fail(Error::Kind::denied,
+                        fmt::format("run {} has {} left over all its links, and this link ends in "
+                                    "{}: first add to that time (gpuq extend without --link)",
+                                    run_title(status), describe(left),
+                                    describe(std::max(0s, std::chrono::floor<std::chrono::seconds>(
+                                                              *status.ends_at - now)))));
+        }
+        return {};
+    }
+
     /// Gives a run of several links more of them: only its record states the total time.
     Result<int> lengthen_chain(const RunStatus& status)
     {
@@ -139,7 +180,7 @@ private:
     /// If the extension fails, its time remains reserved until the run ends.
     Result<void> charge(const RunStatus& status, minutes wanted)
     {
-        if (!status.run) {
+        if (!status.run || is_link(status)) {
             return {};
         }
         Request request = status.run->request;
@@ -181,10 +222,14 @@ private:
 
     Result<int> change_through(const std::string& helper, const RunStatus& status, const Job& job)
     {
-        TRY_ASSIGN(const int refusal, run_as(m_invocation.services, helper,
-                                             {"--quiet", "extend", std::to_string(job.id.value),
-                                              fmt::format("{}m", m_more.count())},
-                                             "gpuq-extend(1)"));
+        std::vector<std::string> arguments{"--quiet", "extend", std::to_string(job.id.value),
+                                           fmt::format("{}m", m_more.count())};
+        if (std::any_of(status.links.begin(), status.links.end(),
+                        [](const LinkPast& link) { return link.saved(); })) {
+            arguments.push_back(fmt::format("--{}", k_saved));
+        }
+        TRY_ASSIGN(const int refusal,
+                   run_as(m_invocation.services, helper, arguments, "gpuq-extend(1)"));
         if (refusal != 0) {
             return refusal;
         }
@@ -215,9 +260,23 @@ private:
                                 slurm_time(wanted)));
     }
 
-    /// Records the limit for commands that read only the disk. Slurm has it in any case.
+    /// Of a chain, whose total time does not change.
+    static bool is_link(const RunStatus& status)
+    {
+        return status.run && status.run->request.chain.has_value();
+    }
+
+    /// Records the limit for commands that read only the disk, and for the run's supervisor. Slurm
+    /// has it in any case.
     void keep(const RunStatus& status, minutes wanted)
     {
+        if (status.state == RunState::running) {
+            (void)m_store.write(layout::extended_file(status.key, status.link),
+                                fmt::format("{} {}\n", wanted.count(), m_more.count()));
+        }
+        if (is_link(status)) {
+            return;
+        }
         const WalltimeChange change{wanted, fmt::format("{}@{}", user_name(), host_name()),
                                     m_invocation.services.clock().now(), std::nullopt};
         if (const auto kept = m_store.write(layout::walltime_json(status.key), to_json(change));
@@ -237,8 +296,9 @@ private:
                  {"time_limit_before", std::chrono::seconds(*job.walltime)}}));
         }
         print_note(m_invocation.globals.quiet,
-                   fmt::format("run {} has {}, was {}", run_title(status), to_text(wanted),
-                               to_text(*job.walltime)));
+                   fmt::format("{}run {} has {}, was {}",
+                               is_link(status) ? fmt::format("link {} of ", status.link.value) : "",
+                               run_title(status), to_text(wanted), to_text(*job.walltime)));
         return {};
     }
 
@@ -260,7 +320,8 @@ Result<int> extend_for(Invocation& invocation, const policy::Policy& policy, con
                         invocation.arguments[0]));
     }
     const JobId id{static_cast<std::uint32_t>(*number)};
-    TRY_ASSIGN(const Extension done, extend_by_rule(invocation.services, policy, caller, id, more));
+    TRY_ASSIGN(const Extension done, extend_by_rule(invocation.services, policy, caller, id, more,
+                                                    invocation.options.has(k_saved)));
     if (invocation.globals.json) {
         TRY(print_text(
             report::json_document({{"job", id},
@@ -285,6 +346,9 @@ Result<int> extend(Invocation& invocation)
     if (const auto policy = policy_as_helper(invocation.services, caller)) {
         return extend_for(invocation, *policy, caller, more);
     }
+    if (invocation.options.has(k_saved)) {
+        return fail(Error::Kind::usage, "--saved is for the policy's helper (man gpuq-extend)");
+    }
     TRY_ASSIGN(Store* const store, invocation.services.store());
     TRY_ASSIGN(Cluster* const cluster, invocation.services.cluster());
     return ExtendVerb(invocation, *store, *cluster, more).run(invocation.arguments[0]);
@@ -292,7 +356,7 @@ Result<int> extend(Invocation& invocation)
 
 } // namespace
 
-const Verb k_extend_verb{"extend", "gpuq extend RUN TIME", "add TIME to the time limit of a run",
-                         extend};
+const Verb k_extend_verb{"extend", "gpuq extend [--link] RUN TIME",
+                         "add TIME to the time limit of a run", extend, k_options};
 
 } // namespace gpuq::cli

@@ -100,8 +100,8 @@ Result<void> add_other_jobs(Cluster& cluster, const policy::Policy& policy, cons
                             policy::ExtendRequest& request)
 {
     const policy::ExtendRule* const rule = policy::extend_rule(policy, held.qos);
-    if (rule == nullptr ||
-        !(rule->unless_others_wait || policy::limits_gpu_time_ahead(policy, held.qos))) {
+    if (rule == nullptr || !(policy::depends_on_waiting(*rule, request.saved) ||
+                             policy::limits_gpu_time_ahead(policy, held.qos))) {
         return {};
     }
     TRY_ASSIGN(const AllJobs all, cluster.all_jobs());
@@ -148,7 +148,7 @@ Result<Job> running_job(Cluster& cluster, JobId id)
 } // namespace
 
 Result<Extension> extend_by_rule(Services& services, const policy::Policy& policy,
-                                 const Caller& caller, JobId id, minutes more)
+                                 const Caller& caller, JobId id, minutes more, bool saved)
 {
     TRY_ASSIGN(Cluster* const cluster, services.cluster());
     TRY_ASSIGN(const Job job, running_job(*cluster, id));
@@ -156,6 +156,7 @@ Result<Extension> extend_by_rule(Services& services, const policy::Policy& polic
     TRY_ASSIGN(const auto nodes, expand_hosts(job.nodes));
     const Time now = services.clock().now();
     policy::ExtendRequest request{job.qos, job.partition, *job.walltime, more, ""};
+    request.saved = saved && job.uid == caller.uid;
     TRY(add_other_jobs(*cluster, policy, job, nodes, now, request));
     if (const auto refusal = policy::refusal_of(policy, request)) {
         return fail(Error::Kind::denied, *refusal);

@@ -3,6 +3,7 @@
 
 #include "core/number.h"
 #include "core/walltime.h"
+#include "policy/extend.h"
 #include "term/sanitise.h"
 
 #include <fmt/format.h>
@@ -116,6 +117,15 @@ std::vector<LimitText> limits_of(const policy::Queue& queue)
                           "a run of gpuq gives them back after " +
                               policy::duration_text(queue.idle->after.value),
                           queue.idle->after.line});
+    }
+    if (queue.extend) {
+        const policy::ExtendRule& rule = *queue.extend;
+        limits.push_back(
+            {"gpuq extend",
+             fmt::format("at most {} at a time, to {} in all{}", to_text(rule.by.value),
+                         to_text(policy::longest_extended(queue)),
+                         rule.only_if ? ", " + policy::conditions_text(rule.only_if->value) : ""),
+             rule.line});
     }
     if (queue.notebook_idle) {
         limits.push_back({"a notebook",

@@ -183,6 +183,84 @@ TEST_F(Extend, TheJsonHasBothLimits)
     EXPECT_EQ(members_in(result.out), documented_in("gpuq extend"));
 }
 
+TEST_F(Extend, SavedIsForTheHelper)
+{
+    EXPECT_EQ(extend({"--saved", "train", "1h"}).status, 2);
+    EXPECT_EQ(limit(), 120min);
+}
+
+/// The run has two hours in links of one. The first one has run for ten minutes, as job 7.
+class ExtendLink : public Extend {
+protected:
+    ExtendLink()
+    {
+        Run run = m_run.run();
+        run.request.chain.emplace();
+        run.request.chain->link = 1h;
+        m_services.memory.files[layout::run_json(run.key)] = to_json(run);
+        m_run.started(JobId{7}, m_services.time.now() - 10min);
+        m_run.beat(JobId{7}, m_services.time.now());
+        Job& job = m_services.slurm.jobs.front();
+        job.state = JobState::running;
+        job.walltime = 1h;
+        m_services.slurm.may_lengthen = true;
+    }
+};
+
+TEST_F(ExtendLink, ItsJobGetsMoreTimeAndItsRunDoesNot)
+{
+    EXPECT_EQ(extend({"--link", "train", "1h"}).err,
+              "gpuq: link 1 of run 7 (train) has 2 h, was 1 h\n");
+    EXPECT_EQ(limit(), 120min);
+    EXPECT_FALSE(is_kept());
+    const std::string file = layout::extended_file(m_run.key(), LinkNumber{1});
+    EXPECT_EQ(m_services.memory.files[file], "120 60\n") << "for its supervisor";
+}
+
+TEST_F(ExtendLink, WithoutTheOptionItsRunGetsMoreTimeAndItsJobDoesNot)
+{
+    EXPECT_EQ(extend({"train", "1h"}).err,
+              "gpuq: run 7 (train) has 3 h, was 2 h, over all its links\n");
+    EXPECT_EQ(limit(), 60min);
+    EXPECT_TRUE(is_kept());
+}
+
+TEST_F(ExtendLink, NotBeyondTheTimeOfItsRun)
+{
+    const Use result = extend({"--link", "train", "61m"});
+    EXPECT_EQ(result.status, 121);
+    EXPECT_THAT(result.err, HasSubstr("has 1 h 50 min left over all its links, and this link ends "
+                                      "in 50 min"));
+    EXPECT_EQ(limit(), 60min);
+    extend({"train", "1h"});
+    EXPECT_EQ(extend({"--link", "train", "61m"}).status, 0);
+}
+
+TEST_F(ExtendLink, TheRecordedEndCounts)
+{
+    Event changed;
+    changed.kind = Event::Kind::limit_changed;
+    changed.at = m_services.time.now();
+    changed.to = std::chrono::floor<std::chrono::seconds>(m_services.time.now() + 100min)
+                     .time_since_epoch()
+                     .count();
+    m_run.event(changed);
+    EXPECT_THAT(extend({"--link", "train", "11m"}).err, HasSubstr("this link ends in 1 h 40 min"));
+    EXPECT_EQ(extend({"--link", "train", "9m"}).status, 0);
+}
+
+TEST_F(ExtendLink, NotAfterTheNoticeToSave)
+{
+    Event noticed;
+    noticed.kind = Event::Kind::noticed;
+    noticed.at = m_services.time.now();
+    m_run.event(noticed);
+    const Use result = extend({"--link", "train", "1h"});
+    EXPECT_EQ(result.status, 121);
+    EXPECT_THAT(result.err, HasSubstr("link 1 of run 7 (train) is ending"));
+    EXPECT_EQ(limit(), 60min);
+}
+
 const std::string k_policy = "version: 1\n"
                              "pools:\n"
                              "  class: {nodes: 'c[1-3]', gpus: 'a10:2'}\n"
@@ -333,6 +411,35 @@ TEST_F(ExtendByRule, OnlyWhileNoOtherUserWaitsForTheNodes)
         jobs.push_back(harmless);
         EXPECT_EQ(extend({"7", "10m"}).status, 0) << harmless.reason;
     }
+}
+
+TEST_F(ExtendByRule, OnlyIfItsOwnerHasSeenACheckpoint)
+{
+    std::string policy = k_policy;
+    policy.replace(policy.find("nobody_waits"), 12, "save_known");
+    in_force(policy + "help_desk: {users: cyd, may: extend}\n");
+    m_services.slurm.hides_others = true; // not asked
+    EXPECT_THAT(extend({"7", "1h"}).err,
+                HasSubstr("only after its program has saved a checkpoint (applied.yaml:5)"));
+    m_services.variables = {{"SUDO_UID", "4002"}, {"SUDO_USER", "cyd"}};
+    EXPECT_THAT(extend({"--saved", "7", "1h"}).err, HasSubstr("no checkpoint of this one is known"))
+        << "the help desk can't see it";
+    EXPECT_EQ(limit(), 120min);
+    m_services.variables = {{"SUDO_UID", "4000"}, {"SUDO_USER", "ada"}};
+    EXPECT_EQ(extend({"--saved", "7", "1h"}).status, 0);
+    EXPECT_THAT(extend({"--saved", "7", "2h"}).err, HasSubstr("at most 1 h at a time"));
+}
+
+TEST_F(ExtendByRule, OfTwoConditionsOneIsEnough)
+{
+    std::string policy = k_policy;
+    policy.replace(policy.find("nobody_waits"), 12, "nobody_waits | save_known");
+    in_force(policy);
+    m_services.slurm.jobs.push_back(waiting(4001, "other", "Resources"));
+    EXPECT_THAT(extend({"7", "1h"}).err, HasSubstr("job 9 does, and no checkpoint"));
+    EXPECT_EQ(extend({"--saved", "7", "1h"}).status, 0);
+    m_services.slurm.jobs.pop_back();
+    EXPECT_EQ(extend({"7", "10m"}).status, 0);
 }
 
 TEST_F(ExtendByRule, HiddenJobsAreNotNoJobs)

@@ -122,6 +122,19 @@ a user:        2 GPUs while others wait, more otherwise (p.yaml:5)
 )");
 }
 
+TEST_F(PolicyVerb, ExplainsTheExtensionOfRunningJobs)
+{
+    std::string text = k_lab_policy;
+    text.replace(text.find("limits: "), 0,
+                 "extend: {by: 1h, times: 2, if: nobody_waits | save_known}, ");
+    write(text + "helper: ops\n");
+    EXPECT_THAT(
+        policy({"explain", "--policy", "p.yaml", "--user", "bob", "-t", "2h", "-g", "1"}).out,
+        HasSubstr("gpuq extend:   at most 1 h at a time, to 4 h in all, while no other user "
+                  "waits for its nodes or after its program has saved a checkpoint "
+                  "(p.yaml:5)\n"));
+}
+
 TEST_F(PolicyVerb, AnAccountInAnyCaseIsTheSame)
 {
     for (const char* const account : {"lab", "LAB", "Lab"}) {
