@@ -16,6 +16,7 @@ namespace gpuq::cli {
 namespace {
 
 using namespace std::chrono_literals;
+using report::Json;
 
 /// As often as gpuq top queries nodes and all jobs, with some time for the query.
 constexpr auto k_nodes_recent = 90s, k_jobs_recent = 400s;
@@ -42,37 +43,41 @@ std::vector<const PoolUse*> pools_for(const JobSpec& spec, const Overview& overv
     return found;
 }
 
-std::string name_of(const PoolUse& use)
+std::string age_text(const ExpectedStart& start, Time now)
 {
-    return use.pool.model.empty() ? "GPU" : use.pool.model;
+    return describe(std::chrono::floor<std::chrono::seconds>(now - start.asked_at));
 }
 
-std::string age_text(const Overview& overview, Time now)
-{
-    return describe(std::chrono::floor<std::chrono::seconds>(now - *overview.at));
-}
-
-std::string waiting_text(const JobSpec& spec, const PoolUse& use, const Overview& overview,
-                         Time now)
+std::string waiting_text(const ExpectedStart& start, const JobSpec& spec, Time now)
 {
     const int wanted = spec.gpus_per_node;
-    const int most = use.pool.most_on_one_node.value_or(0);
-    const bool has_all = is_recent(overview.whole_at, now, k_jobs_recent);
-    const std::string age = age_text(overview, now);
-    std::string text = most > 0 ? fmt::format("waits: a node had at most {} of {} {} free {} ago",
-                                              most, wanted, name_of(use), age)
-                                : fmt::format("waits: no {} was free {} ago", name_of(use), age);
+    const std::string model = start.model.value_or("GPU");
+    const std::string age = age_text(start, now);
+    std::string text = start.most_on_a_node > 0
+                           ? fmt::format("waits: a node had at most {} of {} {} free {} ago",
+                                         start.most_on_a_node, wanted, model, age)
+                           : fmt::format("waits: no {} was free {} ago", model, age);
     const bool is_one = wanted * spec.nodes == 1;
-    const std::string forecast = has_all && use.forecast ? forecast_text(*use.forecast, now) : "";
-    if (most == 0 && !forecast.empty()) {
+    const std::string forecast = start.forecast ? forecast_text(*start.forecast, now) : "";
+    if (!forecast.empty()) {
         text += fmt::format(
             "{}{}", is_one ? "; starts with a probability of " : "; one of them: ", forecast);
     }
-    if (has_all && use.next && *use.next > now) {
+    if (start.next && *start.next > now) {
         text +=
-            fmt::format("; the next one is free by {} at the latest", clock_text(*use.next, now));
+            fmt::format("; the next one is free by {} at the latest", clock_text(*start.next, now));
     }
     return text;
+}
+
+/// When one of these GPUs is free, if all jobs are known.
+void add_wait(ExpectedStart& start, const PoolUse& use, const Overview& overview)
+{
+    if (start.jobs_asked_at) {
+        start.forecast = start.most_on_a_node == 0 ? use.forecast : std::nullopt;
+        start.next = use.next;
+        start.observed = overview.run_times.ended();
+    }
 }
 
 /// The GPUs of the largest node in these pools; 0: not known.
@@ -87,50 +92,110 @@ int most_on_a_node(const std::vector<const PoolUse*>& pools)
     return most;
 }
 
+Json start_json(const ExpectedStart& start, const JobSpec& spec, Time now)
+{
+    constexpr const char* k_answers[] = {"at_once", "others_wait", "waits", "never"};
+    const StartForecast forecast = start.forecast.value_or(StartForecast{});
+    return Json::object(
+        {{"answer", k_answers[static_cast<std::size_t>(start.answer)]},
+         {"text", start_text(start, spec, now)},
+         {"model", start.model},
+         {"free", start.free},
+         {"most_on_one_node", start.most_on_a_node},
+         {"waiting_jobs", start.waiting},
+         {"start_p50", forecast.p50},
+         {"start_p90", forecast.p90},
+         {"next_free_at", start.next},
+         {"asked_at", start.asked_at},
+         {"jobs_asked_at", start.jobs_asked_at},
+         {"jobs_observed",
+          start.forecast ? Json(static_cast<std::int64_t>(start.observed)) : Json()}});
+}
+
 } // namespace
 
-std::string start_text(const JobSpec& spec, const Overview& overview, Time now)
+std::optional<ExpectedStart> expected_start(const JobSpec& spec, const Overview& overview, Time now)
 {
     const auto pools = pools_for(spec, overview);
     if (spec.gpus_per_node == 0 || spec.share || pools.empty() ||
         !is_recent(overview.at, now, k_nodes_recent)) {
-        return "";
+        return std::nullopt;
+    }
+    ExpectedStart start;
+    start.asked_at = *overview.at;
+    start.waiting = overview.waiting ? std::optional(overview.waiting->jobs) : std::nullopt;
+    if (is_recent(overview.whole_at, now, k_jobs_recent)) {
+        start.jobs_asked_at = overview.whole_at;
     }
     const int most = most_on_a_node(pools);
     if (most > 0 && spec.gpus_per_node > most) {
-        return fmt::format("cannot start: the nodes of the queue have at most {} {} each", most,
-                           spec.gpu_model.value_or("GPUs"));
+        start.answer = ExpectedStart::Answer::never;
+        start.model = spec.gpu_model;
+        start.most_on_a_node = most;
+        return start;
+    }
+    const bool is_known = std::all_of(
+        pools.begin(), pools.end(), [](const PoolUse* use) { return use->pool.free.has_value(); });
+    if (!is_known) {
+        return std::nullopt;
     }
     const auto room = [](const PoolUse* use) { return use->pool.most_on_one_node.value_or(0); };
     const PoolUse& best = **std::max_element(
         pools.begin(), pools.end(),
         [&](const PoolUse* one, const PoolUse* other) { return room(one) < room(other); });
-    const bool is_known = std::all_of(
-        pools.begin(), pools.end(), [](const PoolUse* use) { return use->pool.free.has_value(); });
-    if (!is_known) {
-        return "";
+    if (!best.pool.model.empty()) {
+        start.model = best.pool.model;
     }
-    const bool fits = room(&best) >= spec.gpus_per_node &&
-                      best.pool.free.value_or(0) >= spec.gpus_per_node * spec.nodes;
+    start.free = best.pool.free;
+    start.most_on_a_node = room(&best);
+    const bool fits = start.most_on_a_node >= spec.gpus_per_node &&
+                      *start.free >= spec.gpus_per_node * spec.nodes;
     if (!fits) {
-        return waiting_text(spec, best, overview, now);
+        add_wait(start, best, overview);
+    } else {
+        start.answer = start.waiting.value_or(0) > 0 ? ExpectedStart::Answer::others_wait
+                                                     : ExpectedStart::Answer::at_once;
     }
-    const int ahead = overview.waiting ? overview.waiting->jobs : 0;
+    return start;
+}
+
+std::optional<ExpectedStart> expected_start(Services& services, Cluster& cluster,
+                                            const JobSpec& spec)
+{
+    const auto store = services.store();
+    const auto name = cluster.name();
+    return store && name
+               ? expected_start(spec, kept_overview(**store, *name), services.clock().now())
+               : std::nullopt;
+}
+
+std::string start_text(const ExpectedStart& start, const JobSpec& spec, Time now)
+{
+    using Answer = ExpectedStart::Answer;
+    if (start.answer == Answer::never) {
+        return fmt::format("cannot start: the nodes of the queue have at most {} {} each",
+                           start.most_on_a_node, start.model.value_or("GPUs"));
+    }
+    if (start.answer == Answer::waits) {
+        return waiting_text(start, spec, now);
+    }
     const std::string free =
-        fmt::format("{} {} {} free {} ago", *best.pool.free, name_of(best),
-                    *best.pool.free == 1 ? "was" : "were", age_text(overview, now));
-    return ahead == 0
+        fmt::format("{} {} {} free {} ago", start.free.value_or(0), start.model.value_or("GPU"),
+                    start.free == 1 ? "was" : "were", age_text(start, now));
+    const int ahead = start.waiting.value_or(0);
+    return start.answer == Answer::at_once
                ? "starts at once: " + free
                : fmt::format("{}, but {} as well", free,
                              ahead == 1 ? "a job waits" : fmt::format("{} jobs wait", ahead));
 }
 
-std::string expected_start(Services& services, Cluster& cluster, const JobSpec& spec)
+Json::Members dry_run_document(const Plan& plan, const std::string& script,
+                               const std::optional<ExpectedStart>& start, Time now)
 {
-    const auto store = services.store();
-    const auto name = cluster.name();
-    return store && name ? start_text(spec, kept_overview(**store, *name), services.clock().now())
-                         : "";
+    return {{"name", plan.request.name},
+            {"plan", plan.summary},
+            {"script", script},
+            {"start", start ? start_json(*start, plan.spec, now) : Json()}};
 }
 
 Request without_values(Request request, const std::vector<std::string>& names)

@@ -232,13 +232,14 @@ private:
         }
         print_note(m_globals.quiet,
                    fmt::format("would start {}: {}", plan.request.name, plan.summary));
-        print_note_if(expected_start(m_services, *m_cluster, plan.spec));
+        const Time now = m_services.clock().now();
+        const auto start = expected_start(m_services, *m_cluster, plan.spec);
+        print_note_if(start ? start_text(*start, plan.spec, now) : "");
         const std::string script =
             sbatch_script(without_values(plan.request, m_options.recorded_env), plan.spec);
-        TRY(print_text(m_globals.json ? report::json_document({{"name", plan.request.name},
-                                                               {"plan", plan.summary},
-                                                               {"script", script}})
-                                      : script));
+        TRY(print_text(m_globals.json
+                           ? report::json_document(dry_run_document(plan, script, start, now))
+                           : script));
         return 0;
     }
 

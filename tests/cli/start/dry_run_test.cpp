@@ -2,8 +2,10 @@
 #include "cli/start/dry_run.h"
 
 #include "cli/fake_services.h"
+#include "cli/json_page.h"
 #include "cli/start/verbs.h"
 #include "core/layout.h"
+#include "core/timestamp.h"
 #include "runs/insight/overview_record.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +46,11 @@ protected:
         return use;
     }
 
-    std::string text() const { return start_text(spec, overview, k_now); }
+    std::string text() const
+    {
+        const auto start = expected_start(spec, overview, k_now);
+        return start ? start_text(*start, spec, k_now) : "";
+    }
 
     Overview overview;
     JobSpec spec;
@@ -107,6 +113,40 @@ TEST_F(StartText, IsPrintedByADryRun)
     (void)services.memory.write(layout::overview("lab"), to_json(overview));
     const Use done = use(k_run_verb, services, {"--dry-run", "/bin/true"});
     EXPECT_THAT(done.err, testing::HasSubstr("gpuq: starts at once: 2 k80 were free 0 s ago\n"));
+}
+
+TEST_F(StartText, IsInTheDocumentWithItsBasis)
+{
+    FakeServices services;
+    services.slurm.queues = {{.name = "gpu", .max_time = 48h, .is_default = true}};
+    const Time now = services.time.now();
+    overview.at = now - 10s;
+    overview.whole_at = now - 60s;
+    overview.pools = {pool("a100", 0, now + 40min)};
+    overview.pools[0].forecast = StartForecast{now + 5min, now + 20min, ""};
+    overview.waiting = WaitingLine{3, 7};
+    overview.run_times.tables[0][3].ended = 12;
+    (void)services.memory.write(layout::overview("lab"), to_json(overview));
+    const std::string document =
+        use(k_run_verb, services, {"--dry-run", "/bin/true"}, {.json = true}).out;
+    EXPECT_EQ(members_in(document), documented_in("gpuq run \\-\\-dry\\-run"));
+    const auto time = to_iso8601;
+    for (const std::string& member :
+         {std::string(R"("answer": "waits")"), std::string(R"("model": "a100")"),
+          std::string(R"("waiting_jobs": 3)"), std::string(R"("jobs_observed": 12)"),
+          R"("asked_at": ")" + time(now - 10s), R"("jobs_asked_at": ")" + time(now - 60s),
+          R"("start_p50": ")" + time(now + 5min), R"("start_p90": ")" + time(now + 20min),
+          R"("next_free_at": ")" + time(now + 40min)}) {
+        EXPECT_THAT(document, testing::HasSubstr(member));
+    }
+}
+
+TEST_F(StartText, IsNullInTheDocumentIfItIsNotKnown)
+{
+    FakeServices services;
+    services.slurm.queues = {{.name = "gpu", .max_time = 48h, .is_default = true}};
+    EXPECT_THAT(use(k_run_verb, services, {"--dry-run", "/bin/true"}, {.json = true}).out,
+                testing::HasSubstr(R"("start": null)"));
 }
 
 } // namespace
