@@ -34,6 +34,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <sys/ioctl.h>
@@ -359,38 +360,43 @@ private:
         return at;
     }
 
-    /// Runs that are known to have ended, and how, are queried only once.
+    /// Runs that are known to have ended, and how, are queried only once. `keys`: newest first.
     std::vector<RunStatus> queried(const std::vector<RunKey>& keys)
     {
         const auto active = active_runs(m_store); // includes resumed runs
         std::vector<RunKey> unsettled;
         for (const RunKey& key : keys) {
-            if (!m_ended.contains(key.text()) || !active ||
-                std::find(active->begin(), active->end(), key) != active->end()) {
+            if (!m_ended.contains(key) || !active ||
+                std::binary_search(active->begin(), active->end(), key, std::greater<>())) {
                 unsettled.push_back(key);
             }
         }
-        std::map<std::string, RunStatus> ended;
         std::vector<RunStatus> news =
             query_status(status_sources(m_services, m_store), unsettled, SlurmQuery::never).runs;
+        auto fresh = news.begin(); // in the order of the keys
         std::vector<RunStatus> runs;
+        runs.reserve(keys.size());
         for (const RunKey& key : keys) {
-            const auto known = m_ended.find(key.text());
-            const auto fresh = std::find_if(news.begin(), news.end(), [&](const RunStatus& status) {
-                return status.key == key;
-            });
-            if (fresh == news.end() && known == m_ended.end()) {
+            if (fresh == news.end() || fresh->key != key) {
+                runs.push_back(m_ended.at(key));
                 continue;
             }
-            runs.push_back(fresh != news.end() ? *fresh : known->second);
-            if (runs.back().run) {
-                runs.back().run->environment = {}; // not shown, and the largest part of a record
+            runs.push_back(std::move(*fresh++));
+            RunStatus& run = runs.back();
+            if (run.run) {
+                run.run->environment = {}; // not shown, and the largest part of a record
             }
-            if (runs.back().state == RunState::ended && runs.back().ending) {
-                ended.emplace(key.text(), runs.back());
+            if (run.state == RunState::ended && run.ending) {
+                m_ended.insert_or_assign(key, run);
+            } else {
+                m_ended.erase(key); // a resumed run is detected when it is listed as active
             }
         }
-        m_ended = std::move(ended); // a resumed run is detected when it is listed as active
+        if (m_ended.size() > keys.size()) { // some are no longer listed
+            std::erase_if(m_ended, [&](const auto& one) {
+                return !std::binary_search(keys.begin(), keys.end(), one.first, std::greater<>());
+            });
+        }
         return runs;
     }
 
@@ -430,7 +436,7 @@ private:
     TopCommands m_commands;
     bool m_want_all;
     ListedRuns m_listed;                          ///< for the thread of found()
-    std::map<std::string, RunStatus> m_ended;     ///< the same
+    std::map<RunKey, RunStatus> m_ended;          ///< the same
     std::map<std::uint32_t, std::string> m_users; ///< the same
     TopSweeps m_sweeps;                           ///< the same
     KeptOverview m_kept;                          ///< the same

@@ -159,13 +159,15 @@ std::string age_text(const PlainJobs& plain, Time now)
     return age < 2s ? "" : fmt::format("plain Slurm jobs as they were {} ago", describe(age));
 }
 
-std::vector<RunStatus> merged(std::vector<RunStatus> runs, const std::vector<RunStatus>& plain)
+std::vector<RunStatus> merged(std::vector<RunStatus> runs, std::vector<RunStatus> plain)
 {
-    runs.insert(runs.end(), plain.begin(), plain.end());
-    std::stable_sort(runs.begin(), runs.end(), [](const RunStatus& one, const RunStatus& other) {
-        return one.key > other.key;
-    });
-    return runs;
+    std::vector<RunStatus> all;
+    all.reserve(runs.size() + plain.size());
+    std::merge(std::make_move_iterator(runs.begin()), std::make_move_iterator(runs.end()),
+               std::make_move_iterator(plain.begin()), std::make_move_iterator(plain.end()),
+               std::back_inserter(all),
+               [](const RunStatus& one, const RunStatus& other) { return one.key > other.key; });
+    return all;
 }
 
 Result<std::vector<RunStatus>> plain_jobs_meant(Services& services, Store& store,

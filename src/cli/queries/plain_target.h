@@ -28,8 +28,8 @@ PlainJobs find_plain_jobs(Services& services, Store& store, RunStatuses& statuse
 /// ago`; empty if they are current.
 std::string age_text(const PlainJobs& plain, Time now);
 
-/// Runs and plain jobs in one list, newest first.
-std::vector<RunStatus> merged(std::vector<RunStatus> runs, const std::vector<RunStatus>& plain);
+/// Runs and plain jobs in one list, newest first, as each of the two is.
+std::vector<RunStatus> merged(std::vector<RunStatus> runs, std::vector<RunStatus> plain);
 
 /// The plain jobs that an argument matches: by id, including a whole array, or by name. If a name
 /// matches several, those that have not ended, else the newest. One RPC, and one query to

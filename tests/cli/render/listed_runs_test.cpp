@@ -28,7 +28,7 @@ protected:
         (void)store.remove(layout::active(run.key()));
         return run;
     }
-    std::vector<RunKey> read() { return *listed.read(store, false, k_now); }
+    std::vector<RunKey> read(Time now = k_now) { return *listed.read(store, false, now); }
 
     fakes::MemoryStore store;
     ListedRuns listed;
@@ -49,8 +49,21 @@ TEST_F(ListedRunsTest, ReadsTheEndOfARunOnce)
     }
     read();
     store.reads = 0;
-    read();
+    read(k_now + 1s);
     EXPECT_LT(store.reads, 10);
+}
+
+TEST_F(ListedRunsTest, ReadsTheDirectoryOfManyRunsRarely)
+{
+    for (unsigned char number = 0; number < 100; ++number) {
+        ended(number, k_now - 48h);
+    }
+    EXPECT_THAT(read(), ElementsAre());
+    const RunKey other = ended(200, k_now - 1h).key(); // it was active between two readings
+    store.reads = 0;
+    EXPECT_THAT(read(k_now + 99ms), ElementsAre());
+    EXPECT_EQ(store.reads, 1) << "the active runs";
+    EXPECT_THAT(read(k_now + 100ms), ElementsAre(other));
 }
 
 TEST_F(ListedRunsTest, ReadsTheEndOfAResumedRunAgain)
