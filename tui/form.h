@@ -32,7 +32,7 @@ inline constexpr std::array<FormRow, k_form_fields> k_form = {{
 }};
 
 /// Draws the form over the lower part of an area.
-void draw_form(Canvas& canvas, const Rect& area, const Form& form, const Theme& theme);
+void draw_form(Canvas& canvas, const Rect& area, const Model& model);
 /// Its present field, for a screen that has one line for it.
 Line form_line(const Form& form, int columns);
 /// The proposals of completion, else the description of the run.

@@ -13,7 +13,7 @@ namespace gpuq::tui {
 namespace {
 
 constexpr char32_t k_tab = 9;
-constexpr char32_t k_ctrl_c = 3;
+constexpr char32_t k_ctrl_c = 3, k_ctrl_r = 18;
 
 using Strings = std::vector<std::string>;
 using Completes = FormRow::Completes;
@@ -137,6 +137,10 @@ void open_form(Change change, std::string title, const std::string& command, std
     form.title = std::move(title);
     form.key_of_run = std::move(key_of_run);
     form.fields[0] = {command, command.size()};
+    if (const Detail* const detail = selected_detail(change.model);
+        detail != nullptr && detail->key == form.key_of_run) {
+        form.before = detail->options;
+    }
     try_out(change, form);
 }
 
@@ -151,6 +155,9 @@ void on_form_key(Change change, const Key& key)
     }
     if (key.character == k_tab) {
         return complete_or_move(change, form);
+    }
+    if (key.character == k_ctrl_r) {
+        return try_out(change, form);
     }
     if (key.special == Special::down) {
         return move(change, form, 1);
@@ -204,6 +211,7 @@ void on_tried(Change change, Tried& tried)
     }
     if (const auto command = dry_run_of(*form); command && *command == tried.arguments) {
         form->answer = std::move(tried.done);
+        form->answered_at = change.model.now;
     }
 }
 

@@ -2,6 +2,7 @@
 #include "tui/form.h"
 
 #include "core/strings.h"
+#include "report/ending_text.h"
 #include "term/sanitise.h"
 #include "tui/base/typed_text.h"
 #include "tui/layout.h"
@@ -11,19 +12,27 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace gpuq::tui {
 namespace {
 
 constexpr int k_widest = 100, k_label = 11;
 constexpr int k_border = 2;
+constexpr std::chrono::seconds k_fresh{10};
 /// Rows for the description of the run, below a line; on a small screen without the line, and as
 /// many as it needs if that leaves some for fields.
 constexpr int k_answer = 6, k_least_answer = 2, k_least_fields = 3;
 
-std::string_view hint_of(const Form& form, const FormRow& row)
+/// Shown in an empty field.
+std::string hint_of(const Form& form, const FormRow& row)
 {
-    return form.key_of_run.empty() ? row.hint : "as before";
+    if (!form.key_of_run.empty() && form.before.empty()) {
+        return "as before";
+    }
+    const auto kept = form.before.find(std::string(row.option));
+    return kept == form.before.end() ? std::string(row.hint)
+                                     : "as before: " + sanitised(kept->second);
 }
 
 /// A field and its value.
@@ -74,12 +83,22 @@ void blank(Canvas& canvas, const Rect& area)
     }
 }
 
-/// In the first row of an area.
-void draw_rule(Canvas& canvas, const Rect& area, const Theme& theme)
+/// In the first row of an area, with a text at its right end.
+void draw_rule(Canvas& canvas, const Rect& area, const std::string& text, const Theme& theme)
 {
     for (int column = 0; column < area.width; ++column) {
         canvas.put(area.top, area.left + column, theme.ascii ? "-" : "─", dim());
     }
+    canvas.put(area.top, area.left + area.width - static_cast<int>(cells(text)), text, dim());
+}
+
+/// How old the answer is: policy and free GPUs may be different now.
+std::string age_text(const Form& form, Time now)
+{
+    const auto age = std::chrono::floor<std::chrono::seconds>(now - form.answered_at);
+    return form.answer.message.empty() || age < k_fresh
+               ? ""
+               : fmt::format(" {} ago, F5 asks again ", describe(age));
 }
 
 } // namespace
@@ -98,8 +117,10 @@ Line form_line(const Form& form, int columns)
     return typed_line(fmt::format("{}: ", k_form[form.at].label), form.fields[form.at], columns);
 }
 
-void draw_form(Canvas& canvas, const Rect& area, const Form& form, const Theme& theme)
+void draw_form(Canvas& canvas, const Rect& area, const Model& model)
 {
+    const Form& form = *model.commands.form;
+    const Theme& theme = model.theme;
     const int all = static_cast<int>(k_form.size());
     const int width = std::min(area.width, k_widest);
     const int height = std::min(area.height, all + k_answer + k_border);
@@ -118,7 +139,7 @@ void draw_form(Canvas& canvas, const Rect& area, const Form& form, const Theme& 
     }
     Rect rest{inner.top + shown, inner.left, answer, inner.width};
     if (answer > k_least_answer && shown == all) {
-        draw_rule(canvas, rest, theme);
+        draw_rule(canvas, rest, age_text(form, model.now), theme);
         ++rest.top;
         --rest.height;
     }

@@ -38,6 +38,7 @@ inline constexpr std::array k_keys = {
     KeyRow{"Esc", "back", "Esc back", k_in_form},
     KeyRow{"Tab", "complete the word, or go to the next field", "Tab complete", k_in_form},
     KeyRow{"Up Down", "previous or next field", "Down next", k_in_form},
+    KeyRow{"F5", "ask again what would be started", "F5 ask again", k_in_form},
     KeyRow{"Tab Shift-Tab", "next or previous panel; on the whole screen, tab", "Tab panel",
            k_in_gpus | k_in_runs},
     KeyRow{"Enter", "the run on the whole screen, or the tries of the sweep", "Enter open",

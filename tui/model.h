@@ -185,7 +185,10 @@ struct Form {
     std::string key_of_run;                      ///< it is started again; empty: a new run
     std::array<TypedText, k_form_fields> fields; ///< those of k_form (form.h)
     std::size_t at = 0;                          ///< the field that has the keys
+    /// Of that run, as in Detail; empty: unknown.
+    std::map<std::string, std::string> before;
     Done answer; ///< description of the run that would be started; empty: unknown
+    Time answered_at{};
     std::vector<std::string> proposals; ///< for this field, by completion
 };
 

@@ -32,7 +32,7 @@ namespace gpuq::tui {
 namespace {
 
 constexpr int k_escape_ms = 25;
-constexpr wint_t k_ctrl_z = 26;
+constexpr wint_t k_ctrl_r = 18, k_ctrl_z = 26;
 /// Two clicks within this time are a double click.
 constexpr std::chrono::milliseconds k_double_click{400};
 /// Sequences that ncurses' own end would write, for a process that dies of a signal.
@@ -416,7 +416,7 @@ std::optional<Message> Terminal::next()
             return size();
         }
         if (code == KEY_F(5)) {
-            return Key{Special::none, U'r'};
+            return Key{Special::none, k_ctrl_r}; // no text, so that it works in forms as well
         }
         if (code == KEY_MOUSE) {
             return mouse_event();

@@ -19,7 +19,7 @@
 namespace gpuq::tui {
 namespace {
 
-constexpr char32_t k_tab = 9, k_ctrl_c = 3, k_ctrl_l = 12;
+constexpr char32_t k_tab = 9, k_ctrl_c = 3, k_ctrl_l = 12, k_ctrl_r = 18;
 /// Values kept of the curves of a run that is not selected: enough for the list.
 constexpr std::size_t k_thin = 64;
 
@@ -28,6 +28,7 @@ void thin_out(Detail& detail)
 {
     detail.facts.clear();
     detail.events.clear();
+    detail.options.clear();
     std::vector<Curve> kept;
     for (const bool of_training : {true, false}) {
         const auto found =
@@ -117,6 +118,9 @@ private:
     void on(DetailRead& read)
     {
         Detail& detail = read.detail;
+        if (auto& form = m_model.commands.form; form && form->key_of_run == detail.key) {
+            form->before = detail.options;
+        }
         if (detail.key != m_model.selected) {
             thin_out(detail);
         }
@@ -213,6 +217,7 @@ private:
             m_model.help = 0;
             return true;
         case U'r':
+        case k_ctrl_r:
             m_effects.emplace_back(Refresh{Anew::always});
             return true;
         case k_ctrl_l:

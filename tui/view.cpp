@@ -50,8 +50,8 @@ public:
             draw_status();
             draw_panels();
             draw_toasts();
-            if (const auto& form = m_model.commands.form) {
-                draw_form(m_canvas, {1, 0, rows() - 2, columns()}, *form, m_model.theme);
+            if (m_model.commands.form) {
+                draw_form(m_canvas, {1, 0, rows() - 2, columns()}, m_model);
             }
         }
         draw_bottom();

@@ -2,6 +2,7 @@
 #include "runs/repeat.h"
 
 #include "core/quote.h"
+#include "core/walltime.h"
 
 #include <algorithm>
 
@@ -120,6 +121,24 @@ RunParameters repeated(RunParameters given, const Request& recorded, Time now)
     keep(given.qos, recorded.qos);
     keep(given.slurm_options, recorded.slurm_options);
     return given;
+}
+
+std::map<std::string, std::string> options_kept(const Request& recorded, Time now)
+{
+    const RunParameters kept = repeated({}, recorded, now);
+    std::map<std::string, std::string> options{{"--chdir", recorded.work_dir}};
+    const auto add = [&](const char* option, const std::optional<std::string>& value) {
+        if (value) {
+            options.emplace(option, *value);
+        }
+    };
+    add("--gpus", kept.gpus ? std::optional(to_text(*kept.gpus)) : std::nullopt);
+    add("--time", kept.walltime ? std::optional(to_text(*kept.walltime)) : std::nullopt);
+    add("--queue", kept.queue);
+    add("--name", kept.name);
+    add("--venv", kept.venv);
+    add("--conda", kept.conda);
+    return options;
 }
 
 std::string again_text(const Request& request)

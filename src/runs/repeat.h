@@ -4,6 +4,7 @@
 #include "core/run.h"
 #include "runs/run_parameters.h"
 
+#include <map>
 #include <string>
 
 /// Another run with the request of an earlier one (`gpuq again`).
@@ -19,6 +20,11 @@ namespace gpuq {
 /// if that one is given. The queues are as well if the policy has chosen them. `now`: a latest end
 /// (--until) in the past is dropped.
 RunParameters repeated(RunParameters given, const Request& recorded, Time now);
+
+/// The values that such a run keeps if only its program is given, as users type them, by options of
+/// gpuq run: `--gpus` is `k80:2`. Those that would be planned anew, and options rarely used, are
+/// left out.
+std::map<std::string, std::string> options_kept(const Request& recorded, Time now);
 
 /// The run's program and arguments as one line to edit. core/split_arguments.h splits it into the
 /// same words, for `gpuq again --program RUN -- WORDS`.

@@ -184,6 +184,22 @@ TEST(Repeat, LeavesThePolicysChoiceOfQueuesToThePolicy)
     EXPECT_EQ(repeated(given, recorded, k_now).chain.link, std::nullopt) << "may be too long there";
 }
 
+TEST(Repeat, NamesTheValuesThatAreKept)
+{
+    Request recorded = planned(everything());
+    recorded.setup.conda = "torch";
+    EXPECT_EQ(options_kept(recorded, k_now),
+              (std::map<std::string, std::string>{{"--chdir", "/home/ann"},
+                                                  {"--conda", "torch"},
+                                                  {"--gpus", "k80:4"},
+                                                  {"--name", recorded.name},
+                                                  {"--queue", "gpu"},
+                                                  {"--time", "1 day 6 h"},
+                                                  {"--venv", "/home/ann/venv"}}));
+    recorded.queue = "calibration,gpu"; // chosen by the policy
+    EXPECT_FALSE(options_kept(recorded, k_now).contains("--queue"));
+}
+
 TEST(AgainText, IsSplitIntoTheSameWords)
 {
     for (const Strings& program :

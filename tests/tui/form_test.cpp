@@ -109,6 +109,43 @@ TEST(Form, StartsARunAgainWithOtherOptions)
                                           HasSubstr("time       as before")));
 }
 
+TEST(Form, ShowsTheValuesThatTheRunKeeps)
+{
+    Model shown = top_of();
+    fill_in(shown, "A");
+    Detail detail;
+    detail.key = "key0";
+    detail.options = {{"--gpus", "k80:2"}, {"--name", "tr\x1b[2Jain"}, {"--chdir", "/home/ada"}};
+    update(shown, DetailRead{detail});
+    const auto text =
+        AllOf(HasSubstr("GPUs       as before: k80:2"), HasSubstr("name       as before: tr"),
+              HasSubstr("directory  as before: /home/ada"),
+              HasSubstr("queue      default: follows from the time"), Not(HasSubstr("\x1b")));
+    EXPECT_THAT(view(shown).text(), text);
+    fill_in(shown, "<A"); // known by now
+    EXPECT_THAT(view(shown).text(), text);
+    fill_in(shown, "|1");
+    EXPECT_THAT(view(shown).text(), HasSubstr("GPUs       1"));
+    fill_in(shown, "<+");
+    EXPECT_THAT(view(shown).text(), Not(HasSubstr("as before")));
+}
+
+TEST(Form, ShowsHowOldItsAnswerIsAndAsksAgain)
+{
+    Model shown = top_of({30, 100});
+    const Strings asked = of_kind<Try>(fill_in(shown, "+a.py")).back();
+    update(shown, Tick{Time(1100s)});
+    EXPECT_THAT(view(shown).text(), Not(HasSubstr("ago, F5"))) << "no answer yet";
+    update(shown, Tried{asked, {"would start a: 1 GPU", false}});
+    update(shown, Tick{Time(1109s)});
+    EXPECT_THAT(view(shown).text(), Not(HasSubstr("ago, F5")));
+    update(shown, Tick{Time(1125s)});
+    EXPECT_THAT(view(shown).text(), HasSubstr("─ 25 s ago, F5 asks again ┃"));
+    EXPECT_EQ(of_kind<Try>(fill_in(shown, "\x12")), (std::vector<Strings>{asked}));
+    EXPECT_THAT(view(shown).text(), HasSubstr("..."));
+    EXPECT_EQ(form_of(shown).fields[k_command].typed, "a.py");
+}
+
 TEST(Form, WithoutAProgramItStaysOpen)
 {
     Model shown = top_of();

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -160,7 +161,10 @@ struct Detail {
     std::optional<std::int64_t> step; ///< last one that it reported
     std::vector<GpuUse> gpus;
     std::vector<Event> events; ///< by time
-    bool ended = false;        ///< nothing of this changes any more, unless the run is resumed
+    /// The values that it keeps if it is started again, by options of gpuq run (`--gpus`); of the
+    /// selected run.
+    std::map<std::string, std::string> options;
+    bool ended = false; ///< nothing of this changes any more, unless the run is resumed
 };
 
 /// Several runs side by side.

@@ -556,6 +556,9 @@ tui::Detail top_detail(const TopCloser& closer, Time now)
     if (closer.training.finish && closer.run.state == RunState::running) {
         detail.finish = closer.training.finish->at;
     }
+    if (closer.run.run) {
+        detail.options = options_kept(closer.run.run->request, now);
+    }
     add_gpu_uses(detail, closer);
     add_events(detail, closer, now);
     return detail;
