@@ -41,9 +41,13 @@ std::string size_text(std::uint64_t bytes)
 /// The width of the times, with a blank.
 constexpr int k_time_width = 15;
 
-/// When a line began: `11-28 16:40:07`, or `?`.
+/// When a line began: `11-28 16:40:07`, or `?`. Empty for a line that has not begun, behind the
+/// last one.
 std::string time_text(const OpenedLog& log, std::size_t line)
 {
+    if (line + 1 == log.text.lines().size() && text_of(log.text.lines()[line]).empty()) {
+        return "";
+    }
     const std::uint64_t offset = log.skipped + log.text.begin_of(line);
     const auto mark =
         std::upper_bound(log.times.begin(), log.times.end(), offset,

@@ -297,10 +297,18 @@ std::vector<TabPlace> tab_places(const Model& model, const Rect& panel, Line* ti
     return places;
 }
 
-/// Which charts are shown, and their settings.
-Line chart_state(const Model& model, const Rect& area)
+/// Which part of the tab is shown, and the settings of charts.
+Line tab_state(const Model& model, const Rect& area)
 {
-    if (model.panels.tab != Tab::curves) {
+    const Tab tab = model.panels.tab;
+    if (tab == Tab::timeline || tab == Tab::gpus) {
+        const int lines = static_cast<int>(lines_of_tab(model, area.width).size());
+        const int first = std::min(model.panels.scroll, std::max(lines - area.height, 0));
+        return lines <= area.height ? Line{}
+                                    : line_of(fmt::format("lines {}-{} of {} (j k)", first + 1,
+                                                          first + area.height, lines));
+    }
+    if (tab != Tab::curves) {
         return {};
     }
     const std::string page = page_text(model, area);
@@ -423,7 +431,7 @@ void draw_run(Canvas& canvas, const Rect& panel, const Model& model)
     if (run == nullptr) {
         title = {{"3 Run", bold()}};
     }
-    draw_frame(canvas, panel, title, chart_state(model, inside(panel)),
+    draw_frame(canvas, panel, title, tab_state(model, inside(panel)),
                model.panels.focus == Panel::run, model.theme);
     const Rect area = inside(panel);
     if (run == nullptr || area.height < 1 || area.width < 1) {

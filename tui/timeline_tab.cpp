@@ -8,12 +8,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace gpuq::tui {
 namespace {
 
 constexpr int k_lane_label = 12;
+/// The axis of a shorter time has seconds.
+constexpr std::chrono::minutes k_short{10};
 /// More checkpoints without another event between them are two lines: the last and the first.
 constexpr int k_most_in_a_row = 3;
 
@@ -108,7 +111,8 @@ std::vector<Line> timeline_lines(const Model& model, int columns)
         lines.push_back(
             {{fmt::format("{:<{}}", lane.name, k_lane_label), dim()}, {text, lane.style}});
     }
-    const std::string from = clock_text(begin, model.now), to = clock_text(end, model.now);
+    const auto axis_text = end - begin < k_short ? moment_text : clock_text;
+    const std::string from = axis_text(begin, model.now), to = axis_text(end, model.now);
     const int gap = std::max(width - static_cast<int>(from.size() + to.size()), 1);
     lines.push_back({{std::string(static_cast<std::size_t>(k_lane_label), ' ') + from +
                           std::string(static_cast<std::size_t>(gap), ' ') + to,

@@ -612,6 +612,9 @@ TEST(Update, ShowsWhenEachLineWasWritten)
     update(m, LogBytes{"key0", Stream::out, "two\n" + std::string(70, 'x') + "\n", false, 0, ""});
     EXPECT_THAT(log_rows(m), HasSubstr("\n?              two\n?              xxx"))
         << "not known yet";
+    press(m, "g");
+    EXPECT_THAT(log_rows(m), Not(HasSubstr("\n?\n"))) << "nothing is behind the last line";
+    press(m, "G");
     LogBytes more{"key0", Stream::out, "", false, 0, ""};
     more.times = {{200, m.now}};
     update(m, more);

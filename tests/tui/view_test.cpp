@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/view.h"
 
+#include "report/ending_text.h"
 #include "term/sanitise.h"
 #include "tui/layout.h"
 #include "tui/run_panel.h"
 #include "tui/update.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -364,6 +366,37 @@ TEST(View, TheTimelineCountsCheckpointsInARow)
                                      HasSubstr("the first of 29 checkpoints in a row")));
     EXPECT_THAT(text, testing::Not(HasSubstr("epoch-28.pt")));
     EXPECT_THAT(text, HasSubstr("job 4700 waiting (4 s)")) << "what happened before";
+}
+
+TEST(View, TheAxisOfAShortTimelineHasSeconds)
+{
+    Model m = model(40, 100, 1);
+    const Time begin = detail().events.front().from;
+    update(m, Key{Special::none, U'3'});
+    update(m, Key{Special::none, U']'});
+    EXPECT_THAT(text_of_view(m),
+                testing::ContainsRegex(fmt::format("  {} +{} ", moment_text(begin, m.now),
+                                                   moment_text(m.now, m.now))));
+    update(m, Tick{begin + std::chrono::minutes(10)});
+    EXPECT_THAT(text_of_view(m),
+                testing::ContainsRegex(
+                    fmt::format("  {} +{} ", clock_text(begin, m.now), clock_text(m.now, m.now))));
+}
+
+TEST(View, ATabWithoutRoomForItsLinesShowsWhichTheyAre)
+{
+    Model m = model(24, 80, 5);
+    Detail found = detail();
+    for (int i = 0; i < 12; ++i) {
+        found.events.push_back({Event::Kind::notice, found.events.back().from, {}, "a warning"});
+    }
+    update(m, DetailRead{found});
+    update(m, Key{Special::none, U'3'});
+    EXPECT_THAT(text_of_view(m), testing::Not(HasSubstr("(j k)"))) << "the facts";
+    update(m, Key{Special::none, U']'});
+    EXPECT_THAT(text_of_view(m), HasSubstr(" lines 1-8 of 19 (j k) "));
+    update(m, Key{Special::none, U'j'});
+    EXPECT_THAT(text_of_view(m), HasSubstr(" lines 2-9 of 19 (j k) "));
 }
 
 TEST(View, AComparisonWithoutRoomForNamesHasTheIds)
