@@ -23,6 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr auto k_whole_again = 180s;
 constexpr auto k_whole_again_unless_waiting = 300s;
+constexpr auto k_forecast_again = 60s;
 constexpr auto k_nodes_again = 30s;
 constexpr auto k_jobs_again = 15s;
 constexpr auto k_anew_again = 5s;
@@ -102,6 +103,81 @@ void forecast_pools(Overview& overview, const Inventory& inventory, const AllJob
     }
 }
 
+const PoolUse* pool_like(const PoolUse& use, const std::vector<PoolUse>& pools)
+{
+    const auto found = std::find_if(pools.begin(), pools.end(), [&](const PoolUse& one) {
+        return one.pool.model == use.pool.model && one.pool.queues == use.pool.queues;
+    });
+    return found == pools.end() ? nullptr : &*found;
+}
+
+/// Takes the forecasts of full pools from an earlier overview. False if it lacks one.
+bool took_forecasts(Overview& overview, const Overview& before)
+{
+    return std::all_of(overview.pools.begin(), overview.pools.end(), [&](PoolUse& use) {
+        const PoolUse* const known = pool_like(use, before.pools);
+        if (use.pool.free == 0 && known != nullptr) {
+            use.forecast = known->forecast;
+        }
+        return use.pool.free != 0 || use.forecast;
+    });
+}
+
+Overview without_pool_forecasts(std::string cluster, const Inventory& inventory, const AllJobs& all,
+                                std::uint32_t uid, Time now, const RunTimes& run_times)
+{
+    Overview overview;
+    overview.run_times = run_times;
+    observe(overview.run_times, all.jobs, now);
+    overview.cluster = std::move(cluster);
+    overview.uid = uid;
+    overview.at = overview.whole_at = overview.jobs_at = now;
+    overview.queues = inventory.partitions;
+    const std::vector<NextFree> next = next_free(inventory.nodes, all.jobs);
+    std::vector<Job> mine;
+    std::copy_if(all.jobs.begin(), all.jobs.end(), std::back_inserter(mine),
+                 [&](const Job& job) { return job.uid == uid; });
+    for (GpuPool& pool : gpu_pools(inventory)) {
+        const auto first = std::find_if(next.begin(), next.end(), [&](const NextFree& one) {
+            auto queues = one.queues;
+            std::sort(queues.begin(), queues.end());
+            return one.at && one.count > 0 && one.model == pool.model && queues == pool.queues;
+        });
+        overview.pools.push_back(use_of(std::move(pool), mine, inventory));
+        overview.pools.back().next = first == next.end() ? std::nullopt : first->at;
+    }
+    if (all.complete) {
+        overview.waiting = waiting_line(all.jobs);
+    }
+    std::set<JobId> wanted;
+    std::set<JobId> pending;
+    for (const Job& job : mine) {
+        if (wants_estimate(job)) {
+            wanted.insert(job.id);
+        }
+        if (could_start(job)) {
+            pending.insert(job.id);
+        }
+    }
+    overview.holdings = holdings_of(all.jobs);
+    StartEstimates estimates = expected_starts(wanted, all, inventory, now);
+    StartForecasts forecasts = forecast_starts(pending, all, inventory, overview.run_times, now);
+    note_forecasts(overview.run_times.calibration, forecasts, now);
+    for (const Job& job : mine) {
+        overview.jobs.push_back(kept_job(job));
+        if (job.state == JobState::pending) {
+            overview.jobs.back().ahead = jobs_ahead(job, all);
+        }
+        if (const auto found = estimates.find(job.id); found != estimates.end()) {
+            overview.jobs.back().estimate = std::move(found->second);
+        }
+        if (const auto found = forecasts.find(job.id); found != forecasts.end()) {
+            overview.jobs.back().forecast = std::move(found->second);
+        }
+    }
+    return overview;
+}
+
 /// The user's own jobs in the line are as new as `jobs_at`, those of others as `whole_at`.
 void take_own(Overview& overview, const std::vector<Job>& jobs, Time now)
 {
@@ -152,13 +228,10 @@ void query_nodes(Overview& overview, Cluster& cluster, Time now)
     overview.queues = inventory->partitions;
     const auto before = std::exchange(overview.pools, {});
     for (GpuPool& pool : gpu_pools(*inventory)) {
-        const auto known = std::find_if(before.begin(), before.end(), [&](const PoolUse& old) {
-            return old.pool.model == pool.model && old.pool.queues == pool.queues;
-        });
-        overview.pools.push_back(use_of(std::move(pool), *jobs, *inventory));
-        if (known != before.end()) {
-            overview.pools.back().next = known->next;
-            overview.pools.back().forecast = known->forecast;
+        PoolUse& use = overview.pools.emplace_back(use_of(std::move(pool), *jobs, *inventory));
+        if (const PoolUse* const known = pool_like(use, before); known != nullptr) {
+            use.next = known->next;
+            use.forecast = known->forecast;
         }
     }
     drop_ended_holdings(overview, now);
@@ -183,7 +256,9 @@ void query_first(Overview& overview, Cluster& cluster, Time now)
     overview = std::move(first);
 }
 
-void query_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t uid, Time now)
+/// `pools_forecast_at`: when the pools were last forecast.
+void query_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t uid, Time now,
+               std::optional<Time>& pools_forecast_at)
 {
     const auto begin = clock.steady();
     const auto inventory = cluster.inventory();
@@ -192,8 +267,15 @@ void query_all(Overview& overview, Cluster& cluster, Clock& clock, std::uint32_t
         overview.silent = all.error().text;
         return;
     }
-    Overview before = std::exchange(
-        overview, make_overview(overview.cluster, *inventory, *all, uid, now, overview.run_times));
+    Overview before =
+        std::exchange(overview, without_pool_forecasts(overview.cluster, *inventory, *all, uid, now,
+                                                       overview.run_times));
+    const bool is_recent = pools_forecast_at && *pools_forecast_at <= now &&
+                           now - *pools_forecast_at < k_forecast_again;
+    if (!is_recent || !took_forecasts(overview, before)) {
+        forecast_pools(overview, *inventory, *all, now);
+        pools_forecast_at = now;
+    }
     overview.asked_at = before.asked_at;
     overview.allowance_used = before.allowance_used;
     const auto reservations = cluster.reservations();
@@ -279,56 +361,9 @@ OwnJobs own_jobs_now(Store& store, Cluster& cluster, Clock& clock,
 Overview make_overview(std::string cluster, const Inventory& inventory, const AllJobs& all,
                        std::uint32_t uid, Time now, const RunTimes& run_times)
 {
-    Overview overview;
-    overview.run_times = run_times;
-    observe(overview.run_times, all.jobs, now);
-    overview.cluster = std::move(cluster);
-    overview.uid = uid;
-    overview.at = overview.whole_at = overview.jobs_at = now;
-    overview.queues = inventory.partitions;
-    const std::vector<NextFree> next = next_free(inventory.nodes, all.jobs);
-    std::vector<Job> mine;
-    std::copy_if(all.jobs.begin(), all.jobs.end(), std::back_inserter(mine),
-                 [&](const Job& job) { return job.uid == uid; });
-    for (GpuPool& pool : gpu_pools(inventory)) {
-        const auto first = std::find_if(next.begin(), next.end(), [&](const NextFree& one) {
-            auto queues = one.queues;
-            std::sort(queues.begin(), queues.end());
-            return one.at && one.count > 0 && one.model == pool.model && queues == pool.queues;
-        });
-        overview.pools.push_back(use_of(std::move(pool), mine, inventory));
-        overview.pools.back().next = first == next.end() ? std::nullopt : first->at;
-    }
-    if (all.complete) {
-        overview.waiting = waiting_line(all.jobs);
-    }
-    std::set<JobId> wanted;
-    std::set<JobId> pending;
-    for (const Job& job : mine) {
-        if (wants_estimate(job)) {
-            wanted.insert(job.id);
-        }
-        if (could_start(job)) {
-            pending.insert(job.id);
-        }
-    }
-    overview.holdings = holdings_of(all.jobs);
-    StartEstimates estimates = expected_starts(wanted, all, inventory, now);
-    StartForecasts forecasts = forecast_starts(pending, all, inventory, overview.run_times, now);
-    note_forecasts(overview.run_times.calibration, forecasts, now);
+    Overview overview =
+        without_pool_forecasts(std::move(cluster), inventory, all, uid, now, run_times);
     forecast_pools(overview, inventory, all, now);
-    for (const Job& job : mine) {
-        overview.jobs.push_back(kept_job(job));
-        if (job.state == JobState::pending) {
-            overview.jobs.back().ahead = jobs_ahead(job, all);
-        }
-        if (const auto found = estimates.find(job.id); found != estimates.end()) {
-            overview.jobs.back().estimate = std::move(found->second);
-        }
-        if (const auto found = forecasts.find(job.id); found != forecasts.end()) {
-            overview.jobs.back().forecast = std::move(found->second);
-        }
-    }
     return overview;
 }
 
@@ -443,7 +478,7 @@ void refresh_overview(Store& store, Cluster& cluster, Host& host, Clock& clock, 
     } else if (what == Due::first) {
         query_first(overview, cluster, now);
     } else {
-        query_all(overview, cluster, clock, uid, now);
+        query_all(overview, cluster, clock, uid, now, kept.pools_forecast_at);
     }
     // A process that can't write the cache has only its own result, and queries again next time.
     (void)store.write(layout::overview(*name), to_json(overview));

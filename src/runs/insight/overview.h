@@ -42,7 +42,8 @@ struct PoolUse {
     std::optional<Time> next; ///< latest time at which a running job releases one
     std::vector<NodeUse> nodes;
     /// Of a run of one of them after all pending jobs, with the default time of its queue. Set only
-    /// by a full query, and only if none was free.
+    /// by a full query, and only if none was free; with 10,000 jobs it takes a while, so full
+    /// queries within a minute share it.
     std::optional<StartForecast> forecast{};
     bool operator==(const PoolUse&) const = default;
 };
@@ -112,6 +113,9 @@ class KeptOverview {
 public:
     /// Parses the file only if it has changed since the last call.
     const Overview& read(Store& store, const std::string& cluster);
+
+    /// When refresh_overview() last forecast the pools; unset: not yet.
+    std::optional<Time> pools_forecast_at;
 
 private:
     std::string m_text;

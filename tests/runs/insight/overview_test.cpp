@@ -293,6 +293,53 @@ TEST_F(Refreshed, IsKeptForTheOthers)
     EXPECT_EQ(kept().asked_at, first.asked_at);
 }
 
+class RefreshedPools : public Refreshed {
+protected:
+    RefreshedPools()
+    {
+        cluster.queues = inventory().partitions;
+        cluster.machines = inventory().nodes;
+    }
+    /// Jobs of this length take all GPUs.
+    void fill(std::chrono::minutes length)
+    {
+        cluster.jobs = {running(1, k_other, "n0", 4, clock.now() + length),
+                        running(2, k_other, "n1", 4, clock.now() + length)};
+        for (Node& node : cluster.machines) {
+            node.gpus[0].in_use = 4;
+        }
+    }
+    /// After a full query.
+    std::optional<StartForecast> forecast()
+    {
+        refresh_overview(store, cluster, host, clock, k_me, {began, Wish::Anew::always}, m_reader);
+        return kept().pools.at(0).forecast;
+    }
+
+private:
+    KeptOverview m_reader;
+};
+
+TEST_F(RefreshedPools, AreForecastOnceAMinute)
+{
+    fill(10min);
+    const auto first = forecast();
+    ASSERT_TRUE(first && first->p90);
+    clock.advance(30s);
+    fill(60min);
+    EXPECT_EQ(forecast(), first);
+    clock.advance(30s);
+    EXPECT_NE(forecast(), first);
+}
+
+TEST_F(RefreshedPools, AreForecastAtOnceWhenTheyBecomeFull)
+{
+    EXPECT_FALSE(forecast());
+    clock.advance(10s);
+    fill(10min);
+    EXPECT_TRUE(forecast());
+}
+
 TEST_F(Refreshed, LeavesTheAskingToWhoeverHoldsIt)
 {
     refresh();
