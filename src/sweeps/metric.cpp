@@ -1,34 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeps/metric.h"
 
-#include "core/lower_case.h"
+#include "telemetry/metric_direction.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <initializer_list>
 #include <string>
 
 namespace gpuq::sweeps {
 namespace {
 
 constexpr std::size_t k_longest_tag = 256;
-
-bool has_one_of(std::string_view tag, std::initializer_list<std::string_view> parts)
-{
-    return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
-        return tag.find(part) != std::string_view::npos;
-    });
-}
-
-/// Tags whose largest value is the best.
-bool grows(std::string_view tag)
-{
-    const std::string lower = lower_case(tag);
-    return has_one_of(lower, {"acc", "score", "reward", "return", "auc", "f1", "bleu", "map",
-                              "precision"}) &&
-           !has_one_of(lower, {"loss", "error", "_err", "/err", "mape"});
-}
 
 bool ends_with_word(std::string_view tag, std::string_view word)
 {
@@ -59,7 +41,8 @@ Result<Metric> parse_metric(std::string_view text)
                                 "add :min or :max",
                                 goal));
     }
-    const bool is_max = has_goal ? goal == "max" : grows(tag);
+    const bool is_max =
+        has_goal ? goal == "max" : telemetry::better_of(tag) == telemetry::Better::higher;
     return Metric{std::string(tag), is_max ? Metric::Goal::max : Metric::Goal::min};
 }
 

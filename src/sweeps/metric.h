@@ -15,7 +15,7 @@ struct Metric {
     enum class Goal { min, max } goal = Goal::min;
     bool operator==(const Metric&) const = default;
 };
-/// Without a goal: `max` for accuracies, scores and rewards, else `min`. `usage`.
+/// Without a goal: that of the name (telemetry/metric_direction.h), else `min`. `usage`.
 Result<Metric> parse_metric(std::string_view text);
 /// `loss:min`.
 std::string to_text(const Metric& metric);

@@ -143,7 +143,9 @@ TEST(Metrics, HaveAGoal)
     for (const char* text : {"mape", "acc_loss", "score/error", "map_loss", "reward_err"}) {
         EXPECT_EQ(parse_metric(text)->goal, Metric::Goal::min) << text;
     }
-    EXPECT_EQ(parse_metric("mAP")->goal, Metric::Goal::max);
+    for (const char* text : {"mAP", "val/mean_iou", "top5_acc", "precision"}) {
+        EXPECT_EQ(parse_metric(text)->goal, Metric::Goal::max) << text;
+    }
     EXPECT_THAT(parse_metric("loss:mni").error().text,
                 HasSubstr("'mni' is neither min nor max; if it is part of the name, add :min"));
     EXPECT_THAT(parse_metric("loss:").error().text, HasSubstr("'' is neither min nor max"));

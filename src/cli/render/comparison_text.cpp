@@ -22,6 +22,7 @@ using report::Cell;
 using report::Column;
 using report::Json;
 using report::Table;
+using telemetry::Better;
 using telemetry::Point;
 
 /// Runs that fit next to each other on a screen of 80 columns.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/insight/comparison.h"
 
-#include "core/lower_case.h"
 #include "core/redact.h"
 #include "core/size.h"
 #include "runs/insight/program_arguments.h"
@@ -11,8 +10,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -23,6 +20,7 @@
 namespace gpuq {
 namespace {
 
+using telemetry::Better;
 using telemetry::Point;
 using telemetry::Series;
 using Kind = SettingValue::Kind;
@@ -197,39 +195,6 @@ std::vector<Setting> differences(const std::vector<RunToCompare>& runs)
 
 // Metrics.
 
-/// The parts of a name that are letters: `val/top5_acc` has `val`, `top` and `acc`, but f1 keeps
-/// its number.
-std::vector<std::string> components_of(const std::string& tag)
-{
-    std::vector<std::string> components(1);
-    for (const char c : tag) {
-        const bool is_part = std::isalpha(static_cast<unsigned char>(c)) != 0 ||
-                             (c == '1' && components.back() == "f");
-        if (is_part) {
-            components.back() += c;
-        } else if (!components.back().empty()) {
-            components.emplace_back();
-        }
-    }
-    return components;
-}
-
-template <std::size_t count>
-bool has_component(const std::vector<std::string>& components,
-                   const std::array<std::string_view, count>& known)
-{
-    return std::any_of(components.begin(), components.end(), [&](const std::string& one) {
-        return std::find(known.begin(), known.end(), one) != known.end();
-    });
-}
-
-template <std::size_t count>
-bool has_part(const std::string& tag, const std::array<std::string_view, count>& parts)
-{
-    return std::any_of(parts.begin(), parts.end(),
-                       [&](std::string_view part) { return tag.find(part) != std::string::npos; });
-}
-
 /// Merges neighbouring buckets until the curve is small enough; their extremes remain.
 std::vector<Point> curve_of(const Series& series)
 {
@@ -295,7 +260,7 @@ std::optional<std::size_t> best_run(const ComparedMetric& metric)
 /// The metric of that tag in each run.
 ComparedMetric metric_of(const std::vector<RunToCompare>& runs, const std::string& tag)
 {
-    ComparedMetric metric{tag, false, better_of(tag), {}, {}};
+    ComparedMetric metric{tag, false, telemetry::better_of(tag), {}, {}};
     for (const RunToCompare& run : runs) {
         const Series* const series = run.training.curves.find(tag);
         metric.runs.push_back(series != nullptr ? std::optional(metric_of(tag, *series))
@@ -394,25 +359,6 @@ ComparedRun compared(const RunToCompare& run, Time now)
 }
 
 } // namespace
-
-Better better_of(std::string_view tag)
-{
-    constexpr std::array<std::string_view, 3> k_lower_parts = {"loss", "error", "perplexity"};
-    constexpr std::array<std::string_view, 7> k_lower_components = {"err", "ppl", "mse", "rmse",
-                                                                    "mae", "wer", "cer"};
-    constexpr std::array<std::string_view, 4> k_higher_parts = {"accuracy", "score", "reward",
-                                                                "bleu"};
-    constexpr std::array<std::string_view, 7> k_higher_components = {"acc", "f1",  "auc", "auroc",
-                                                                     "map", "iou", "miou"};
-    const std::string lower = lower_case(tag);
-    const auto components = components_of(lower);
-    if (has_part(lower, k_lower_parts) || has_component(components, k_lower_components)) {
-        return Better::lower;
-    }
-    return has_part(lower, k_higher_parts) || has_component(components, k_higher_components)
-               ? Better::higher
-               : Better::unknown;
-}
 
 std::optional<Point> best_of(const MetricOfRun& metric, Better better)
 {

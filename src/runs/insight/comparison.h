@@ -3,6 +3,7 @@
 
 #include "runs/insight/training.h"
 #include "runs/status.h"
+#include "telemetry/metric_direction.h"
 #include "telemetry/sample.h"
 #include "telemetry/series.h"
 
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 /// A comparison of runs of one program with different settings. Pure. Texts are not sanitised;
@@ -59,13 +59,6 @@ struct Setting {
     bool operator==(const Setting&) const = default;
 };
 
-/// The direction in which a metric improves.
-enum class Better : std::uint8_t { unknown, lower, higher };
-
-/// Derives it from the name of the metric, ignoring case: `lower` for losses, errors and
-/// perplexities, `higher` for accuracies, scores and rewards.
-Better better_of(std::string_view tag);
-
 /// One metric of one run. NaN and infinite values are neither lowest nor highest.
 struct MetricOfRun {
     std::string tag;
@@ -78,13 +71,13 @@ struct MetricOfRun {
 };
 
 /// The best value; unset if the direction is unknown.
-std::optional<telemetry::Point> best_of(const MetricOfRun& metric, Better better);
+std::optional<telemetry::Point> best_of(const MetricOfRun& metric, telemetry::Better better);
 
 /// A metric that all runs with metrics have.
 struct ComparedMetric {
     std::string name; ///< the tag; `main loss` if the runs have different tags for it
     bool is_main_loss = false;
-    Better better = Better::unknown;
+    telemetry::Better better = telemetry::Better::unknown;
     std::vector<std::optional<MetricOfRun>> runs; ///< one for each run; unset: has no metrics
     std::optional<std::size_t> best_run;          ///< index; unset: unknown, or a tie
 };

@@ -141,23 +141,6 @@ TEST(Comparison, HasTimeAndGpuHoursOfRunsThatHaveStarted)
     EXPECT_EQ(both.runs[1].gpu_hours, std::nullopt);
 }
 
-TEST(BetterOf, JudgesByTheName)
-{
-    for (const char* tag : {"loss", "train/Loss", "val_loss", "word_error_rate", "Perplexity",
-                            "eval/ppl", "rmse", "error_score", "reward_loss"}) {
-        EXPECT_EQ(better_of(tag), Better::lower) << tag;
-    }
-    for (const char* tag :
-         {"acc", "val_acc", "top5_acc", "acc1", "Accuracy", "eval/f1", "f1-score", "AUC", "roc_auc",
-          "BLEU", "mAP", "mAP50", "mAP@0.5", "mean_iou", "episode_reward"}) {
-        EXPECT_EQ(better_of(tag), Better::higher) << tag;
-    }
-    for (const char* tag : {"", "lr", "learning_rate", "epoch", "grad_norm", "accelerator",
-                            "mapping", "steps", "\xff"}) {
-        EXPECT_EQ(better_of(tag), Better::unknown) << tag;
-    }
-}
-
 void add(RunToCompare& one, const std::string& tag, const std::vector<double>& values)
 {
     std::int64_t step = 0;
