@@ -32,6 +32,7 @@ struct SiteContext {
     enum class Entry { open, unknown, closed };
 
     std::string work_dir; ///< absolute
+    std::string host;     ///< the name of this host for Slurm; empty: unknown
     Time now;             ///< for limits that are dates
     /// The kind of file at an absolute path; symbolic links are followed.
     std::function<File(const std::string& path)> file;
@@ -75,8 +76,8 @@ bool needs_nodes(const RunParameters& parameters);
 /// are up and allow it (if none is, of those that are down but accept jobs), the cluster's default
 /// queue first among equals. Without either: the default
 /// queue, else the one with the smallest limit. Queues that are known to have no GPUs, if the run
-/// needs some, that need more nodes, or that are restricted are not chosen. Without `-t`: the
-/// queue's default time, else its limit.
+/// needs some, that need more nodes, that are restricted, or that take no jobs from this host are
+/// not chosen. Without `-t`: the queue's default time, else its limit.
 ///
 /// A time beyond the queue's limit makes the run a chain of links (man gpuq-chain). Without `-p` it
 /// goes to the queue with the largest limit whose policy allows chains. The program must be known

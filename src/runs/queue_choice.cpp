@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/queue_choice.h"
 
+#include "core/host_list.h"
 #include "core/lower_case.h"
 #include "core/nearest.h"
 #include "core/walltime.h"
@@ -97,14 +98,24 @@ bool takes_account(const Partition& queue, const std::string& account)
     return queue.accounts.empty() ? !contains(queue.denied_accounts) : contains(queue.accounts);
 }
 
+/// False if the site accepts no jobs for it from this host.
+bool takes_from_here(const Partition& queue, const SiteContext& site_context)
+{
+    const auto hosts = expand_hosts(queue.submit_hosts);
+    return queue.submit_hosts.empty() || queue.submit_hosts == "ALL" || site_context.host.empty() ||
+           !hosts || std::find(hosts->begin(), hosts->end(), site_context.host) != hosts->end();
+}
+
 /// The queues that can take the request at all, for a run that names none; all if there is none.
-Partitions suited_to(const RunParameters& parameters, const Partitions& partitions)
+Partitions suited_to(const RunParameters& parameters, const Partitions& partitions,
+                     const SiteContext& site_context)
 {
     const auto& account = parameters.account;
     Partitions suited;
     std::copy_if(partitions.begin(), partitions.end(), std::back_inserter(suited),
                  [&](const Partition& queue) {
                      return !lacks_gpus(queue, parameters) && !queue.restricted &&
+                            takes_from_here(queue, site_context) &&
                             queue.least_nodes <= parameters.nodes.value_or(1) &&
                             (queue.ruled || !account || takes_account(queue, *account));
                  });
@@ -117,9 +128,9 @@ Partitions suited_to(const RunParameters& parameters, const Partitions& partitio
 }
 
 Error without_gpus(const RunParameters& parameters, const Partitions& partitions,
-                   const Partition& queue)
+                   const Partition& queue, const SiteContext& site_context)
 {
-    const Partitions others = suited_to(parameters, partitions);
+    const Partitions others = suited_to(parameters, partitions, site_context);
     const Partition* const other = smallest_for(others, parameters.walltime.value_or(minutes{1}));
     return fail(Error::Kind::denied,
                 fmt::format("queue {} has no GPUs{}; -g 0 asks for none", queue.name,
@@ -267,7 +278,7 @@ Result<const Partition*> check_queue(const RunParameters& parameters, const Part
 {
     TRY_ASSIGN(const Partition* queue, queue_named(partitions, *parameters.queue));
     if (lacks_gpus(*queue, parameters)) {
-        return without_gpus(parameters, partitions, *queue);
+        return without_gpus(parameters, partitions, *queue, site_context);
     }
     const ChainLimits* limits = chain_limits(site_context, *queue);
     const bool makes_chains = limits == nullptr || limits->allowed;
@@ -327,7 +338,7 @@ Result<const Partition*> choose_queue(const RunParameters& parameters, const Par
                : open.empty() ? other.error()
                               : chosen.error();
     };
-    const Partitions suited = suited_to(parameters, partitions);
+    const Partitions suited = suited_to(parameters, partitions, site_context);
     auto chosen = choose(suited);
     if (!chosen) {
         chosen = choose(with_closed(suited));
@@ -345,7 +356,8 @@ std::vector<std::string> queue_names(const RunParameters& parameters, const Part
     std::vector<const Partition*> fitting;
     for (const Partition& other : partitions) {
         if (other.ruled && (queue.up ? other.up : other.accepts) && !goes_before(other, queue) &&
-            entry_of(site_context, other) != Entry::closed) {
+            entry_of(site_context, other) != Entry::closed &&
+            takes_from_here(other, site_context)) {
             fitting.push_back(&other);
         }
     }

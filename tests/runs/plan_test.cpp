@@ -338,6 +338,35 @@ TEST(Plan, ChoosesAQueueThatCanTakeTheRun)
     EXPECT_EQ(queue_for(asking(), site), "gpu") << "it waits until the queue is up";
 }
 
+TEST(Plan, ChoosesNoQueueThatTakesNoJobsFromThisHost)
+{
+    std::vector<Partition> site = k_lab;
+    site[1].submit_hosts = "admin,login[01-04]";
+    SiteContext there = here();
+    const auto queue_at = [&](const std::string& host, const RunParameters& parameters) {
+        there.host = host;
+        return plan(parameters, site, there)->request.queue;
+    };
+    EXPECT_EQ(queue_at("ws7", asking()), "gpu");
+    EXPECT_EQ(queue_at("ws7", asking_for(30min)), "gpu");
+    EXPECT_EQ(queue_at("ws7", asking_for(30min, "calibration")), "calibration") << "Slurm decides";
+    EXPECT_EQ(queue_at("login03", asking()), "calibration");
+    EXPECT_EQ(queue_at("", asking()), "calibration") << "unknown";
+    site[0].submit_hosts = "admin";
+    EXPECT_EQ(queue_at("ws7", asking()), "calibration") << "no other: Slurm decides";
+    for (const char* hosts : {"ALL", "rack[1-2]node[1-4]"}) {
+        site[1].submit_hosts = hosts;
+        EXPECT_EQ(queue_at("ws7", asking()), "calibration") << hosts;
+    }
+    for (Partition& queue : site) {
+        queue.ruled = true;
+    }
+    site[0].submit_hosts = "admin";
+    EXPECT_EQ(queue_at("ws7", asking_for(30min)), "calibration");
+    site[0].submit_hosts = "";
+    EXPECT_EQ(queue_at("ws7", asking_for(30min)), "calibration,gpu");
+}
+
 Strings program_of(const Strings& typed, const std::map<std::string, File>& files)
 {
     return plan(asking(typed), k_lab, here(files))->request.program;

@@ -207,6 +207,7 @@ Result<SiteContext> site_context(Services& services)
 {
     SiteContext here;
     TRY_ASSIGN(here.work_dir, working_directory(services));
+    here.host = std::string(cut(host_name(), '.').first); // as Slurm's commands do
     here.now = services.clock().now();
     here.file = file_at;
     here.same_on_nodes = same_on_nodes(services, here.work_dir);
