@@ -3,6 +3,7 @@
 
 #include "cli/base/config.h"
 #include "cli/base/message.h"
+#include "cli/base/read_only.h"
 #include "cli/commands/application.h"
 #include "core/number.h"
 #include "io/trusted_path.h"
@@ -169,7 +170,9 @@ Result<Store*> Machine::store()
 {
     if (!m_store) {
         TRY_ASSIGN(const std::string directory, state_dir());
-        TRY_ASSIGN(m_store, PosixStore::open(directory));
+        TRY_ASSIGN(m_store, PosixStore::open(directory, cli::is_read_only(*this)
+                                                            ? PosixStore::Access::read_only
+                                                            : PosixStore::Access::full));
     }
     return m_store.get();
 }

@@ -30,6 +30,8 @@ namespace {
 constexpr std::size_t k_largest_small_file = 4 << 20;
 /// Prefix of a directory that is being removed.
 constexpr std::string_view k_removed = ".tmp-removed-";
+/// What Slurm has last answered: without it, every command would query Slurm again.
+constexpr std::string_view k_cache = "cache/";
 /// NFS reports ESTALE if another host replaced the file between lookup and open; a new lookup
 /// helps.
 constexpr int k_stale_tries = 3;
@@ -168,9 +170,6 @@ auto fresh(Attempt attempt)
 Result<void> put(const std::string& root, const std::string& path, std::string_view content,
                  Naming naming)
 {
-    if (!is_safe(path)) {
-        return unsafe(path);
-    }
     UnnamedFile file(root, path, content);
     TRY(file.written());
     TRY(file.sync());
@@ -180,7 +179,21 @@ Result<void> put(const std::string& root, const std::string& path, std::string_v
 
 } // namespace
 
-Result<std::unique_ptr<PosixStore>> PosixStore::open(const std::string& given_root)
+/// Whether a path may be changed.
+Result<void> PosixStore::check_change(std::string_view path) const
+{
+    if (!is_safe(path)) {
+        return unsafe(path);
+    }
+    if (m_access == Access::full || path.starts_with(k_cache)) {
+        return {};
+    }
+    return fail(Error::Kind::denied,
+                fmt::format("{}/{} can't be changed: the state directory is open for reading only",
+                            m_root, path));
+}
+
+Result<std::unique_ptr<PosixStore>> PosixStore::open(const std::string& given_root, Access access)
 {
     const std::string root = without_trailing_slashes(given_root);
     if (!root.starts_with('/')) {
@@ -189,6 +202,9 @@ Result<std::unique_ptr<PosixStore>> PosixStore::open(const std::string& given_ro
     }
     auto directory = open_trusted_directory(root);
     if (!directory && directory.error().kind == Error::Kind::missing) {
+        if (access == Access::read_only) {
+            return std::unique_ptr<PosixStore>(new PosixStore(root, access));
+        }
         if (!make_root(root)) {
             return fail(Error::Kind::io, fmt::format("can't make the state directory {}: {}", root,
                                                      std::strerror(errno)));
@@ -202,7 +218,7 @@ Result<std::unique_ptr<PosixStore>> PosixStore::open(const std::string& given_ro
                         directory.error().text));
     }
     TRY(check_owner(root, directory->get()));
-    return std::unique_ptr<PosixStore>(new PosixStore(root));
+    return std::unique_ptr<PosixStore>(new PosixStore(root, access));
 }
 
 Result<std::string> PosixStore::read(const std::string& path)
@@ -261,11 +277,13 @@ Result<std::uint64_t> PosixStore::size(const std::string& path)
 
 Result<void> PosixStore::write(const std::string& path, std::string_view content)
 {
+    TRY(check_change(path));
     return put(m_root, path, content, Naming::replaces);
 }
 
 Result<void> PosixStore::write_once(const std::string& path, std::string_view content)
 {
+    TRY(check_change(path));
     return put(m_root, path, content, Naming::claims);
 }
 
@@ -273,9 +291,7 @@ Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
 {
     std::vector<std::unique_ptr<UnnamedFile>> unnamed;
     for (const NewFile& file : files) {
-        if (!is_safe(file.path)) {
-            return unsafe(file.path);
-        }
+        TRY(check_change(file.path));
         unnamed.push_back(std::make_unique<UnnamedFile>(m_root, file.path, file.content));
         TRY(unnamed.back()->written());
         TRY(unnamed.back()->flush());
@@ -298,9 +314,7 @@ Result<void> PosixStore::write_together(const std::vector<NewFile>& files)
 
 Result<void> PosixStore::append_line(const std::string& path, std::string_view line)
 {
-    if (!is_safe(path)) {
-        return unsafe(path);
-    }
+    TRY(check_change(path));
     const auto [parent, name] = split_last(path);
     std::vector<Descriptor> changed;
     const Descriptor directory = open_directory(m_root, parent, Missing::is_made, &changed);
@@ -333,9 +347,7 @@ Result<void> PosixStore::append_line(const std::string& path, std::string_view l
 
 Result<void> PosixStore::make_dir(const std::string& path)
 {
-    if (!is_safe(path)) {
-        return unsafe(path);
-    }
+    TRY(check_change(path));
     if (!open_directory(m_root, path, Missing::is_made)) {
         return trouble("make", m_root, path, errno);
     }
@@ -364,7 +376,9 @@ Result<std::vector<std::string>> PosixStore::list(const std::string& path)
         }
     }
     const int error = errno;
-    remove_abandoned(::dirfd(entries), temporary);
+    if (m_access == Access::full) {
+        remove_abandoned(::dirfd(entries), temporary);
+    }
     ::closedir(entries);
     if (error != 0) {
         return unreadable(m_root, path, error);
@@ -374,7 +388,8 @@ Result<std::vector<std::string>> PosixStore::list(const std::string& path)
 
 Result<void> PosixStore::remove(const std::string& path)
 {
-    if (!is_safe(path) || path.empty()) {
+    TRY(check_change(path));
+    if (path.empty()) {
         return unsafe(path);
     }
     const auto [parent, name] = split_last(path);
@@ -392,9 +407,7 @@ Result<void> PosixStore::remove(const std::string& path)
 
 Result<Descriptor> PosixStore::try_lock(const std::string& path, std::uint32_t byte)
 {
-    if (!is_safe(path)) {
-        return unsafe(path);
-    }
+    TRY(check_change(path));
     const auto [parent, name] = split_last(path);
     const Descriptor directory = open_directory(m_root, parent, Missing::is_made);
     Descriptor file(directory
@@ -433,7 +446,8 @@ Result<std::uint64_t> PosixStore::tree_size(const std::string& path)
 
 Result<void> PosixStore::remove_tree(const std::string& path)
 {
-    if (!is_safe(path) || path.empty()) {
+    TRY(check_change(path));
+    if (path.empty()) {
         return unsafe(path);
     }
     const auto [parent, name] = split_last(path);

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace gpuq {
 
@@ -17,10 +18,17 @@ namespace gpuq {
 /// Thread-safe.
 class PosixStore : public Store {
 public:
+    enum class Access {
+        full,
+        read_only, ///< changes nothing but the cache of Slurm's answers: `denied`
+    };
+
     /// Opens `root`, an absolute path, creating it and its parents if necessary. `denied` when it
     /// belongs to another user or others may write to it; `io` when it cannot be created or opened.
-    /// Symbolic links on the path to the root are followed, those below it are not.
-    static Result<std::unique_ptr<PosixStore>> open(const std::string& root);
+    /// Symbolic links on the path to the root are followed, those below it are not. With
+    /// `read_only`, a root that does not exist is not created, and reads as empty.
+    static Result<std::unique_ptr<PosixStore>> open(const std::string& root,
+                                                    Access access = Access::full);
 
     const std::string& root() const override { return m_root; }
     Result<std::string> read(const std::string& path) override;
@@ -39,13 +47,17 @@ public:
     Result<void> remove_tree(const std::string& path) override;
 
 protected:
-    explicit PosixStore(std::string root)
+    explicit PosixStore(std::string root, Access access = Access::full)
         : m_root(std::move(root))
+        , m_access(access)
     {
     }
 
 private:
+    Result<void> check_change(std::string_view path) const;
+
     std::string m_root;
+    Access m_access;
 };
 
 } // namespace gpuq

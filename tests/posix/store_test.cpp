@@ -22,6 +22,7 @@ namespace gpuq {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 /// A temporary directory, removed by the destructor.
@@ -185,6 +186,35 @@ TEST(PosixStore, RemovesWhatACrashLeftBehindADayAgo)
     EXPECT_FALSE(fs::exists(packs / ".tmp-old"));
     EXPECT_TRUE(fs::exists(packs / ".tmp-new"));
     EXPECT_TRUE(fs::exists(packs / "whole"));
+}
+
+TEST(PosixStore, ChangesNothingIfItIsReadOnly)
+{
+    const Directory directory;
+    const auto store = PosixStore::open(directory.path()).value();
+    ASSERT_TRUE(store->write("runs/whole", "x"));
+    const fs::path left = directory.path() + "/runs/.tmp-old";
+    std::ofstream(left) << "half";
+    fs::last_write_time(left, fs::file_time_type::clock::now() - 25h);
+    const auto reader = PosixStore::open(directory.path(), PosixStore::Access::read_only).value();
+    EXPECT_EQ(reader->read("runs/whole").value(), "x");
+    EXPECT_THAT(reader->list("runs").value(), UnorderedElementsAre("whole"));
+    for (const auto& changed :
+         {reader->write("runs/whole", "y"), reader->write_once("runs/new", "y"),
+          reader->write_together({{"runs/new", "y"}}), reader->append_line("runs/whole", "y"),
+          reader->make_dir("other"), reader->remove("runs/whole"), reader->remove_tree("runs")}) {
+        EXPECT_EQ(kind_of(changed), Error::Kind::denied);
+    }
+    EXPECT_EQ(kind_of(reader->try_lock("lock", 0)), Error::Kind::denied);
+    EXPECT_TRUE(reader->write("cache/overview/lab", "y")) << "else each command would query Slurm";
+    EXPECT_EQ(kind_of(reader->write("cache/../runs/whole", "y")), Error::Kind::internal);
+    EXPECT_TRUE(fs::exists(left));
+    EXPECT_EQ(reader->read("runs/whole").value(), "x");
+    EXPECT_THAT(reader->list("").value(), UnorderedElementsAre("runs", "cache"));
+    const std::string none = directory.path() + "/none";
+    const auto empty = PosixStore::open(none, PosixStore::Access::read_only).value();
+    EXPECT_EQ(kind_of(empty->list("runs")), Error::Kind::missing);
+    EXPECT_FALSE(fs::exists(none));
 }
 
 TEST(PosixStore, ShowsReadersOldOrNewContentNeverAMixture)
