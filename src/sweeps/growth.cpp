@@ -2,7 +2,7 @@
 #include "sweeps/growth.h"
 
 #include "core/layout.h"
-#include "runs/records/heartbeat.h"
+#include "runs/records/journal.h"
 #include "sweeps/forecast.h"
 #include "sweeps/missing.h"
 #include "sweeps/taker.h"
@@ -22,6 +22,18 @@ constexpr microseconds k_worth = 30s;
 constexpr auto k_to_submit = 2min;
 /// After a worker that has begun no try.
 constexpr auto k_after_failure = 10min;
+
+/// Whether a link has ended, or has to end.
+bool is_ending(Store& store, const RunKey& worker, LinkNumber link)
+{
+    using Kind = Event::Kind;
+    const auto text = store.read(layout::journal(worker, link));
+    const auto events = text ? parse_journal(*text) : std::vector<Event>();
+    return std::any_of(events.begin(), events.end(), [](const Event& event) {
+        return event.kind == Kind::signalled || event.kind == Kind::stop_asked ||
+               event.kind == Kind::noticed || event.kind == Kind::ended;
+    });
+}
 
 } // namespace
 
@@ -72,7 +84,7 @@ bool Growth::is_newest_of_several(const RunKey& self, Time now)
     }
     bool is_one_older = false;
     for (const RunKey& worker : *workers) {
-        if (worker == self || !is_alive(worker, now)) {
+        if (worker == self || !sign_of_life(worker, now)) {
             continue;
         }
         if (worker > self) {
@@ -83,16 +95,50 @@ bool Growth::is_newest_of_several(const RunKey& self, Time now)
     return is_one_older;
 }
 
-/// Whether a link of it certainly runs.
-bool Growth::is_alive(const RunKey& worker, Time now)
+Growth::Older Growth::older_than(const RunKey& self, Time now)
+{
+    const auto workers = this->workers();
+    if (!workers) {
+        return Older::gone; // an error of the disk ends this worker
+    }
+    constexpr int k_enough = 2;
+    Older older = Older::gone;
+    for (auto worker = workers->begin(); worker != workers->end() && *worker < self; ++worker) {
+        const auto beat = sign_of_life(*worker, now);
+        if (!beat) {
+            continue;
+        }
+        Signs& signs = m_signs.try_emplace(*worker, Signs{*beat, now}).first->second;
+        if (!(signs.last == *beat)) {
+            signs.last = *beat;
+            ++signs.count;
+        }
+        if (signs.count >= k_enough) {
+            older = Older::continues;
+            break;
+        }
+        if (now - signs.since <= 2 * k_heartbeat_fresh) { // else its clock is ahead
+            older = Older::unknown;
+        }
+    }
+    if (older != Older::unknown) {
+        m_signs.clear();
+    }
+    return older;
+}
+
+/// If a link of it certainly runs and is not about to end.
+std::optional<Heartbeat> Growth::sign_of_life(const RunKey& worker, Time now)
 {
     if (waits(worker, now) || m_next[worker] == LinkNumber{}) {
-        return false;
+        return std::nullopt;
     }
     const LinkNumber link{m_next[worker].value - 1};
     const auto text = m_store.read(layout::heartbeat(worker, link));
     const auto beat = text ? parse_heartbeat(*text) : std::nullopt;
-    return beat && is_fresh(*beat, now) && is_missing(m_store, layout::ended_json(worker));
+    const bool is_alive =
+        beat && is_fresh(*beat, now) && is_missing(m_store, layout::ended_json(worker));
+    return is_alive && !is_ending(m_store, worker, link) ? beat : std::nullopt;
 }
 
 /// In the order of their keys.

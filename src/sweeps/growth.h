@@ -5,6 +5,7 @@
 #include "core/key.h"
 #include "core/result.h"
 #include "ports/store.h"
+#include "runs/records/heartbeat.h"
 #include "sweeps/board.h"
 #include "sweeps/records.h"
 
@@ -54,16 +55,33 @@ public:
     /// first.
     bool is_newest_of_several(const RunKey& self, Time now);
 
+    enum class Older {
+        unknown, ///< query again in a second
+        continues,
+        gone, ///< all of them
+    };
+    /// Whether an older worker continues the sweep, for one that runs no more tries and is about to
+    /// give way. It continues if it has given two signs of life since the first of these calls:
+    /// before a single one, its program may have died. So a worker that gives way leaves another
+    /// one that lives longer; the oldest never gives way. `unknown` for half a minute at most.
+    Older older_than(const RunKey& self, Time now);
+
 private:
+    struct Signs {
+        Heartbeat last;
+        Time since;    ///< of the first one
+        int count = 0; ///< of those after it
+    };
     Result<std::vector<RunKey>> workers() const;
     bool waits(const RunKey& worker, Time now);
-    bool is_alive(const RunKey& worker, Time now);
+    std::optional<Heartbeat> sign_of_life(const RunKey& worker, Time now);
     Result<RunKey> newest(const std::vector<RunKey>& workers);
     bool is_followed_by_another(const std::vector<RunKey>& workers, const RunKey& newest, Time now);
 
     Store& m_store;
     RunKey m_sweep;
     std::map<RunKey, LinkNumber> m_next; ///< by worker: its first link that has not started
+    std::map<RunKey, Signs> m_signs;     ///< of older workers
 };
 
 /// Registers a worker and calls `submit`, unless another process fills the vacancy, or the sweep is

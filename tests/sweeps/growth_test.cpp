@@ -17,8 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr LinkNumber k_first{1};
-
 /// A sweep of 100 tries whose worker 1 has run the first one for a minute.
 class GrowthTest : public testing::Test {
 protected:
@@ -219,6 +217,48 @@ TEST_F(GrowthTest, TheNewestOfTheWorkersThatRunEndsFirst)
     EXPECT_TRUE(m_growth.is_newest_of_several(second, m_now));
     submit(numbered_key(4));
     EXPECT_TRUE(m_growth.is_newest_of_several(second, m_now)) << "that one waits";
+}
+
+TEST_F(GrowthTest, AWorkerThatGivesWayWaitsForTwoSignsOfLifeOfAnOlderOne)
+{
+    using Older = Growth::Older;
+    const RunKey first = numbered_key(1), second = numbered_key(2);
+    submit(second);
+    start(second);
+    const auto older = [&](std::chrono::seconds beat) {
+        m_now += 1s;
+        EXPECT_TRUE(m_store.write(layout::heartbeat(first, k_first),
+                                  to_line(Heartbeat{k_first_taken + beat, {}})));
+        return m_growth.older_than(second, m_now);
+    };
+    EXPECT_EQ(older(60s), Older::unknown);
+    EXPECT_EQ(older(60s), Older::unknown);
+    EXPECT_EQ(older(62s), Older::unknown);
+    EXPECT_EQ(older(62s), Older::unknown);
+    EXPECT_EQ(older(65s), Older::continues);
+    EXPECT_EQ(older(240s), Older::unknown) << "its clock is ahead";
+    m_now += 30s;
+    EXPECT_EQ(older(240s), Older::gone) << "it is dead";
+    EXPECT_EQ(older(100s), Older::unknown);
+    EXPECT_EQ(m_growth.older_than(first, m_now), Older::gone) << "it is the oldest";
+}
+
+TEST_F(GrowthTest, AWorkerThatIsAboutToEndDoesNotContinueTheSweep)
+{
+    const RunKey first = numbered_key(1), second = numbered_key(2);
+    submit(second);
+    start(second);
+    ASSERT_TRUE(m_store.write(layout::heartbeat(first, k_first), to_line(Heartbeat{m_now, {}})));
+    EXPECT_TRUE(m_growth.is_newest_of_several(second, m_now));
+    for (const auto kind : {Event::Kind::signalled, Event::Kind::stop_asked, Event::Kind::noticed,
+                            Event::Kind::ended}) {
+        Event event;
+        event.kind = kind;
+        event.at = m_now;
+        ASSERT_TRUE(m_store.write(layout::journal(first, k_first), to_line(event)));
+        EXPECT_EQ(m_growth.older_than(second, m_now), Growth::Older::gone);
+        EXPECT_FALSE(m_growth.is_newest_of_several(second, m_now));
+    }
 }
 
 TEST_F(GrowthTest, IsWorthItOnlyForALongList)

@@ -19,6 +19,7 @@ inline RunKey numbered_key(unsigned int number)
 }
 
 inline const RunKey k_numbered_sweep = numbered_key(65535);
+constexpr LinkNumber k_first{1};
 inline const Time k_first_taken = Time(std::chrono::seconds(1'700'000'100));
 
 inline Sweep numbered_sweep(const std::string& name)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <unistd.h>
 #include <utility>
 
@@ -46,6 +47,7 @@ void Grower::replace_this_worker()
 {
     end(); // a check of the queue
     m_replaces = true;
+    m_gives_way = false;
     m_check_at = m_add_at = {};
 }
 
@@ -74,6 +76,33 @@ void Grower::update(EventLoop::Moment now, Time wall_clock)
     } else if (now >= *m_query_at && m_growth.is_newest_of_several(m_self, wall_clock)) {
         start(m_commands->check_queue, now);
     }
+}
+
+bool Grower::must_stay(Time wall_clock)
+{
+    if (!m_gives_way) {
+        return false;
+    }
+    const bool is_known = m_taker.refresh().has_value();
+    const sweeps::Board& board = m_taker.board();
+    const bool is_open = m_sweep.propose && !board.is_closed();
+    const bool are_left = is_open || sweeps::tally_of(board.tries()).waiting > 0;
+    if (is_known && (board.is_stopped() || !are_left)) {
+        return false;
+    }
+    using Older = sweeps::Growth::Older;
+    const Older older = m_growth.older_than(m_self, wall_clock);
+    if (older == Older::gone) {
+        m_gives_way = false;
+        std::fputs("gpuq: no older worker of the sweep is left: this one takes tries again\n",
+                   stderr);
+    }
+    return older != Older::continues;
+}
+
+bool Grower::leaves_another(Time wall_clock)
+{
+    return m_growth.is_newest_of_several(m_self, wall_clock);
 }
 
 void Grower::reap(EventLoop::Moment now)

@@ -52,6 +52,11 @@ public:
     bool is_busy() const { return m_pid > 0; }
     /// This worker takes no more tries: the others continue.
     bool gives_way() const { return m_gives_way; }
+    /// Call while this worker runs no tries. Whether it gives way, tries are left, and it is not
+    /// certain yet that another one continues. If none does, this one no longer gives way.
+    bool must_stay(Time wall_clock);
+    /// Whether another one certainly runs that gives way after this one.
+    bool leaves_another(Time wall_clock);
     /// Ends the child. A worker that it has registered may have been submitted.
     void end();
 

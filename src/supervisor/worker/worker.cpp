@@ -99,7 +99,7 @@ public:
             reap();
             write_ends();
             check_files();
-            if (!fill_slots()) {
+            if (!fill_slots() && (m_leaving || m_spent || !m_grower.must_stay(m_clock.now()))) {
                 break;
             }
             if (!m_leaving && !m_spent && !m_slots.empty()) {
@@ -116,7 +116,8 @@ public:
         if (m_unstarted) {
             (void)m_taker.record(end_of(*m_unstarted, TryEnd::paused)); // else it is interrupted
         }
-        if (m_leaving && !m_spent && !m_grower.gives_way() && !m_taker.board().is_stopped()) {
+        const bool gives_way = m_grower.gives_way() && m_grower.leaves_another(m_clock.now());
+        if (m_leaving && !m_spent && !gives_way && !m_taker.board().is_stopped()) {
             replace_if_time_is_up();
             return k_status_continue_me;
         }
@@ -211,17 +212,13 @@ private:
     /// stopped or its GPU time is spent.
     void release_waiting()
     {
-        const auto waits = [](const sweeps::Try& entry) {
-            return entry.state == sweeps::Try::State::waiting;
-        };
         // In this order: a client adds tries, or continues the sweep, before it adds workers.
         const auto runs = m_store.list(layout::sweep_runs(m_plan.sweep));
         if (!runs || !m_taker.refresh()) {
             return;
         }
-        const auto& tries = m_taker.board().tries();
         const bool is_over = m_spent || m_taker.board().is_stopped();
-        if (is_over || std::none_of(tries.begin(), tries.end(), waits)) {
+        if (is_over || sweeps::tally_of(m_taker.board().tries()).waiting == 0) {
             withdraw(*runs);
         }
     }

@@ -14,7 +14,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace gpuq::supervisor {
@@ -164,31 +166,77 @@ TEST_F(WorkerTest, WithdrawsNoWorkerThatMayHaveStarted)
     EXPECT_FALSE(store.size(layout::inbox(other) + "/" + layout::k_stop_request));
 }
 
-TEST_F(WorkerTest, EndsAfterItsTryIfOtherJobsWaitForTheGpus)
+/// Worker 1 gives way during its first try. Worker 0 is older.
+class GivingWayTest : public WorkerTest {
+protected:
+    GivingWayTest()
+    {
+        EXPECT_TRUE(m_store.write(layout::sweep_grows(k_numbered_sweep), ""));
+        EXPECT_TRUE(m_store.write(layout::sweep_run(k_numbered_sweep, m_older), ""));
+        EXPECT_TRUE(m_store.write(layout::claim(m_older, LinkNumber{1}), "1"));
+        EXPECT_TRUE(m_store.write(layout::sweep_run(k_numbered_sweep, m_waiting), ""));
+        EXPECT_TRUE(m_store.write(layout::run_json(m_waiting), "{}"));
+        EXPECT_TRUE(m_store.write(layout::job_json(m_waiting, LinkNumber{1}),
+                                  to_json(LinkJob{"lab", JobId{7}, {}, true})));
+        sweeps::Sweep sweep = sweeps::numbered_sweep("cal");
+        sweep.run.request.work_dir = m_root;
+        sweep.run.request.program = {"sh", "-c", "while [ ! -e withdrawn ]; do sleep 0.01; done"};
+        EXPECT_TRUE(m_store.write(layout::sweep_json(k_numbered_sweep), to_json(sweep)));
+        growth = {{"false"}, {"sh", "-c", fmt::format("exit {}", k_status_give_way)}, 0ms};
+    }
+    void older_beats(std::chrono::seconds ago, std::uint64_t out = 0)
+    {
+        EXPECT_TRUE(m_store.write(layout::heartbeat(m_older, LinkNumber{1}),
+                                  to_line(Heartbeat{RealClock().now() - ago, JobId{1}, 1, out})));
+    }
+    std::vector<sweeps::Try> tries()
+    {
+        sweeps::Board board(m_store, k_numbered_sweep);
+        EXPECT_TRUE(board.refresh());
+        return board.tries();
+    }
+
+    FullStore m_store{m_root, 0s};
+    const RunKey m_older = sweeps::numbered_key(0), m_waiting = sweeps::numbered_key(2);
+};
+
+TEST_F(GivingWayTest, EndsAfterItsTryIfAnOlderOneContinues)
 {
-    FullStore store(m_root, 0s);
-    EXPECT_TRUE(store.write(layout::sweep_grows(k_numbered_sweep), ""));
-    const RunKey older = sweeps::numbered_key(0), waiting = sweeps::numbered_key(2);
-    EXPECT_TRUE(store.write(layout::sweep_run(k_numbered_sweep, older), ""));
-    EXPECT_TRUE(store.write(layout::claim(older, LinkNumber{1}), "1"));
-    EXPECT_TRUE(store.write(layout::heartbeat(older, LinkNumber{1}),
-                            to_line(Heartbeat{RealClock().now(), JobId{1}})));
-    EXPECT_TRUE(store.write(layout::sweep_run(k_numbered_sweep, waiting), ""));
-    EXPECT_TRUE(store.write(layout::run_json(waiting), "{}"));
-    EXPECT_TRUE(store.write(layout::job_json(waiting, LinkNumber{1}),
-                            to_json(LinkJob{"lab", JobId{7}, {}, true})));
-    sweeps::Sweep sweep = sweeps::numbered_sweep("cal");
-    sweep.run.request.work_dir = m_root;
-    sweep.run.request.program = {"sh", "-c", "while [ ! -e withdrawn ]; do sleep 0.01; done"};
-    EXPECT_TRUE(store.write(layout::sweep_json(k_numbered_sweep), to_json(sweep)));
-    growth = {{"false"}, {"sh", "-c", fmt::format("exit {}", k_status_give_way)}, 0ms};
+    older_beats(0s);
+    const pid_t older = ::fork();
+    if (older == 0) {
+        for (std::uint64_t out = 1;; ++out) {
+            older_beats(0s, out);
+            std::this_thread::sleep_for(100ms);
+        }
+    }
     EXPECT_EQ(work_on(0s, 1h), 0);
+    ::kill(older, SIGKILL);
+    ::waitpid(older, nullptr, 0);
     EXPECT_THAT(messages, HasSubstr("this worker ends after its tries"));
-    EXPECT_TRUE(store.size(layout::inbox(waiting) + "/" + layout::k_stop_request));
-    sweeps::Board board(store, k_numbered_sweep);
-    ASSERT_TRUE(board.refresh());
-    EXPECT_EQ(board.tries()[0].end->end, sweeps::TryEnd::finished);
-    EXPECT_EQ(board.tries()[1].attempt, 0);
+    EXPECT_THAT(messages, Not(HasSubstr("takes tries again")));
+    EXPECT_TRUE(m_store.size(layout::inbox(m_waiting) + "/" + layout::k_stop_request));
+    EXPECT_EQ(tries()[0].end->end, sweeps::TryEnd::finished);
+    EXPECT_EQ(tries()[1].attempt, 0);
+}
+
+TEST_F(GivingWayTest, TakesTriesAgainIfTheOlderOneIsLost)
+{
+    older_beats(0s);
+    const pid_t older = ::fork();
+    if (older == 0) {
+        eventually([this] {
+            older_beats(0s);
+            return std::filesystem::exists(m_root + "/withdrawn");
+        });
+        older_beats(k_heartbeat_fresh - 1s); // its last one
+        ::_exit(0);
+    }
+    EXPECT_EQ(work_on(0s, 1h), 0);
+    ::waitpid(older, nullptr, 0);
+    EXPECT_THAT(messages, HasSubstr("this worker ends after its tries"));
+    EXPECT_THAT(messages, HasSubstr("no older worker of the sweep is left"));
+    EXPECT_THAT(ends(), ElementsAre(sweeps::TryEnd::finished, sweeps::TryEnd::finished));
 }
 
 TEST_F(WorkerTest, ATryThatEndsTogetherWithItsWorkerContinues)
