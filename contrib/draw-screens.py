@@ -79,8 +79,9 @@ def svg(text, title):
              f"<title>{html.escape(title)}</title>",
              f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>',
              f'<g font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{FONT}">']
+    style = Style()  # a line continues with that of the line before
     for number, line in enumerate(text.split("\n")[:ROWS]):
-        style, column = Style(), 0
+        column = 0
         y = 10 + number * CELL_HEIGHT
         for piece in re.split(r"(\x1b\[[0-9;]*m)", line):
             if piece.startswith("\x1b"):
