@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/queries/checks.h"
 
+#include "cli/base/read_only.h"
 #include "cli/queries/node_check.h"
 #include "core/codec.h"
 #include "embedded/cluster.h"
@@ -133,7 +134,7 @@ std::vector<Finding> check_directory(Services& services)
     }
     auto findings = assess_directory(*path, services.host().directory(*path), ::geteuid());
     // Permissions do not show a full disk or a failing server: write a file.
-    const bool promised = findings.front().level == Level::ok;
+    const bool promised = findings.front().level == Level::ok && !is_read_only(services);
     const auto store = promised ? services.store() : Result<Store*>(nullptr);
     if (!store) {
         findings.front() = {"state-folder", Level::problem, store.error().text,

@@ -113,6 +113,8 @@ TEST_F(Doctor, AFullDiskIsFoundByWriting)
     m_services.memory.full = true;
     EXPECT_THAT(doctor().out, ContainsRegex("\nproblem +state-folder .*No space left on device"));
     EXPECT_EQ(doctor().status, 1);
+    m_services.variables["GPUQ_READONLY"] = "1";
+    EXPECT_THAT(doctor().out, ContainsRegex("\nok +state-folder ")) << "nothing may be written";
 }
 
 TEST_F(Doctor, AnUnsafeFolderIsNotWrittenTo)
