@@ -51,6 +51,7 @@
 ///                                        program failed (worker)
 ///     sweeps/KEY/lock                    held by the worker that asks for proposals
 ///     sweeps/KEY/totals.json             its line in `gpuq ls`, once it is over (client)
+///     sweeps/KEY/past.json               its tries that had ended, in a few numbers (client)
 ///     sweeps/KEY/grows                   exists if its workers add others (client)
 ///     sweeps/KEY/added/RUN               the worker added behind that one; written once (worker)
 ///     sweeps/KEY/runs/RUN                exists for each of its workers (client, worker)

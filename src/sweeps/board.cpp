@@ -46,6 +46,37 @@ void add_rung(std::vector<RungValue>& rungs, const RungValue& value)
 
 } // namespace
 
+Board::Board(Store& store, RunKey sweep, const Past& past)
+    : Board(store, std::move(sweep))
+{
+    m_past = past.ends;
+    m_batches = past.batches;
+    m_retries = past.retries;
+    m_tries.resize(past.ends.size());
+    for (std::size_t i = 0; i < past.ends.size(); ++i) {
+        if (is_past(i + 1)) {
+            m_tries[i].state = Try::State::ended;
+            m_tries[i].end = end_with(past.ends[i], i + 1);
+        }
+    }
+    if (past.best) {
+        m_tries[past.best->number - 1].reached = past.best->values;
+    }
+    if (const auto first = m_past.find_first_not_of('.'); first != std::string::npos) {
+        m_tries[first].used = past.used; // of all
+    }
+    for (const auto& [worker, event] : past.open) {
+        take(worker, event);
+    }
+    for (const Retry& retry : past.retried) {
+        m_retried[retry.number] = retry.attempt;
+        m_changed.push_back(retry.number);
+    }
+    for (const auto& [worker, offset] : past.journals) {
+        m_journals[worker] = {offset, /*is_past=*/true};
+    }
+}
+
 Result<void> Board::refresh()
 {
     const auto done = read();
@@ -66,6 +97,9 @@ Result<void> Board::read()
     for (const std::string& name : journals ? *journals : std::vector<std::string>()) {
         TRY(read_journal(name));
     }
+    m_continues_past =
+        m_continues_past && std::none_of(m_journals.begin(), m_journals.end(),
+                                         [](const auto& one) { return one.second.is_past; });
     const auto stop = m_store.size(layout::sweep_stop(m_sweep));
     if (!stop && !is_missing(stop.error())) {
         return stop.error();
@@ -118,6 +152,7 @@ Result<void> Board::read_retries()
         for (const Retry& retry : retries_in(*text)) {
             int& attempt = m_retried[retry.number];
             attempt = std::max(attempt, retry.attempt);
+            m_continues_past = m_continues_past && !is_past(retry.number);
             m_changed.push_back(retry.number);
         }
     }
@@ -129,30 +164,44 @@ Result<void> Board::read_journal(const std::string& name)
     if (!worker) {
         return {};
     }
-    Journal& journal = m_journals[name];
+    Journal& journal = m_journals[*worker];
     const std::string path = layout::sweep_worker(m_sweep, *worker);
     while (true) {
-        TRY_ASSIGN(const std::string piece, m_store.read_at(path, journal.offset, k_piece));
-        std::string_view lines = piece;
-        for (auto end = lines.find('\n'); end != std::string_view::npos; end = lines.find('\n')) {
-            if (const auto event = try_event_in(lines.substr(0, end))) {
-                take(*worker, *event);
-            }
-            lines.remove_prefix(end + 1);
-            journal.offset += end + 1;
-        }
-        // A line without its line end may be complete: the next link of the worker would end it.
-        if (const auto event = try_event_in(lines)) {
-            take(*worker, *event);
-        }
-        if (piece.size() < k_piece || lines.size() == piece.size()) {
+        // Of the past, the last byte is read again: it must exist.
+        const std::size_t again = journal.is_past && journal.offset > 0 ? 1 : 0;
+        TRY_ASSIGN(const std::string piece, m_store.read_at(path, journal.offset - again, k_piece));
+        m_continues_past = m_continues_past && piece.size() >= again;
+        journal.is_past = false;
+        const std::size_t taken =
+            take_lines(*worker, std::string_view(piece).substr(std::min(again, piece.size())));
+        journal.offset += taken;
+        if (piece.size() < k_piece || taken == 0) {
             return {};
         }
     }
 }
 
+/// Returns the size of the lines taken.
+std::size_t Board::take_lines(const RunKey& worker, std::string_view lines)
+{
+    const std::size_t size = lines.size();
+    for (auto end = lines.find('\n'); end != std::string_view::npos; end = lines.find('\n')) {
+        if (const auto event = try_event_in(lines.substr(0, end))) {
+            take(worker, *event);
+        }
+        lines.remove_prefix(end + 1);
+    }
+    // A line without its line end may be complete: the next link of the worker would end it.
+    if (const auto event = try_event_in(lines)) {
+        take(worker, *event);
+        lines = {};
+    }
+    return size - lines.size();
+}
+
 void Board::take(const RunKey& worker, const TryEvent& event)
 {
+    m_continues_past = m_continues_past && !is_past(event.number);
     auto& attempts = m_attempts[event.number];
     auto at = std::find_if(attempts.begin(), attempts.end(),
                            [&](const Attempt& attempt) { return attempt.number >= event.attempt; });
@@ -227,6 +276,61 @@ void Board::settle(std::size_t number)
                   : newest.end ? Try::State::ended
                                : Try::State::running;
     m_tries[number - 1] = std::move(entry);
+}
+
+Past Board::past(const Metric& metric) const
+{
+    Past past{std::string(m_tries.size(), '.')};
+    for (std::size_t i = 0; i < m_tries.size(); ++i) {
+        const Try& entry = m_tries[i];
+        if (entry.state != Try::State::ended) {
+            continue;
+        }
+        past.ends[i] = mark_of(*entry.end);
+        past.used += entry.used;
+        const auto& best = entry.reached.best;
+        if (best && (!past.best || is_better(metric, *best, *past.best->values.best))) {
+            past.best = entry.end;
+            past.best->values = entry.reached;
+        }
+    }
+    const auto is_open = [&](std::size_t number) {
+        return number == 0 || number > past.ends.size() || past.ends[number - 1] == '.';
+    };
+    for (const auto& [number, attempts] : m_attempts) {
+        for (std::size_t i = 0; is_open(number) && i < attempts.size(); ++i) {
+            add_events(past.open, number, attempts[i]);
+        }
+    }
+    for (const auto& [number, attempt] : m_retried) {
+        if (is_open(number)) {
+            past.retried.push_back({number, attempt});
+        }
+    }
+    past.batches = m_batches;
+    past.retries = m_retries;
+    for (const auto& [worker, journal] : m_journals) {
+        past.journals[worker] = journal.offset;
+    }
+    return past;
+}
+
+/// Without its rungs.
+void Board::add_events(std::vector<Past::Attempt>& events, std::size_t number,
+                       const Attempt& attempt)
+{
+    const auto& [worker, link] = attempt.claimant;
+    TryEvent event{TryEvent::Kind::reached, number, attempt.number, {}, link, attempt.reached};
+    events.push_back({worker, event});
+    if (attempt.began_at) {
+        event.kind = TryEvent::Kind::began;
+        event.at = *attempt.began_at;
+        event.values = {};
+        events.push_back({worker, event});
+    }
+    if (attempt.end) {
+        events.push_back({worker, *attempt.end});
+    }
 }
 
 std::chrono::microseconds gpu_time_used(const std::vector<Try>& tries, const Sweep& sweep, Time now)

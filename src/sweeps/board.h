@@ -3,6 +3,7 @@
 
 #include "ports/store.h"
 #include "sweeps/parameters.h"
+#include "sweeps/past.h"
 #include "sweeps/records.h"
 
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +47,8 @@ public:
         , m_sweep(std::move(sweep))
     {
     }
+    /// Begins where `past` ends: of the tries that had ended it knows only the sums.
+    Board(Store& store, RunKey sweep, const Past& past);
 
     /// Reads the changes. On an error, which may be temporary, the board is incomplete but
     /// consistent.
@@ -65,6 +69,11 @@ public:
     bool is_closed() const { return m_closed.has_value(); }
     /// Why, if the program failed; else empty. Not sanitised.
     std::string failure() const { return m_closed.value_or(""); }
+    /// For the next board of this sweep. `best`: by this metric.
+    Past past(const Metric& metric) const;
+    /// False if the files of the sweep no longer continue the past that the board began with, for
+    /// instance as an ended try is repeated.
+    bool continues_past() const { return m_continues_past; }
     /// The number of files in the list of tries.
     int batches() const { return m_batches; }
     /// Increases whenever refresh() finds a change of the tries, or that the list was closed or
@@ -83,12 +92,20 @@ private:
     };
     struct Journal {
         std::uint64_t offset = 0; ///< of the first line not yet read
+        bool is_past = false;     ///< not read by this board yet
     };
     Result<void> read();
     Result<void> read_closed();
     Result<void> read_tries();
     Result<void> read_retries();
     Result<void> read_journal(const std::string& name);
+    std::size_t take_lines(const RunKey& worker, std::string_view lines);
+    static void add_events(std::vector<Past::Attempt>& events, std::size_t number,
+                           const Attempt& attempt);
+    bool is_past(std::size_t number) const
+    {
+        return number <= m_past.size() && number > 0 && m_past[number - 1] != '.';
+    }
     void take(const RunKey& worker, const TryEvent& event);
     void settle(std::size_t number);
     void settle_changed();
@@ -99,10 +116,11 @@ private:
     // By the number of the try. A journal or a retry may be visible before the list of its tries.
     std::unordered_map<std::size_t, std::vector<Attempt>> m_attempts; ///< in ascending order
     std::map<std::size_t, int> m_retried; ///< the newest attempt that no longer counts
-    std::map<std::string, Journal> m_journals;
+    std::map<RunKey, Journal> m_journals;
+    std::string m_past;                 ///< Past::ends
     std::vector<std::size_t> m_changed; ///< numbers of tries to be settled; some repeatedly
     int m_batches = 0, m_retries = 0;   ///< files read
-    bool m_stopped = false;
+    bool m_stopped = false, m_continues_past = true;
     std::optional<std::string> m_closed;
     std::uint64_t m_version = 0;
 };

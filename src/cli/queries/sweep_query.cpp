@@ -74,17 +74,45 @@ void note_rest(Store& store, const SweepLine& line)
     (void)store.remove(layout::active_sweep(key));
 }
 
+enum class Scope { tries, totals };
+
+/// For totals, what earlier calls have read of the ended tries is not read again.
+Result<sweeps::Board> read_board(Store& store, const Sweep& sweep, Scope scope)
+{
+    const RunKey& key = sweep.run.key;
+    const std::string path = sweeps::past_json(key);
+    const auto text = scope == Scope::totals
+                          ? store.read(path)
+                          : Result<std::string>(fail(Error::Kind::missing, path));
+    auto past = text ? sweeps::past_from_json(*text) : Result<sweeps::Past>(text.error());
+    std::optional<sweeps::Board> board;
+    board.emplace(store, key, past ? *past : sweeps::Past());
+    TRY(board->refresh());
+    if (!board->continues_past()) {
+        past = sweeps::Past();
+        board.emplace(store, key);
+        TRY(board->refresh());
+        (void)store.remove(path);
+    }
+    constexpr std::size_t k_worth = 64; // ended tries: so many are read again
+    const auto now = board->past(sweep.metric);
+    if (scope == Scope::totals && now.ended() >= k_worth + (past ? past->ended() : 0)) {
+        (void)store.write(path, to_json(now));
+    }
+    return *std::move(board);
+}
+
 /// The status of a sweep whose workers' states have just been queried: before the board is read, so
-/// that an end that is recorded in between is not missed.
+/// that an end that is recorded in between is not missed. With Scope::totals, the tries are those
+/// of read_board.
 Result<SweepStatus> status_with(Services& services, Store& store, Sweep sweep,
-                                std::vector<RunStatus> workers)
+                                std::vector<RunStatus> workers, Scope scope)
 {
     const RunKey key = sweep.run.key;
     SweepStatus status{std::move(sweep)};
     std::erase_if(workers, [](const RunStatus& run) { return run.state == RunState::ended; });
     status.workers = std::move(workers);
-    sweeps::Board board(store, key);
-    TRY(board.refresh());
+    TRY_ASSIGN(sweeps::Board board, read_board(store, status.sweep, scope));
     status.is_open = status.sweep.propose && !board.is_closed();
     status.proposal_failure = board.failure();
     const bool is_stopped = board.is_stopped();
@@ -211,7 +239,7 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
     TRY_ASSIGN(const auto workers, active_workers(store, sweep.run.key));
     RunStatuses found = query_status(status_sources(services, store), workers);
     TRY_ASSIGN(SweepStatus status,
-               status_with(services, store, std::move(sweep), std::move(found.runs)));
+               status_with(services, store, std::move(sweep), std::move(found.runs), Scope::tries));
     status.slurm_silent = std::move(found.slurm_silent);
     return status;
 }
@@ -258,8 +286,8 @@ Result<std::vector<SweepLine>> listed_sweeps(Services& services, Store& store, b
         const auto end = next + static_cast<std::ptrdiff_t>(one.workers);
         if (one.line) {
             listed.push_back(*std::move(one.line));
-        } else if (const auto status =
-                       status_with(services, store, std::move(one.sweep), {next, end})) {
+        } else if (const auto status = status_with(services, store, std::move(one.sweep),
+                                                   {next, end}, Scope::totals)) {
             listed.push_back(line_of(*status, now));
         }
         next = end;

@@ -8,6 +8,7 @@
 #include "runs/evidence.h"
 #include "runs/run_on_disk.h"
 #include "sweeps/changes.h"
+#include "sweeps/past.h"
 #include "sweeps/taker.h"
 
 #include <gmock/gmock.h>
@@ -426,6 +427,43 @@ TEST_F(SweepTest, IsListedWithoutReadingItsTriesOnceItIsOver)
     EXPECT_THAT(listed(), HasSubstr("\"waiting\": 1,"));
     end_next(TryEnd::finished, 0, 0.5);
     EXPECT_THAT(listed(), AllOf(HasSubstr("ended"), HasSubstr("\"waiting\": 0,")));
+}
+
+TEST_F(SweepTest, IsListedWithoutReadingTheTriesAgainThatHadEnded)
+{
+    ASSERT_EQ(use(k_sweep_verb, {"--detach", "-J", "cal", "--workers", "1", "--over", "n=1..80",
+                                 "train.py", "{n}"})
+                  .status,
+              0);
+    for (int i = 0; i < 70; ++i) {
+        end_next(TryEnd::finished, i % 3, 70.0 - i);
+    }
+    const auto listed = [&] {
+        Globals json;
+        json.json = true;
+        return use(k_ls_verb, {}, json).out;
+    };
+    std::string& journal = m_services.memory.files[layout::sweep_worker(key(), workers()[0].key)];
+    const auto listed_without = [&](std::size_t size) {
+        const std::string whole = journal;
+        journal.replace(0, size - 1, size - 1, '?');
+        auto text = listed();
+        journal = whole;
+        return text;
+    };
+    const std::string first = listed();
+    EXPECT_THAT(first, AllOf(HasSubstr("\"succeeded\": 24,"), HasSubstr("\"failed\": 46,"),
+                             HasSubstr("\"waiting\": 10,"), HasSubstr("\"best_try\": 70")));
+    const std::size_t read = journal.size();
+    EXPECT_EQ(listed_without(read), first);
+    end_next(TryEnd::finished, 0, 99);
+    EXPECT_THAT(listed_without(read),
+                AllOf(HasSubstr("\"succeeded\": 25,"), HasSubstr("\"best_try\": 70")));
+    ASSERT_EQ(use(k_sweep_verb, {"retry", "cal", "70", "--detach"}).status, 0);
+    EXPECT_THAT(listed(), AllOf(HasSubstr("\"succeeded\": 24,"), HasSubstr("\"waiting\": 10,")));
+    ASSERT_TRUE(m_services.memory.write(sweeps::past_json(key()), "{"));
+    EXPECT_THAT(listed(), HasSubstr("\"succeeded\": 24,")) << "it is torn";
+    EXPECT_THAT(m_services.memory.files[sweeps::past_json(key())], HasSubstr("+--"));
 }
 
 TEST_F(SweepTest, IsShownAsAPage)
