@@ -102,8 +102,9 @@ Result<std::vector<sweeps::Parameter>> parameters_in(const Options& options)
     return parameters;
 }
 
-/// The GPUs of all nodes that accept jobs; nothing if Slurm does not respond.
-std::optional<std::size_t> gpus_of_cluster(Services& services)
+/// The free GPUs of the nodes that accept jobs, all of those whose use is not known; nothing if
+/// Slurm does not respond.
+std::optional<std::size_t> free_gpus(Services& services)
 {
     const auto cluster = services.cluster();
     const auto nodes = cluster ? (*cluster)->nodes() : Result<std::vector<Node>>(cluster.error());
@@ -113,12 +114,15 @@ std::optional<std::size_t> gpus_of_cluster(Services& services)
     std::size_t count = 0;
     for (const Node& node : *nodes) {
         for (const NodeGpus& gpus : node.gpus) {
-            count += node.up ? static_cast<std::size_t>(std::max(gpus.total, 0)) : 0;
+            const int free = gpus.total - gpus.in_use.value_or(0);
+            count += node.up ? static_cast<std::size_t>(std::max(free, 0)) : 0;
         }
     }
     return count;
 }
 
+/// No more than can start now, but one: the sweep grows, and more of them would wait before other
+/// jobs.
 std::size_t workers_by_default(Services& services, const SweepStatus& status)
 {
     const auto per_gpu = static_cast<std::size_t>(status.sweep.per_gpu);
@@ -129,9 +133,12 @@ std::size_t workers_by_default(Services& services, const SweepStatus& status)
     }
     std::size_t count = std::min((left + per_gpu - 1) / per_gpu, k_most_by_default);
     const int gpus = status.sweep.run.request.gpus.count;
-    const auto all = gpus > 0 ? gpus_of_cluster(services) : std::nullopt;
-    if (all) {
-        count = std::min(count, *all / static_cast<std::size_t>(gpus));
+    const auto free = gpus > 0 ? free_gpus(services) : std::nullopt;
+    if (free) {
+        const auto working = static_cast<std::size_t>(
+            std::count_if(status.workers.begin(), status.workers.end(),
+                          [](const RunStatus& run) { return run.state == RunState::running; }));
+        count = std::min(count, working + *free / static_cast<std::size_t>(gpus));
     }
     return std::max<std::size_t>(count, 1);
 }

@@ -153,6 +153,39 @@ TEST_F(SweepTest, StartsAWorkerForEachGpuOfTheCluster)
     EXPECT_THAT(sweep->run.environment, IsEmpty());
 }
 
+TEST_F(SweepTest, StartsNoMoreWorkersThanGpusAreFreeButOne)
+{
+    int& in_use = m_services.slurm.machines[0].gpus[0].in_use.emplace(1);
+    begin();
+    EXPECT_THAT(workers(), SizeIs(2));
+    in_use = 3;
+    ASSERT_EQ(use(k_sweep_verb, {"--detach", "-J", "other", "--over", "n=1..9", "train.py", "{n}"})
+                  .status,
+              0);
+    EXPECT_THAT(workers(), SizeIs(3));
+}
+
+TEST_F(SweepTest, AChangedSweepGetsWorkersForTheGpusThatAreFree)
+{
+    begin({"--over", "k=1..9"});
+    ASSERT_THAT(workers(), SizeIs(3));
+    for (Job& job : m_services.slurm.jobs) {
+        job.state = JobState::running;
+    }
+    int& in_use = m_services.slurm.machines[0].gpus[0].in_use.emplace(3);
+    const Arguments add{"add", "--detach", "cal", "--over", "lr=5", "--over", "n=5", "--over"};
+    const auto with = [&](const std::string& over) {
+        Arguments arguments = add;
+        arguments.push_back(over);
+        return use(k_sweep_verb, arguments);
+    };
+    ASSERT_EQ(with("k=1").status, 0);
+    EXPECT_THAT(workers(), SizeIs(3));
+    in_use = 2;
+    ASSERT_EQ(with("k=2").status, 0);
+    EXPECT_THAT(workers(), SizeIs(4));
+}
+
 TEST_F(SweepTest, StartsAsManyWorkersAsRequested)
 {
     begin({"--workers", "2"});
