@@ -194,7 +194,7 @@ class ExtendLink : public Extend {
 protected:
     ExtendLink()
     {
-        Run run = m_run.run();
+        gpuq::Run run = m_run.run();
         run.request.chain.emplace();
         run.request.chain->link = 1h;
         m_services.memory.files[layout::run_json(run.key)] = to_json(run);
