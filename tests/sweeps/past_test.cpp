@@ -156,7 +156,7 @@ TEST_F(PastTest, IsInvalidIfItIsTorn)
     EXPECT_FALSE(past_from_json(to_json(other))) << "its best try does not exist";
 }
 
-/// Whatever is recorded, in any order: totals from a past, if the files continue it, are those of
+/// For events in any order: totals from a past, if the files continue it, are those of
 /// all files.
 TEST_F(PastTest, GivesTheSameTotalsAsAllFiles)
 {
