@@ -22,8 +22,8 @@ pools:
   a: {nodes: "c[1-2]", gpus: "k80:2"}
 queues:
   batch: {time: 2h, default_time: 10m, pools: a, extend: {by: 1h, times: 2, if: nobody_waits}}
+  saves: {time: 30m, default_time: 10m, pools: a, chain: {links: 9}, extend: {by: 1h, times: 2, if: save_known}}
   long: {time: 1h, default_time: 10m, pools: a, chain: {links: 9}, extend: {by: 1h, times: 2, if: nobody_waits | save_known}}
-  saves: {time: 1h, default_time: 10m, pools: a, chain: {links: 9}, extend: {by: 1h, times: 2, if: save_known}}
 """
 # Saves once there is a file `go`, and leaves when it is told to.
 SAVER = """#!/bin/sh
@@ -72,7 +72,7 @@ def ada(ruled, people):
 
 def begun(ada, name):
     """A run of ada's that runs. Returns its job."""
-    done = ada.gpuq("run", "--detach", "-t", "30m", "-J", name, "--", "sleep", "600")
+    done = ada.gpuq("run", "--detach", "-p", "batch", "-t", "30m", "-J", name, "--", "sleep", "600")
     assert done.returncode == 0, done.stderr
     job = wait_for(lambda: [job for job, state, _ in ada.cluster.squeue() if state == "RUNNING"], 20)[-1]
     return job
@@ -139,7 +139,7 @@ def test_a_link_gets_more_time_once_it_has_saved(ruled, ada):
         started = chain.event(1, "supervisor_started")
         early = ada.gpuq("extend", "--link", "saver", "1h")
         assert early.returncode == 121, early.stderr
-        assert "only after its program has saved a checkpoint (applied.yaml:9): no checkpoint" in early.stderr, early.stderr
+        assert "only after its program has saved a checkpoint (applied.yaml:8): no checkpoint" in early.stderr, early.stderr
         assert limit(ada, chain.job(1)) == "00:01:00"
         (ada.home / "go").touch()
         chain.event(1, "checkpoint")
@@ -153,8 +153,8 @@ def test_a_link_gets_more_time_once_it_has_saved(ruled, ada):
         # Beyond the end that it had, when the program would have been told to leave.
         wait_for(lambda: time.time() > started["to"] + 2, 90)
         assert not chain.events(1, "noticed") and ruled.job(chain.job(1))["JobState"] == "RUNNING"
-        again = ada.gpuq("extend", "--link", "saver", "2h")
-        assert again.returncode == 121 and "by at most 1 h at a time (applied.yaml:9)" in again.stderr, again.stderr
+        again = ada.gpuq("extend", "--link", "saver", "90m")
+        assert again.returncode == 121 and "by at most 1 h at a time (applied.yaml:8)" in again.stderr, again.stderr
 
 
 def test_a_saved_link_gets_more_time_although_another_user_waits(ruled, ada, people):
@@ -164,7 +164,7 @@ def test_a_saved_link_gets_more_time_although_another_user_waits(ruled, ada, peo
         assert waiting, said
         wait_for(lambda: ruled.job(waiting)["Reason"] in ("Resources", "Priority"), 20, lambda: ruled.job(waiting))
         early = ada.gpuq("extend", "--link", "saver", "1h")
-        assert early.returncode == 121 and f"(applied.yaml:8): job {waiting} does, and no checkpoint" in early.stderr, early.stderr
+        assert early.returncode == 121 and f"(applied.yaml:9): job {waiting} does, and no checkpoint" in early.stderr, early.stderr
         (ada.home / "go").touch()
         chain.event(1, "checkpoint")
         done = ada.gpuq("extend", "--link", "saver", "1h")
