@@ -60,7 +60,7 @@ std::optional<std::string> refusal_of_condition(const Policy& policy, const Queu
 
 } // namespace
 
-std::string conditions_text(const ExtendRule::Conditions& conditions)
+std::string conditions_text(const ExtendConditions& conditions)
 {
     const std::string_view waits = "while no other user waits for its nodes";
     const std::string_view saves = "after its program has saved a checkpoint";

@@ -34,7 +34,7 @@ struct ExtendRequest {
 const ExtendRule* extend_rule(const Policy& policy, const std::string& qos);
 
 /// `while no other user waits for its nodes or after its program has saved a checkpoint`.
-std::string conditions_text(const ExtendRule::Conditions& conditions);
+std::string conditions_text(const ExtendConditions& conditions);
 
 /// Whether the rule depends on the jobs that wait. `saved`: as in ExtendRequest.
 bool depends_on_waiting(const ExtendRule& rule, bool saved);

@@ -197,17 +197,18 @@ struct CalendarEntry {
     bool operator==(const CalendarEntry&) const = default;
 };
 
+/// When running jobs get more time: any of these is enough.
+struct ExtendConditions {
+    bool unless_others_wait = false; ///< no job of another user waits for the nodes
+    bool save_known = false;         ///< the owner's gpuq has seen a checkpoint of the run
+    bool operator==(const ExtendConditions&) const = default;
+};
+
 /// More time for running jobs with `gpuq extend` (policy/extend.h).
 struct ExtendRule {
-    /// Any of these is enough.
-    struct Conditions {
-        bool unless_others_wait = false; ///< no job of another user waits for the nodes
-        bool save_known = false;         ///< the owner's gpuq has seen a checkpoint of the run
-        bool operator==(const Conditions&) const = default;
-    };
-    Rule<minutes> by;          ///< the most at a time
-    Rule<int> times{1};        ///< a job gets so many beyond the queue's time
-    Maybe<Conditions> only_if; ///< unset: always
+    Rule<minutes> by;                ///< the most at a time
+    Rule<int> times{1};              ///< a job gets so many beyond the queue's time
+    Maybe<ExtendConditions> only_if; ///< unset: always
     int line = 0;
     bool operator==(const ExtendRule&) const = default;
 };

@@ -130,9 +130,9 @@ IdleRule idle_in(Reader& reader, const Node& node)
 }
 
 /// `nobody_waits | save_known`, or one of them.
-Maybe<ExtendRule::Conditions> conditions_in(Reader& reader, const Node& node)
+Maybe<ExtendConditions> conditions_in(Reader& reader, const Node& node)
 {
-    Rule<ExtendRule::Conditions> conditions{{}, node.line, node.column};
+    Rule<ExtendConditions> conditions{{}, node.line, node.column};
     for (const std::string_view part : split(node.text, "|")) {
         const std::string_view name = trimmed(part);
         Node one = node;

@@ -97,7 +97,7 @@ TEST(Extend, TheWaitingJobsMatterOnlyWithoutAnotherReason)
 {
     const auto depends = [](bool unless_others_wait, bool save_known, bool saved) {
         ExtendRule rule;
-        rule.only_if = Rule<ExtendRule::Conditions>{{unless_others_wait, save_known}};
+        rule.only_if = Rule<ExtendConditions>{{unless_others_wait, save_known}};
         return depends_on_waiting(rule, saved);
     };
     EXPECT_FALSE(depends_on_waiting({}, false));
