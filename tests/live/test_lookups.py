@@ -31,6 +31,7 @@ def document(person, *words):
 def test_what_gpuq_json_tells_of_is_printed(cluster, person):
     begun = person.gpuq("sweep", "--detach", "-J", "cal", "--workers", "1", "--over", "n=1,2", "sleep", "60")
     assert begun.returncode == 0, begun.stderr
+    assert person.gpuq("top", "--once").returncode == 0  # the expected start is based on its queries
     for section, words in (
             (r"gpuq run \-\-dry\-run", ("run", "--dry-run", "-t", "5", "true")),
             (r"gpuq run \-\-detach", ("run", "--detach", "-t", "5", "--", "sleep", "60")),
