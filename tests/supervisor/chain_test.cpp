@@ -119,7 +119,7 @@ class Leaving : public testing::TestWithParam<const char*> {};
 
 TEST_P(Leaving, AfterTheNoticeGoesOnWhenItHasSaved)
 {
-    Link link(saves_and(GetParam()), k_start_time + 2s);
+    Link link(saves_and(GetParam()), k_start_time + 4s);
     Client client = link.begin();
     ASSERT_TRUE(client.reads_to_the_end());
     EXPECT_TRUE(client.ended->ending.continues);
