@@ -389,7 +389,7 @@ std::string event_text(const Event& event, const RunStatus& status)
         return "warning to the program: " + detail;
     case Event::Kind::limit_changed: {
         const auto end = end_of_link(event);
-        return "Slurm has another time limit" +
+        return "the time limit in Slurm has changed" +
                (end ? ": the link ends at " + short_moment_text(*end) : std::string());
     }
     case Event::Kind::signalled:

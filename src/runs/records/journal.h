@@ -42,7 +42,7 @@ struct Event {
                             ///< of other jobs
         ended, ///< status, cause, detail, continues, tail: the last lines of output; to: processes
                ///< killed for memory, if counted
-        limit_changed, ///< Slurm has another time limit; to: as of supervisor_started
+        limit_changed, ///< the time limit in Slurm; to: as of supervisor_started
     };
     Kind kind = Kind::supervisor_started;
     Time at;
