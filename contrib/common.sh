@@ -34,3 +34,13 @@ as_root() {
         fail "this needs root, and there is no sudo: run it as root once"
     fi
 }
+
+# The unit and contract tests of PRESET. They spend half of their time waiting, so there are two
+# at once for each core; as with the live suite, only a test that also fails alone counts, the others are reported.
+unit_tests() {
+    step "running unit and contract tests"
+    ctest --preset "$1" --label-exclude live --parallel "$((2 * $(nproc)))" && return
+    step "once more, one after the other, the unit tests that have failed"
+    ctest --preset "$1" --rerun-failed || return
+    step "unit tests: some passed only when tried again alone, see above"
+}

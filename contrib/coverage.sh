@@ -19,9 +19,7 @@ fi
 find $built -name '*.gcda' -delete
 
 failed=()
-step "running unit and contract tests"
-# The tests spend half of their time waiting.
-ctest --preset coverage --parallel "$((2 * jobs))" || failed+=("unit")
+unit_tests coverage || failed+=("unit")
 
 if [ "${1-}" = --live ]; then
     shift

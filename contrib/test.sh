@@ -35,9 +35,7 @@ else
 fi
 slow=$([ $((SECONDS - begin)) -gt $k_slow ] && echo yes || echo no)
 if [ $style = no ]; then
-    step "running unit and contract tests"
-    # The tests spend half of their time waiting.
-    ctest --preset dev --label-exclude live --parallel "$((2 * jobs))" || failed+=("unit")
+    unit_tests dev || failed+=("unit")
 fi
 
 # Runs a command in the background at idle priority, once the process `after` (if any) has ended, with its output in
@@ -105,8 +103,7 @@ fi
 
 if [ $style = yes ] && [ "$slow" = yes ]; then
     if wait "$build"; then
-        step "running unit and contract tests"
-        ctest --preset dev --label-exclude live --parallel "$((2 * jobs))" || failed+=("unit")
+        unit_tests dev || failed+=("unit")
     else
         failed+=("build of the unit tests")
         tail -n 50 build/unit.log
