@@ -42,7 +42,9 @@ build() {
 
 # What CI does only in part: its time is limited.
 analysis() {
-    attempt "unit tests with sanitizers, line counters" contrib/coverage.sh
+    attempt "build: asan" build asan
+    attempt "unit tests: asan" unit_tests asan
+    attempt "unit tests with line counters" contrib/coverage.sh
     attempt "style" contrib/lint.sh
     attempt "fuzzing" contrib/fuzz.sh 300
 }
