@@ -143,6 +143,10 @@ Result<std::string> parse_name(std::string_view text)
         if (has_control(text)) {
             return fmt::format("'{}' has control characters in it", text);
         }
+        const auto slash = text.rfind('/');
+        if (slash != std::string_view::npos && whole_number(text.substr(slash + 1))) {
+            return fmt::format("'{}' would be taken for a try of a sweep", text);
+        }
         if (text.size() > k_longest_name) {
             return fmt::format("it is longer than {} bytes", k_longest_name);
         }

@@ -199,6 +199,8 @@ TEST(RunOptions, RefuseNamesThatCouldNotBeFoundAgain)
     EXPECT_THAT(reason({"-J", std::string("a\0b", 3)}), HasSubstr("control characters"));
     EXPECT_EQ(reason({"-J", std::string(201, 'x')}), "-J: it is longer than 200 bytes");
     EXPECT_EQ(reason({"-J", "last"}), "-J: 'last' means the newest run; choose another name");
+    EXPECT_EQ(reason({"-J", "cal/1"}), "-J: 'cal/1' would be taken for a try of a sweep");
+    EXPECT_EQ(reason({"-J", "cal/lr1"}), "accepted");
     EXPECT_EQ(reason({"-J", std::string(200, 'x')}), "accepted");
     EXPECT_EQ(reason({"-J", "最終 42"}), "accepted");
 }
