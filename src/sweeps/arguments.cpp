@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sweeps/arguments.h"
 
+#include "sweeps/parameters.h"
+
 #include <algorithm>
 #include <functional>
 
@@ -21,12 +23,13 @@ std::string replaced(const std::string& word, const std::vector<std::string>& na
         }
         const bool is_escaped = word.compare(at, 2, "{{") == 0 && word.compare(end, 2, "}}") == 0;
         const std::size_t begin = at + (is_escaped ? 2 : 1);
-        const auto found = std::find(names.begin(), names.end(), word.substr(begin, end - begin));
-        if (found == names.end()) {
+        const std::string name = word.substr(begin, end - begin);
+        const auto found = std::find(names.begin(), names.end(), name);
+        if (is_escaped ? !check_parameter_name(name) : found == names.end()) {
             text += word[at++];
             continue;
         }
-        text += is_escaped ? "{" + *found + "}"
+        text += is_escaped ? "{" + name + "}"
                            : value_of(static_cast<std::size_t>(found - names.begin()));
         at = end + (is_escaped ? 2 : 1);
     }

@@ -139,7 +139,7 @@ public:
         options.parameters.placeholders = placeholders(given.names);
         TRY(check_proposer(sweep, options.parameters));
         if (options.dry_run) {
-            note_placeholders(options.parameters.program, given.names);
+            note_unused(options.parameters.program, given.names);
             return print_tries(m_invocation, options, given);
         }
         const bool detach = options.detach;
@@ -148,7 +148,7 @@ public:
         TRY_ASSIGN(const Plan plan, plan_run(m_invocation, options));
         TRY_ASSIGN(Store* const store, m_services.store());
         TRY(describe(sweep, plan));
-        note_placeholders(plan.request.program, given.names);
+        note_unused(plan.request.program, given.names);
         TRY(charge(*store, sweep));
         const auto code = snapshot_of(*store, sweep, options);
         const auto written = code ? sweeps::write_sweep(*store, sweep, given.tries, *code)
@@ -240,7 +240,8 @@ private:
         return {};
     }
 
-    /// The program itself is looked up once, for all tries.
+    /// The program itself is looked up once, for all tries. Its arguments contain no placeholder
+    /// of a parameter that does not exist.
     static Result<void> check_program(const Arguments& program, const Arguments& names)
     {
         if (sweeps::unused_parameters({program.front()}, names).size() < names.size()) {
@@ -248,6 +249,12 @@ private:
                         fmt::format("{}: the program can't depend on a parameter; begin with one "
                                     "that is the same for all tries, such as sh or python3",
                                     program.front()));
+        }
+        if (const auto unknown = unknown_placeholder(program, names)) {
+            return fail(Error::Kind::usage,
+                        fmt::format("{{{0}}} in the program's arguments: no parameter '{0}', but "
+                                    "{1}; {{{{{0}}}}} gives {{{0}}}",
+                                    *unknown, fmt::join(names, ", ")));
         }
         return {};
     }
@@ -282,7 +289,7 @@ private:
         return std::move(code.reference);
     }
 
-    void note_placeholders(const Arguments& command, const Arguments& names) const
+    void note_unused(const Arguments& command, const Arguments& names) const
     {
         if (m_invocation.globals.quiet) {
             return;
@@ -293,11 +300,6 @@ private:
                                       "variable GPUQ_PARAM_{}",
                                       fmt::join(unused, "}, {"), unused.size() == 1 ? "it" : "them",
                                       unused.size() == 1 ? first : "NAME"));
-        }
-        if (const auto unknown = unknown_placeholder(command, names)) {
-            print_message(fmt::format("{{{}}} in the program's arguments is no parameter: it stays "
-                                      "as it is",
-                                      *unknown));
         }
     }
 

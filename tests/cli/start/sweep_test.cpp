@@ -539,16 +539,20 @@ TEST_F(SweepTest, NotesParametersThatNoArgumentContains)
                                     "variable GPUQ_PARAM_lr"));
 }
 
-TEST_F(SweepTest, NotesPlaceholdersThatAreNoParameters)
+TEST_F(SweepTest, RefusesPlaceholdersThatAreNoParameters)
 {
-    const auto notes = [&](const std::string& word) {
-        return use(k_sweep_verb, {"--dry-run", "--over", "lr=1", "train.py", "{lr}", word}).err;
+    const auto with = [&](const std::string& word) {
+        return use(k_sweep_verb,
+                   {"--detach", "--over", "lr=1", "--over", "n=2", "train.py", "{lr}{n}", word});
     };
-    EXPECT_EQ(notes("--batch={batch}"),
-              "gpuq: {batch} in the program's arguments is no parameter: it stays as it is\n");
+    const Use done = with("--batch={batch}");
+    EXPECT_EQ(done.status, 2);
+    EXPECT_EQ(done.err, "{batch} in the program's arguments: no parameter 'batch', but lr, n; "
+                        "{{batch}} gives {batch}");
+    EXPECT_THAT(workers(), IsEmpty());
     for (const char* word :
          {"{}", "{ x }", "${HOME}", "{{lr}}", "{{x}}", "{", "}{", "{\"a\": 1}"}) {
-        EXPECT_EQ(notes(word), "") << word;
+        EXPECT_EQ(with(word).status, 0) << word;
     }
 }
 
