@@ -87,7 +87,8 @@ struct Ends {
     /// Most likely a range with a mistake; a path such as `../data` is not.
     bool are_doubtful() const
     {
-        return (is_numeric(low) && (high.empty() || high.front() == '.')) ||
+        const bool has_more = high.find(k_range) != std::string_view::npos; // 1..2..3
+        return (is_numeric(low) && (high.empty() || high.front() == '.' || has_more)) ||
                (low.empty() && is_numeric(high));
     }
 };

@@ -64,6 +64,8 @@ TEST(Parameters, AreRefusedWithTheReason)
     EXPECT_THAT(error_of("n=2.."), HasSubstr("'2..' is not LOW..HIGH"));
     EXPECT_THAT(error_of("n=1,..2"), HasSubstr("'..2' is not LOW..HIGH"));
     EXPECT_THAT(error_of("n=1...3"), HasSubstr("'1...3' is not LOW..HIGH"));
+    EXPECT_THAT(error_of("n=1..3..5"), HasSubstr("'1..3..5' is not LOW..HIGH"));
+    EXPECT_THAT(error_of("n=1..3.."), HasSubstr("'1..3..' is not LOW..HIGH"));
 }
 
 TEST(Grid, HasAllCombinationsTheLastParameterFastest)
