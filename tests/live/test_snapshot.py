@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Snapshots: a run that starts later gets the code of the moment in which it was submitted."""
+import importlib.util
 import json
 import os
 import shutil
@@ -182,3 +183,23 @@ def test_a_required_snapshot_that_cannot_be_stored_refuses(person, work):
     assert not any(run["name"] == "refused" for run in json.loads(person.gpuq("ls", "--all", "--json").stdout)["runs"])
     done = person.gpuq("run", "python3", "train.py", cwd=work)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(importlib.util.find_spec("nbconvert") is None, reason="no package python3-nbconvert")
+def test_a_notebook_is_executed_as_it_was(person, work, release):
+    """Its cells import a package of the work tree and write a file; the executed copy is written beside it."""
+    cells = ["from lib.model import NAME\nprint('old', NAME, open('data.csv').read().strip())", "open('beside.txt', 'w').write('written')"]
+    notebook = {"nbformat": 4, "nbformat_minor": 4,
+                "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+                "cells": [{"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": cell} for cell in cells]}
+    (work / "study.ipynb").write_text(json.dumps(notebook))
+    if person.user is not None:
+        shutil.chown(work / "study.ipynb", person.user.pw_name)
+    submit(person, work, "study", "/usr/bin/python3", "-m", "nbconvert", "--to", "notebook", "--execute", "study.ipynb", "--output", "done")
+    (work / "study.ipynb").write_text(json.dumps(notebook | {"cells": []}))
+    edit(work)
+    release()
+    assert ended(person, "study") == 0, person.gpuq("logs", "study")
+    (printed,) = json.loads((work / "done.ipynb").read_text())["cells"][0]["outputs"]
+    assert "".join(printed["text"]) == "old model1 data2\n"
+    assert (work / "beside.txt").read_text() == "written"
