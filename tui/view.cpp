@@ -29,6 +29,8 @@ constexpr int k_rows_for_list = 5;
 constexpr int k_columns_for_clock = 100;
 /// Less room for the answer is left by nothing beside it.
 constexpr int k_least_answer = 20;
+/// `+2` and the border before it.
+constexpr int k_count_of_toasts = 3;
 
 /// Draws one frame of one model. An object only so that its parts need not pass both around.
 class View {
@@ -49,10 +51,10 @@ public:
         } else {
             draw_status();
             draw_panels();
-            draw_toasts();
             if (m_model.commands.form) {
                 draw_form(m_canvas, {1, 0, rows() - 2, columns()}, m_model);
             }
+            draw_toasts();
         }
         draw_bottom();
         return std::move(m_canvas);
@@ -164,17 +166,29 @@ private:
         draw_runs(m_canvas, {1, 0, rows() - 2, columns()}, m_model);
     }
 
+    /// On the lowest border, where they hide no data: the newest on the right, then the older ones
+    /// that fit, and the number of the others.
     void draw_toasts()
     {
-        int row = 2; // below the titles and tabs of panels
-        for (const Toast& toast : m_model.toasts) {
+        const int row = rows() - 2;
+        int end = columns() - 1;
+        std::size_t left = m_model.toasts.size();
+        for (auto toast = m_model.toasts.rbegin(); toast != m_model.toasts.rend(); ++toast) {
             const std::string text =
-                fmt::format(" {} {} ", glyph(toast.mark, m_model.theme), sanitised(toast.text));
-            const int width = std::min(static_cast<int>(cells(text)), columns() - 2);
-            Style style = style_of(toast.mark);
+                fmt::format(" {} {} ", glyph(toast->mark, m_model.theme), sanitised(toast->text));
+            const int room = end - 1 - (left > 1 ? k_count_of_toasts : 0);
+            const int width = std::min(static_cast<int>(cells(text)), room);
+            if (width < static_cast<int>(cells(text)) && left < m_model.toasts.size()) {
+                break;
+            }
+            Style style = style_of(toast->mark);
             style.reverse = true;
-            m_canvas.put(row++, columns() - width - 1,
-                         clipped(text, static_cast<std::size_t>(width)), style);
+            m_canvas.put(row, end - width, clipped(text, static_cast<std::size_t>(width)), style);
+            end -= width + 1;
+            --left;
+        }
+        if (left > 0) {
+            m_canvas.put(row, end - k_count_of_toasts + 1, fmt::format("+{}", left), bold());
         }
     }
 

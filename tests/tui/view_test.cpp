@@ -585,16 +585,54 @@ TEST(View, ForecastsWhenAGpuIsFreeOnlyWhereNoneIs)
     EXPECT_THAT(view(m).text(), testing::Not(HasSubstr("50 % by")));
 }
 
-TEST(View, MessagesLeaveTheTabsInView)
+/// Messages for a while, the newest last.
+std::vector<Toast> toasts(const Model& m)
+{
+    const Time until = m.now + std::chrono::seconds(9);
+    return {{"run 4709 (größe 最終): out of memory, the last lines of its log show where",
+             RunMark::failed, until},
+            {"run 4711 (train-0): done", RunMark::done, until},
+            {"run 4710 (train-1): done", RunMark::done, until},
+            {"run 4712 (other) has started", RunMark::running, until}};
+}
+
+TEST(View, MessagesHideOnlyTheLowestBorder)
+{
+    for (const auto& [rows, columns] : {std::pair{10, 40}, {24, 80}, {30, 100}, {60, 200}}) {
+        for (const char* const keys : {"1", "2", "3", "3]", "3\n", "+"}) {
+            Model m = model(rows, columns, 5);
+            for (const char key : std::string_view(keys)) {
+                update(m, key == '\n' ? Key{Special::enter, 0}
+                                      : Key{Special::none, static_cast<char32_t>(key)});
+            }
+            const std::string before = view(m).text();
+            m.toasts = toasts(m);
+            const std::string text = view(m).text();
+            for (int row = 0; row < rows; ++row) {
+                EXPECT_EQ(line_at(text, row) == line_at(before, row), row != rows - 2)
+                    << row << "\n"
+                    << text;
+            }
+            EXPECT_THAT(line_at(text, rows - 2), HasSubstr(" run 4712 (other) has started "));
+        }
+    }
+}
+
+TEST(View, MessagesWithoutRoomAreCounted)
 {
     Model m = model(24, 80, 1);
-    update(m, Key{Special::enter, 0}); // the run's panel has the whole screen
-    const std::string tabs = line_at(view(m).text(), 1);
-    m.toasts = {
-        {"run 4712 (other) has started", RunMark::running, m.now + std::chrono::seconds(9)}};
-    const std::string text = view(m).text();
-    EXPECT_EQ(line_at(text, 1), tabs);
-    EXPECT_NE(line_at(text, 2).find("run 4712 (other) has started"), std::string::npos) << text;
+    m.toasts = toasts(m);
+    EXPECT_THAT(
+        line_at(view(m).text(), 22),
+        testing::EndsWith("-+2- + run 4710 (train-1): done - > run 4712 (other) has started +"));
+    update(m, Resized{24, 100});
+    EXPECT_THAT(line_at(view(m).text(), 22),
+                testing::EndsWith("+1- + run 4711 (train-0): done - + run 4710 (train-1): done "
+                                  "- > run 4712 (other) has started +"));
+    m.toasts.resize(1);
+    update(m, Resized{24, 60});
+    EXPECT_THAT(line_at(view(m).text(), 22),
+                testing::EndsWith(": out of memory, the last lines o…+"));
 }
 
 TEST(View, BreaksWhatACommandSaysAtBlanks)
