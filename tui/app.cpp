@@ -356,6 +356,7 @@ public:
         m_model.theme = terminal.theme();
         m_model.size = terminal.size();
         m_model.now = sources.now();
+        m_model.commands.verbs = sources.verbs;
         m_loop.add([] { return EventLoop::to_read(STDIN_FILENO); },
                    [this](short ready) {
                        // The terminal is gone.

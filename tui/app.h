@@ -15,7 +15,7 @@ namespace gpuq::tui {
 /// How much of a run's details: those that the list of runs shows, or all.
 enum class Depth { list, all };
 
-/// All of them may block. Each is called by a thread of its own; `command` also by the screen's
+/// All functions may block. Each is called by a thread of its own; `command` also by the screen's
 /// thread, `now` by any.
 struct Sources {
     /// The state: from disk, and from the responses obtained by `ask`.
@@ -35,6 +35,7 @@ struct Sources {
     std::function<Done(const Try& attempt)> try_out;
     /// The words that the last argument of a gpuq command may become; on the thread of try_out.
     std::function<std::vector<std::string>(const std::vector<std::string>& arguments)> complete;
+    std::vector<std::string> verbs; ///< first words of gpuq's commands; empty: unknown
     std::function<Time()> now;
     /// Gives a notice outside the screen and its terminal; never blocks. On the screen's thread,
     /// or, while that waits for a command on the terminal, on the one that takes its messages.

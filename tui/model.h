@@ -256,7 +256,8 @@ struct ChartsView {
 
 /// Commands that the user has given, and the lines typed for them.
 struct Commands {
-    std::size_t running = 0; ///< not ended yet, including those that wait for others
+    std::vector<std::string> verbs; ///< first words of gpuq's commands; empty: unknown
+    std::size_t running = 0;        ///< not ended yet, including those that wait for others
     /// A run started from here, which is selected when it is listed.
     struct Started {
         std::string key;

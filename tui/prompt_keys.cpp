@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tui/change.h"
 
+#include "core/nearest.h"
 #include "core/quote.h"
 #include "core/result.h"
 #include "core/split_arguments.h"
@@ -49,15 +50,33 @@ Command typed_command(Strings arguments)
     return command;
 }
 
-/// Its command; without arguments if nothing is to be executed. `usage` for an open quote.
-Result<Command> command_in(const Prompt& prompt)
+/// Found here: the command would take the whole terminal only to report that it does not exist.
+/// Options may be first.
+Result<void> check_verb(const Command& command, const Strings& verbs)
+{
+    if (command.arguments.empty() || verbs.empty()) {
+        return {};
+    }
+    const std::string& verb = command.arguments.front();
+    if (verb.starts_with("-") || std::find(verbs.begin(), verbs.end(), verb) != verbs.end()) {
+        return {};
+    }
+    return fail(Error::Kind::usage,
+                fmt::format("no command '{}'{}; help lists them", verb, did_you_mean(verb, verbs)));
+}
+
+/// Its command; without arguments if nothing is to be executed. `usage` for an open quote, and for
+/// an unknown command.
+Result<Command> command_in(const Prompt& prompt, const Strings& verbs)
 {
     if (prompt.purpose == Prompt::Purpose::exempt) {
         return Command{{"exempt", prompt.key_of_run, "--reason", prompt.typed}};
     }
     TRY_ASSIGN(const Strings typed, split_arguments(prompt.typed));
     if (prompt.purpose == Prompt::Purpose::command) {
-        return typed_command(typed);
+        Command command = typed_command(typed);
+        TRY(check_verb(command, verbs));
+        return command;
     }
     Command command{{"extend", prompt.key_of_run}};
     command.arguments.insert(command.arguments.end(), typed.begin(), typed.end());
@@ -67,7 +86,7 @@ Result<Command> command_in(const Prompt& prompt)
 /// A line that can't be read stays open.
 void execute(Change change, Prompt prompt)
 {
-    auto command = command_in(prompt);
+    auto command = command_in(prompt, change.model.commands.verbs);
     if (!command) {
         prompt.answer = {command.error().text, true};
         change.model.prompt = std::move(prompt);

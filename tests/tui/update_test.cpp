@@ -1166,6 +1166,20 @@ TEST(Update, ExecutesATypedCommand)
     EXPECT_TRUE(m.prompt->answer.failed);
 }
 
+TEST(Update, AnUnknownCommandDoesNotTakeTheTerminal)
+{
+    Model m = model(1);
+    m.commands.verbs = {"run", "usage", "ls"};
+    EXPECT_TRUE(commands(press(m, ":usgae --days 2\n")).empty());
+    EXPECT_THAT(screen(m),
+                AllOf(HasSubstr("\nno command 'usgae' (did you mean 'usage'?); help lists them\n"),
+                      HasSubstr(":gpuq usgae --days 2_")));
+    press(m, "\x1b");
+    EXPECT_FALSE(m.prompt);
+    EXPECT_EQ(commands(press(m, ":usage\n:--help\n")),
+              (std::vector<Strings>{{"usage"}, {"--help"}}));
+}
+
 TEST(Update, ALineThatCanNotBeReadStaysOpen)
 {
     Model m = model(1);

@@ -534,6 +534,9 @@ Result<int> top(Invocation& invocation)
     }
     shown->find_cluster();
     tui::Sources sources;
+    for (const Verb* const verb : verbs()) {
+        sources.verbs.emplace_back(verb->name);
+    }
     sources.now = [&services] { return services.clock().now(); };
     sources.read_picture = [shown, now = sources.now] {
         return top_picture(shown->found(), now());
