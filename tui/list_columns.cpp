@@ -21,6 +21,7 @@ constexpr int k_graph = 8, k_narrow_graph = 5, k_columns_for_graph = 90;
 /// From this width on, names and states have as much room as this.
 constexpr int k_columns_for_names = 100;
 constexpr std::size_t k_room_for_name = 22, k_room_for_state = 16;
+constexpr std::size_t k_indent = 2;
 
 /// When it ends, or is finished; `~` before an estimate.
 std::string end_text(const RunRow& run, const Detail* detail, Time now)
@@ -67,14 +68,19 @@ std::string loss_text(const RunRow& run, const Detail* detail, int graph, const 
 }
 
 /// A sweep can be unfolded to its workers, which are indented.
-std::string name_text(const Model& model, const RunRow& run)
+std::string name_text(const Model& model, const RunRow& run, std::size_t depth)
 {
+    const std::string indent(k_indent * depth, ' ');
     if (!run.sweep) {
-        return (run.sweep_key.empty() ? "" : "  ") + run.name;
+        return indent + (run.sweep_key.empty() ? "" : "  ") + run.name;
     }
     const bool is_open = model.list.unfolded.contains(run.key);
     const bool ascii = model.theme.ascii;
-    return fmt::format("{} {}", is_open ? ascii ? "-" : "▾" : ascii ? "+" : "▸", run.name);
+    return fmt::format("{}{} {}", indent,
+                       is_open ? ascii ? "-" : "▾"
+                       : ascii ? "+"
+                               : "▸",
+                       run.name);
 }
 
 /// A column of the list, and from which width of the panel on it is shown.
@@ -111,7 +117,7 @@ std::vector<ListColumn> all_columns(int width)
 }
 
 /// In all columns. `graph`: the width of bars and sparklines.
-std::vector<Cell> all_cells(const Model& model, const RunRow& run, int graph)
+std::vector<Cell> all_cells(const Model& model, const RunRow& run, int graph, std::size_t depth)
 {
     const Theme& theme = model.theme;
     const Detail* const detail = detail_of(model, run);
@@ -122,7 +128,7 @@ std::vector<Cell> all_cells(const Model& model, const RunRow& run, int graph)
     return {Cell((is_marked ? theme.ascii ? "*" : "●" : " ") + std::string(glyph(run.mark, theme)),
                  tone),
             run.sweep ? "sweep" : run.id,
-            name_text(model, run),
+            name_text(model, run, depth),
             Cell(run.state, tone),
             run.gpus,
             run.queue,
@@ -150,11 +156,11 @@ std::vector<Column> list_columns(int width)
     return shown;
 }
 
-std::vector<Cell> list_cells(const Model& model, const RunRow& run, int width)
+std::vector<Cell> list_cells(const Model& model, const RunRow& run, int width, std::size_t depth)
 {
     const std::vector<ListColumn> columns = all_columns(width);
     std::vector<Cell> cells =
-        all_cells(model, run, width < k_columns_for_graph ? k_narrow_graph : k_graph);
+        all_cells(model, run, width < k_columns_for_graph ? k_narrow_graph : k_graph, depth);
     std::vector<Cell> shown;
     for (std::size_t i = 0; i < columns.size(); ++i) {
         if (width >= columns[i].least_width) {

@@ -12,8 +12,9 @@ namespace gpuq::tui {
 
 /// Those in a panel of this width. The table drops more of them if their cells are too wide.
 std::vector<report::Column> list_columns(int width);
-/// The cells of a run in them.
-std::vector<report::Cell> list_cells(const Model& model, const RunRow& run, int width);
+/// The cells of a run in them. `depth`: how far its name is indented.
+std::vector<report::Cell> list_cells(const Model& model, const RunRow& run, int width,
+                                     std::size_t depth);
 
 /// The details of a run; null if they have not been read.
 const Detail* detail_of(const Model& model, const RunRow& run);

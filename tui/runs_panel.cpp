@@ -27,6 +27,7 @@ constexpr std::size_t k_most_to_sort = 1000;
 struct ListLine {
     std::size_t place = 0; ///< in Model::shown; of a heading, that of the group's first run
     bool is_heading = false;
+    std::size_t depth = 0; ///< below a heading: 1
 };
 
 const RunRow& run_of(const Model& model, const ListLine& line)
@@ -49,22 +50,33 @@ private:
     std::string_view m_sweep;
 };
 
+/// A group of a single run has no heading, and that run is not indented.
 std::vector<ListLine> list_lines(const Model& model)
 {
     std::vector<ListLine> lines;
     const auto& runs = model.picture.runs;
     std::string group;
+    std::size_t first = 0; // line of the group's first run
+    std::size_t depth = 0;
     WorkersBelow below;
     for (std::size_t i = 0; i < model.shown.size(); ++i) {
         const bool is_worker = below.next(runs[model.shown[i]]);
         if (model.list.grouped && !is_worker) {
             std::string own = group_of(runs[model.shown[i]].name);
             if (i == 0 || own != group) {
-                lines.push_back({i, true});
                 group = std::move(own);
+                first = lines.size();
+                depth = 0;
+            } else if (depth == 0) {
+                depth = 1;
+                for (std::size_t line = first; line < lines.size(); ++line) {
+                    lines[line].depth = depth;
+                }
+                lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(first),
+                             {lines[first].place, true});
             }
         }
-        lines.push_back({i, false});
+        lines.push_back({i, false, depth});
     }
     return lines;
 }
@@ -443,7 +455,8 @@ void draw_runs(Canvas& canvas, const Rect& panel, const Model& model)
     report::Table table{list_columns(area.width), {}};
     for (std::size_t i = first; i < std::min(first + height, lines.size()); ++i) {
         if (!lines[i].is_heading) {
-            table.rows.push_back(list_cells(model, run_of(model, lines[i]), area.width));
+            table.rows.push_back(
+                list_cells(model, run_of(model, lines[i]), area.width, lines[i].depth));
         }
     }
     const std::vector<Line> drawn = table_lines(table, area.width);

@@ -1068,6 +1068,27 @@ TEST(Update, GroupsRunsByNameAndHidesTheEndedOnes)
     EXPECT_THAT(screen(m), HasSubstr("3 ended hidden"));
 }
 
+TEST(Update, ASingleRunHasNoHeading)
+{
+    Model m = model(5);
+    Picture next = picture(5);
+    const char* const names[] = {"a-0", "single", "a-1", "lone-9", "b 1"};
+    for (std::size_t i = 0; i < 5; ++i) {
+        next.runs[i].name = names[i];
+    }
+    update(m, PictureRead{next});
+    press(m, "b");
+    EXPECT_EQ(m.shown, (std::vector<std::size_t>{0, 2, 1, 3, 4}));
+    const std::string text = screen(m);
+    for (const char* const line : {"a: 2 running", " 100    a-0 ", " 102    a-1 ", " 101  single ",
+                                   " 103  lone-9 ", " 104  b 1 "}) {
+        EXPECT_THAT(text, HasSubstr(line));
+    }
+    for (const char* const heading : {"single:", "lone:", "b:"}) {
+        EXPECT_THAT(text, Not(HasSubstr(heading)));
+    }
+}
+
 TEST(GroupOf, LeavesOutANumberAtTheEnd)
 {
     EXPECT_EQ(group_of("train-12"), "train");
