@@ -226,6 +226,19 @@ std::string text_of(TryEnd end)
     return text;
 }
 
+TryValues values_of(const telemetry::Series& curve, const Metric& metric, TryValues earlier)
+{
+    earlier.last = curve.last() ? std::optional(curve.last()->value) : std::nullopt;
+    for (const auto& bucket : curve.buckets()) {
+        const auto& point = metric.goal == Metric::Goal::min ? bucket.low : bucket.high;
+        if (!earlier.best || is_better(metric, point.value, *earlier.best)) {
+            earlier.best = point.value;
+            earlier.best_step = point.step;
+        }
+    }
+    return earlier;
+}
+
 std::string to_line(const TryEvent& event)
 {
     std::string line = fmt::format(

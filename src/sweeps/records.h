@@ -82,6 +82,9 @@ struct TryValues {
     bool operator==(const TryValues&) const = default;
 };
 
+/// Those of a curve, and of the attempts before it.
+TryValues values_of(const telemetry::Series& curve, const Metric& metric, TryValues earlier = {});
+
 /// A line of a worker's journal: sweeps/KEY/workers/RUN.
 struct TryEvent {
     enum class Kind {

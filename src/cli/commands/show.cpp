@@ -32,6 +32,7 @@ constexpr std::array k_options = {
     Option{0, "compare", "", "compare runs: settings that differ, states and metrics"},
     Option{0, "html", "FILE",
            "of a comparison or sweep: also write a page with charts; - for only that"},
+    Option{0, "metric", "NAME", "of a sweep: compare its tries by this metric; NAME:min, NAME:max"},
 };
 
 std::optional<std::uint64_t> size_of(Store& store, const std::string& path)
@@ -75,7 +76,8 @@ Result<int> show(Invocation& invocation)
     if (of_another) {
         return show_plain(invocation, *of_another, {});
     }
-    if (invocation.options.has("compare")) {
+    const bool has_metric = invocation.options.has("metric");
+    if (invocation.options.has("compare") && !has_metric) {
         return show_comparison(invocation);
     }
     if (invocation.arguments.size() > 1) {
@@ -91,6 +93,9 @@ Result<int> show(Invocation& invocation)
             Error::Kind::usage,
             "--html: only with --compare, or of a whole sweep; gpuq profile --html FILE RUN "
             "writes a page about one run");
+    }
+    if (has_metric && (!sweep || sweep->number || invocation.options.has("compare"))) {
+        return fail(Error::Kind::usage, "--metric: only of a whole sweep");
     }
     if (sweep) {
         return show_sweep(invocation, *store, *std::move(sweep), sweep_page);

@@ -4,8 +4,6 @@
 #include "cli/queries/sweep_query.h"
 #include "core/layout.h"
 #include "core/number.h"
-#include "runs/evidence.h"
-#include "runs/insight/progress.h"
 #include "sweeps/changes.h"
 #include "sweeps/taker.h"
 
@@ -19,9 +17,6 @@ namespace gpuq::cli {
 namespace {
 
 using sweeps::Try;
-
-constexpr std::size_t k_piece = 1 << 20;
-constexpr std::uint64_t k_most_of_log = 8 << 20;
 
 /// Whether the claimant of a running try is a link that is running according to the list.
 bool is_working(const std::vector<RunStatus>& runs, const sweeps::Claimant& claimant)
@@ -45,15 +40,6 @@ std::vector<RunStatus> workers_of(const RunKey& sweep, const std::vector<RunStat
     return workers;
 }
 
-/// The record of the run that works, or has worked, on a try.
-std::optional<Run> try_worker(Store& store, const SweepStatus& status, std::size_t number)
-{
-    const auto& claimant = status.tries[number - 1].claimant;
-    auto run =
-        claimant ? read_run(store, claimant->worker) : Result<Run>(Run{status.sweep.run.key});
-    return run ? std::optional(*std::move(run)) : std::nullopt;
-}
-
 /// The sweep of a try; null if it has no such try.
 std::shared_ptr<const SweepStatus> sweep_with(const std::vector<TopSweep>& sweeps,
                                               const TryName& name)
@@ -65,26 +51,6 @@ std::shared_ptr<const SweepStatus> sweep_with(const std::vector<TopSweep>& sweep
         }
     }
     return nullptr;
-}
-
-LinkProgress read_try(Store& store, const SweepStatus& status, std::size_t number)
-{
-    const std::string path = layout::try_log(status.sweep.run.key, number);
-    const auto size = store.size(path);
-    std::uint64_t offset = size && *size > k_most_of_log ? *size - k_most_of_log : 0;
-    const auto worker = try_worker(store, status, number);
-    const auto own = worker ? own_pattern(*worker) : std::nullopt;
-    telemetry::OutputReader reader(own ? &*own : nullptr);
-    while (true) {
-        const auto piece = store.read_at(path, offset, k_piece);
-        if (!piece || piece->empty()) {
-            reader.end_line();
-            return {reader.first(), reader.last(),   reader.began(),
-                    reader.bar(),   reader.curves(), std::nullopt};
-        }
-        reader.feed(*piece);
-        offset += piece->size();
-    }
 }
 
 } // namespace
@@ -186,7 +152,7 @@ tui::Detail detail_of_try(Store& store, const std::vector<TopSweep>& sweeps, con
         unknown.key = fmt::format("{}/{}", name.sweep, name.number);
         return unknown;
     }
-    return top_try_detail(*status, name.number, read_try(store, *status, name.number));
+    return top_try_detail(*status, name.number, read_try_output(store, *status, name.number));
 }
 
 tui::Comparison compare_tries(Store& store, const std::vector<TopSweep>& sweeps,
@@ -205,7 +171,7 @@ tui::Comparison compare_tries(Store& store, const std::vector<TopSweep>& sweeps,
             return refused;
         }
         numbers.push_back(name->number);
-        curves.push_back(read_try(store, *status, name->number).curves);
+        curves.push_back(read_try_output(store, *status, name->number).curves);
     }
     return top_tries_comparison(*status, numbers, curves, now);
 }

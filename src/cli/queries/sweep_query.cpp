@@ -244,6 +244,30 @@ Result<SweepStatus> query_sweep(Services& services, Store& store, Sweep sweep)
     return status;
 }
 
+LinkProgress read_try_output(Store& store, const SweepStatus& status, std::size_t number)
+{
+    const auto& claimant = status.tries[number - 1].claimant;
+    const auto worker =
+        claimant ? read_run(store, claimant->worker) : Result<Run>(Run{status.sweep.run.key});
+    const auto own = worker ? own_pattern(*worker) : std::nullopt;
+    return read_progress(store, layout::try_log(status.sweep.run.key, number),
+                         own ? &*own : nullptr);
+}
+
+void compare_by(Store& store, SweepStatus& status, const sweeps::Metric& metric)
+{
+    status.sweep.metric = metric;
+    for (std::size_t i = 0; i < status.tries.size(); ++i) {
+        Try& entry = status.tries[i];
+        entry.reached = {};
+        if (entry.attempt > 0) {
+            const LinkProgress output = read_try_output(store, status, i + 1);
+            const auto* const curve = sweeps::series_of(output.curves, metric);
+            entry.reached = curve != nullptr ? sweeps::values_of(*curve, metric) : entry.reached;
+        }
+    }
+}
+
 const RunStatus* next_worker(const SweepStatus& status)
 {
     const auto rank = [](const RunStatus& worker) {

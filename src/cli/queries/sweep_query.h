@@ -3,6 +3,7 @@
 
 #include "cli/base/verb.h"
 #include "cli/render/sweep_table.h"
+#include "runs/insight/progress.h"
 #include "sweeps/records.h"
 
 #include <cstddef>
@@ -41,6 +42,12 @@ SweepStatus::State state_of(const SweepStatus& status, const std::vector<RunStat
 /// Reads the sweep's files and the state of its workers: at most one RPC, none while their
 /// heartbeats are fresh.
 Result<SweepStatus> query_sweep(Services& services, Store& store, sweeps::Sweep sweep);
+
+/// What the log of a try shows of its training; of a long log only its end.
+LinkProgress read_try_output(Store& store, const SweepStatus& status, std::size_t number);
+
+/// Compares the tries by another metric, whose values are read from the logs of all of them.
+void compare_by(Store& store, SweepStatus& status, const sweeps::Metric& metric);
 
 /// The worker that is the next to start; if none waits, one that works; null: there is none.
 const RunStatus* next_worker(const SweepStatus& status);

@@ -180,8 +180,15 @@ Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target,
 {
     TRY_ASSIGN(const PageOutput output, PageOutput::of(invocation));
     const auto number = target.number;
-    TRY_ASSIGN(const SweepStatus status,
+    std::optional<sweeps::Metric> metric;
+    if (const auto text = invocation.options.value("metric")) {
+        TRY_ASSIGN(metric, sweeps::parse_metric(*text));
+    }
+    TRY_ASSIGN(SweepStatus status,
                query_sweep(invocation.services, store, std::move(target.sweep)));
+    if (metric) {
+        compare_by(store, status, *metric);
+    }
     const Time now = invocation.services.clock().now();
     const auto code = code_facts(store, layout::sweep_snapshot(status.sweep.run.key));
     std::vector<std::string> warnings;

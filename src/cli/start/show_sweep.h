@@ -11,8 +11,8 @@ namespace gpuq::cli {
 /// Writes a page (cli/pages, which this module may not use).
 using SweepPage = std::function<std::string(const SweepStatus&, Time now)>;
 
-/// `gpuq show SWEEP`: its tries and their results, with `--html` also as a page; `gpuq show
-/// SWEEP/N`: everything about one of them.
+/// `gpuq show SWEEP`: its tries and their results, with `--html` also as a page, with `--metric` by
+/// another metric; `gpuq show SWEEP/N`: everything about one of them.
 Result<int> show_sweep(Invocation& invocation, Store& store, SweepTarget target,
                        const SweepPage& page);
 

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::uint64_t k_most = 64 << 10;   ///< of a stream's beginning and end
 constexpr std::uint64_t k_whole = 512 << 10; ///< a log up to this size is read completely
+constexpr std::uint64_t k_most_of_file = 8 << 20;
+constexpr std::size_t k_piece = 1 << 20;                   ///< of a file, read at once
 constexpr Stream k_streams[] = {Stream::err, Stream::out}; ///< bars before the values in them
 
 std::uint64_t size_of(Store& store, const std::string& log)
@@ -81,6 +83,21 @@ LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
         end.end_line();
     }
     return {begin.first(), end.last(), begin.began(), end.bar(), end.curves(), std::nullopt};
+}
+
+LinkProgress read_progress(Store& store, const std::string& path, const telemetry::Pattern* own)
+{
+    const std::uint64_t size = size_of(store, path);
+    std::uint64_t offset = size > k_most_of_file ? size - k_most_of_file : 0;
+    telemetry::OutputReader reader(own);
+    for (auto piece = store.read_at(path, offset, k_piece); piece && !piece->empty();
+         piece = store.read_at(path, offset, k_piece)) {
+        reader.feed(*piece);
+        offset += piece->size();
+    }
+    reader.end_line();
+    return {reader.first(), reader.last(),   reader.began(),
+            reader.bar(),   reader.curves(), std::nullopt};
 }
 
 std::optional<telemetry::Pattern> own_pattern(const Run& run)

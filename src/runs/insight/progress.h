@@ -9,6 +9,7 @@
 #include "telemetry/output_reader.h"
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace gpuq {
@@ -23,6 +24,10 @@ struct LinkProgress {
 };
 /// `own`: the user's pattern (own_pattern).
 LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
+                           const telemetry::Pattern* own = nullptr);
+
+/// Likewise from one file: all of it, of a long one the last 8 MiB.
+LinkProgress read_progress(Store& store, const std::string& path,
                            const telemetry::Pattern* own = nullptr);
 
 /// `run --progress` sets this variable in the run's environment, so that a site or a project can

@@ -66,20 +66,8 @@ const telemetry::Series* Slot::curve(const sweeps::Metric& metric) const
 
 sweeps::TryValues Slot::values(const sweeps::Metric& metric) const
 {
-    sweeps::TryValues values = m_earlier;
     const auto* const series = curve(metric);
-    if (series == nullptr) {
-        return values;
-    }
-    values.last = series->last() ? std::optional(series->last()->value) : std::nullopt;
-    for (const auto& bucket : series->buckets()) {
-        const auto& point = metric.goal == sweeps::Metric::Goal::min ? bucket.low : bucket.high;
-        if (!values.best || sweeps::is_better(metric, point.value, *values.best)) {
-            values.best = point.value;
-            values.best_step = point.step;
-        }
-    }
-    return values;
+    return series == nullptr ? m_earlier : sweeps::values_of(*series, metric, m_earlier);
 }
 
 bool Slot::is_news(const sweeps::TryValues& values, EventLoop::Moment now)

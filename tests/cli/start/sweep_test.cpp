@@ -532,6 +532,29 @@ TEST_F(SweepTest, PrintsTheTriesWithoutStartingThem)
     EXPECT_THAT(workers(), IsEmpty());
 }
 
+TEST_F(SweepTest, ComparesTheTriesByAnotherMetric)
+{
+    begin();
+    end_next(TryEnd::finished, 0, 0.5);
+    end_next(TryEnd::finished, 0, 0.25);
+    end_next(TryEnd::finished, 0, 0.75);
+    m_services.memory.files[layout::try_log(key(), 1)] = "epoch 1 acc 0.9\nepoch 2 acc 0.7\n";
+    m_services.memory.files[layout::try_log(key(), 2)] = "epoch 1 acc 0.95\nepoch 2 acc 0.8\n";
+    EXPECT_THAT(use(k_show_verb, {"cal"}).out, HasSubstr("best loss 0.25 (try 2: lr=1 n=4)"));
+    const Use done = use(k_show_verb, {"cal", "--metric", "acc:min"});
+    EXPECT_THAT(done.out, HasSubstr("best acc 0.7 (try 1: lr=1 n=3)"));
+    EXPECT_THAT(done.out, testing::ContainsRegex("1 +done +1 +3 +0.7 +0.7 +2 +5 s +0\n"));
+    EXPECT_THAT(done.out, testing::ContainsRegex("3 +done +2 +3 +- +- +- +5 s +0\n"));
+    EXPECT_THAT(use(k_show_verb, {"cal", "--metric", "acc:max"}).out,
+                HasSubstr("best acc 0.95 (try 2"));
+    EXPECT_THAT(use(k_show_verb, {"cal", "--metric", "bleu"}).out,
+                HasSubstr("no try has printed the metric bleu"));
+    EXPECT_EQ(use(k_show_verb, {"cal", "--metric", "acc:mean"}).status, 2);
+    EXPECT_EQ(use(k_show_verb, {"cal/1", "--metric", "acc"}).err,
+              "--metric: only of a whole sweep");
+    EXPECT_EQ(use(k_show_verb, {"--compare", "cal", "--metric", "acc"}).status, 2);
+}
+
 TEST_F(SweepTest, NotesParametersThatNoArgumentContains)
 {
     const Use done = use(k_sweep_verb, {"--detach", "-J", "cal", "--over", "lr=1", "train.py"});
