@@ -246,10 +246,12 @@ bool is_name(char c)
     return is_letter(c) || is_digit(c) || c == '_' || c == '/' || c == '.' || c == '-';
 }
 
-/// Names that programs commonly print before a number with only a blank in between.
+/// Names that programs commonly print before a number with only a blank in between: `val_acc 0.9`.
 bool is_well_known(std::string_view name)
 {
-    return has(name, "loss") || is(name, "acc") || is(name, "accuracy") || is(name, "lr");
+    const auto before = name.find_last_of("_/");
+    const auto last = before == name.npos ? name : name.substr(before + 1);
+    return has(name, "loss") || is(last, "acc") || is(last, "accuracy") || is(name, "lr");
 }
 
 bool is_place(std::string_view name)

@@ -65,6 +65,8 @@ TEST(Line, HasValuesOnlyBesideAPlaceOrALoss)
 {
     EXPECT_THAT(parse_line("epoch 1/40 loss 0.1234 accuracy 0.945").values,
                 ElementsAre(Pair("loss", 0.1234), Pair("accuracy", 0.945)));
+    EXPECT_THAT(parse_line("epoch 1/40 val_acc 0.75 test/accuracy 0.5 race 0.25").values,
+                ElementsAre(Pair("val_acc", 0.75), Pair("test/accuracy", 0.5)));
     EXPECT_THAT(parse_line("step=3 reward=-1.5 fps: 20").values,
                 ElementsAre(Pair("reward", -1.5), Pair("fps", 20.0)));
     EXPECT_THAT(parse_line("listening on port: 8080 pid=4").values, IsEmpty());
