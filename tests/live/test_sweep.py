@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import csv
+import datetime
 import io
 import json
 import os
@@ -81,6 +82,9 @@ def done_tries(person):
 def test_all_combinations_are_tried_once_and_ranked(person, train):
     done = sweep(person, "-J", "cal", "--over", "lr=3,1,2,9", "--over", "pause=0.1,0.3", "train.py", "{lr}", "{pause}")
     assert done.returncode == 1, done.stderr  # two tries fail
+    wait_for(lambda: not person.cluster.squeue(), 5, "free GPUs")
+    last = max(datetime.datetime.fromisoformat(one["ended"].replace("Z", "+00:00")) for one in shown(person, "cal")["tries"])
+    assert time.time() - last.timestamp() < 5, "the workers hold their GPUs"
     assert done_tries(person) == list(range(1, 9))
     assert "sweep cal: 6 of 8 tries done, 2 failed; best loss 1.1 (try 3: lr=1 pause=0.1)" in done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
