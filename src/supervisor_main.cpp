@@ -3,6 +3,7 @@
 #include "core/number.h"
 #include "nvml/gpus.h"
 #include "posix/clock.h"
+#include "posix/files.h"
 #include "posix/host.h"
 #include "posix/leftovers.h"
 #include "posix/login_tickets.h"
@@ -276,7 +277,8 @@ Result<int> perform(const std::vector<std::string>& arguments)
         };
         TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
         SystemClock clock;
-        auto status = supervisor::work(*store, clock, plan);
+        PosixFiles files;
+        auto status = supervisor::work(*store, clock, files, plan);
         remove_put_back(arguments[1], snapshot);
         return status;
     }

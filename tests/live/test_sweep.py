@@ -244,6 +244,33 @@ def test_losers_are_stopped_early_and_can_continue(person):
     assert [one["end"] for one in shown(person, "cal")["tries"]] == ["finished", "finished", "stopped_early"]
 
 
+# Its loss is in an event file only; all tries write to the same directory.
+SILENT = """
+import os, runpy, socket, sys, time
+writer = runpy.run_path("writer.py", run_name="writer")
+best = float(sys.argv[1])
+os.makedirs("logs", exist_ok=True)
+with open(f"logs/events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}.0", "wb", buffering=0) as file:
+    for step in range(1, 41):
+        file.write(writer["scalar"](time.time(), step, "train/loss", best + 1 / step))
+        time.sleep(0.1)
+"""
+
+
+def test_a_metric_in_event_files_is_compared(person):
+    bench = pathlib.Path(__file__).parents[1] / "bench"
+    (person.home / "writer.py").write_text((bench / "tfevents").read_text())
+    (person.home / "common.py").write_text((bench / "common.py").read_text())
+    (person.home / "silent.py").write_text(SILENT)
+    done = sweep(person, "-J", "cal", "--workers", "1", "--metric", "loss:min", "--stop-early", "asha:eta=2,min=10", "--over",
+                 "n=1,2", "silent.py", "{n}")
+    assert done.returncode == 0 and "1 of 2 tries done, 1 stopped early; best loss 1.025" in done.stderr, done.stderr
+    best, loser = shown(person, "cal")["tries"]
+    assert (best["best"], best["best_step"]) == (pytest.approx(1.025), 40)
+    assert loser["end"] == "stopped_early" and loser["stopped_early"]["step"] == 10, loser
+    assert loser["stopped_early"]["value"] == pytest.approx(2.1)
+
+
 def test_tries_are_proposed_from_the_results_of_others(person):
     """By the program in contrib/python; then by one that fails."""
     search = pathlib.Path(__file__).parents[2] / "contrib/python/propose_search.py"

@@ -59,9 +59,17 @@ void Slot::read_pieces(Store& store, const std::string& path, int most)
     }
 }
 
+void Slot::read_event_files(const sweeps::Metric& metric, EventLoop::Moment now)
+{
+    if (m_event_files != nullptr && sweeps::series_of(m_reader.curves(), metric) == nullptr) {
+        m_event_files->read(now);
+    }
+}
+
 const telemetry::Series* Slot::curve(const sweeps::Metric& metric) const
 {
-    return sweeps::series_of(m_reader.curves(), metric);
+    const auto* const printed = sweeps::series_of(m_reader.curves(), metric);
+    return printed == nullptr && m_event_files != nullptr ? m_event_files->curve(metric) : printed;
 }
 
 sweeps::TryValues Slot::values(const sweeps::Metric& metric) const

@@ -5,19 +5,21 @@
 #include "io/event_loop.h"
 #include "ports/store.h"
 #include "supervisor/base/meeting_port.h"
+#include "supervisor/worker/event_files.h"
 #include "sweeps/early_stop.h"
 #include "sweeps/taker.h"
 #include "telemetry/output_reader.h"
 #include "telemetry/pattern.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <sys/types.h>
 
 namespace gpuq::supervisor {
 
-/// A running try of a worker: its process, and the content of its log.
+/// A running try of a worker: its process, and the content of its log and event files.
 class Slot {
 public:
     /// `pattern`, if any, must outlive the object.
@@ -61,7 +63,12 @@ public:
     /// After the end of the program.
     void read_rest_of_log(Store& store, const std::string& path);
 
-    /// The curve of the metric; null: none.
+    /// Where else the metric may be.
+    void set_event_files(std::unique_ptr<EventFiles> files) { m_event_files = std::move(files); }
+    /// Reads the event files, if the log does not contain the metric.
+    void read_event_files(const sweeps::Metric& metric, EventLoop::Moment now);
+
+    /// The curve of the metric, from the log, else from the event files; null: none.
     const telemetry::Series* curve(const sweeps::Metric& metric) const;
     /// The best one is that of all attempts.
     sweeps::TryValues values(const sweeps::Metric& metric) const;
@@ -83,6 +90,7 @@ private:
     std::optional<checkpoint::Found> m_resumed_from;
     sweeps::TryValues m_earlier;
     telemetry::OutputReader m_reader;
+    std::unique_ptr<EventFiles> m_event_files;
     std::uint64_t m_offset = 0;
     std::optional<EventLoop::Moment> m_kill_at;
     sweeps::TryValues m_recorded;

@@ -79,9 +79,17 @@ checkpoint::Place TryPrograms::place_of(const TryTaker::Taken& taken) const
                 sweeps::arguments_of_try({chain->checkpoint}, m_sweep.parameters, taken.values)
                     .front()};
     }
-    return {fmt::format("{}/{}/checkpoints", m_store.root(),
-                        layout::try_dir(m_plan.sweep, taken.number)),
-            "*"};
+    return {checkpoint_dir(taken.number), "*"};
+}
+
+std::string TryPrograms::checkpoint_dir(std::size_t number) const
+{
+    return fmt::format("{}/{}/checkpoints", m_store.root(), layout::try_dir(m_plan.sweep, number));
+}
+
+EventWriter TryPrograms::event_writer(std::size_t number, pid_t pid, Time since) const
+{
+    return {checkpoint_dir(number), run_id(number), pid, since};
 }
 
 std::string TryPrograms::run_id(std::size_t number) const
@@ -142,8 +150,7 @@ void TryPrograms::describe(Environment& variables, const TryTaker::Taken& taken,
     }
     variables.set("GPUQ_SWEEP", m_plan.sweep.text());
     variables.set("GPUQ_RUN_ID", name);
-    variables.set("GPUQ_CHECKPOINT_DIR", fmt::format("{}/{}/checkpoints", m_store.root(),
-                                                     layout::try_dir(m_plan.sweep, taken.number)));
+    variables.set("GPUQ_CHECKPOINT_DIR", checkpoint_dir(taken.number));
     variables.set("GPUQ_CAUSE", taken.attempt == 1 ? "first" : "timeout");
     variables.unset("GPUQ_SAVE_FILE"); // that of the worker
     if (m_sweep.stop_early) {

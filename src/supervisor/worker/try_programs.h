@@ -4,6 +4,7 @@
 #include "checkpoint/find.h"
 #include "ports/store.h"
 #include "supervisor/base/program.h"
+#include "supervisor/worker/event_files.h"
 #include "supervisor/worker/worker.h"
 #include "sweeps/records.h"
 #include "sweeps/taker.h"
@@ -43,7 +44,12 @@ public:
     /// GPUQ_RUN_ID of a try.
     std::string run_id(std::size_t number) const;
 
+    /// Where its event files are.
+    EventWriter event_writer(std::size_t number, pid_t pid, Time since) const;
+
 private:
+    /// GPUQ_CHECKPOINT_DIR of a try.
+    std::string checkpoint_dir(std::size_t number) const;
     Request request_of(const sweeps::TryTaker::Taken& taken, const std::string& resume) const;
     checkpoint::Place place_of(const sweeps::TryTaker::Taken& taken) const;
     bool is_set_by_user(std::string_view name) const;

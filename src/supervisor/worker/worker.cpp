@@ -68,7 +68,7 @@ constexpr int k_most_interruptions = 1; ///< of a try without a checkpoint
 
 class Worker {
 public:
-    Worker(Store& store, Clock& clock, const WorkerPlan& plan, sweeps::Sweep sweep)
+    Worker(Store& store, Clock& clock, Files& files, const WorkerPlan& plan, sweeps::Sweep sweep)
         : m_store(store)
         , m_clock(clock)
         , m_plan(plan)
@@ -79,6 +79,7 @@ public:
         , m_stopper(m_taker, m_sweep)
         , m_proposer(store, m_sweep, m_taker)
         , m_grower(store, m_sweep, m_taker, plan.self.worker, plan.growth)
+        , m_event_listing(files, m_sweep.run.request.work_dir, clock.now())
         , m_signals(block_and_report({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}))
         , m_round(m_loop, [] {})
     {
@@ -340,6 +341,10 @@ private:
             slot->continue_from(m_taker.board().tries()[slot->taken().number - 1].reached);
         }
         slot->resume_from(std::move(saved));
+        const auto& began = m_taker.board().tries()[slot->taken().number - 1].began_at;
+        slot->set_event_files(std::make_unique<EventFiles>(
+            m_event_listing, m_programs.event_writer(slot->taken().number, slot->pid(),
+                                                     began.value_or(m_clock.now()))));
         slot->hold_port(std::move(port));
         m_stopper.watch(*slot, /*continues=*/!resume.empty());
         m_slots.push_back(std::move(slot));
@@ -386,6 +391,7 @@ private:
                     : WIFSIGNALED(wait_status)                  ? TryEnd::crashed
                                                                 : TryEnd::finished;
         slot.read_rest_of_log(m_store, layout::try_log(m_plan.sweep, event.number));
+        slot.read_event_files(m_sweep.metric, loop_time());
         m_stopper.record(slot, m_clock.now(), m_plan.self.link);
         (void)m_store.remove(layout::try_leave(m_plan.sweep, event.number));
         event.values = slot.values(m_sweep.metric);
@@ -467,6 +473,7 @@ private:
                 slot->end(loop_time());
             }
             slot->read_log(m_store, layout::try_log(m_plan.sweep, number));
+            slot->read_event_files(m_sweep.metric, loop_time());
             record_values(*slot);
             if (!slot->is_asked()) {
                 stop_early(*slot);
@@ -557,6 +564,7 @@ private:
     EarlyStopper m_stopper;
     Proposer m_proposer;
     Grower m_grower;
+    EventListing m_event_listing;
     Descriptor m_signals;
     EventLoop m_loop;
     EventLoop::Timer m_round;
@@ -575,11 +583,11 @@ private:
 
 } // namespace
 
-Result<int> work(Store& store, Clock& clock, const WorkerPlan& plan)
+Result<int> work(Store& store, Clock& clock, Files& files, const WorkerPlan& plan)
 {
     TRY_ASSIGN(const std::string text, store.read(layout::sweep_json(plan.sweep)));
     TRY_ASSIGN(sweeps::Sweep sweep, sweeps::sweep_from_json(text));
-    return Worker(store, clock, plan, std::move(sweep)).run();
+    return Worker(store, clock, files, plan, std::move(sweep)).run();
 }
 
 } // namespace gpuq::supervisor

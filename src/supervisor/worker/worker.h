@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ports/clock.h"
+#include "ports/files.h"
 #include "ports/store.h"
 #include "supervisor/worker/grower.h"
 #include "sweeps/taker.h"
@@ -48,6 +49,6 @@ parse_worker(const std::vector<std::string>& arguments,
 /// the next link must continue, 125 if nothing could be recorded for `patience`, else 0, whatever
 /// the tries returned. A try whose end is then not recorded is lost, as if the worker had died:
 /// another worker runs it again.
-Result<int> work(Store& store, Clock& clock, const WorkerPlan& plan);
+Result<int> work(Store& store, Clock& clock, Files& files, const WorkerPlan& plan);
 
 } // namespace gpuq::supervisor

@@ -3,6 +3,7 @@
 
 #include "core/exit_status.h"
 #include "core/layout.h"
+#include "fakes/fake_files.h"
 #include "fakes/memory_store.h"
 #include "posix/store.h"
 #include "runs/records/heartbeat.h"
@@ -84,6 +85,7 @@ protected:
             std::setvbuf(stderr, nullptr, _IONBF, 0);
             FullStore store(m_root, full, fails);
             RealClock clock;
+            fakes::FakeFiles files;
             WorkerPlan plan{k_numbered_sweep,
                             {sweeps::numbered_key(1), LinkNumber{1}},
                             m_root + "/no-stop",
@@ -95,7 +97,7 @@ protected:
             plan.patience = patience;
             plan.growth = growth;
             plan.deadline = m_deadline;
-            const auto status = work(store, clock, plan);
+            const auto status = work(store, clock, files, plan);
             std::fflush(nullptr);
             ::_exit(status ? *status : 1);
         }
