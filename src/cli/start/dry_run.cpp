@@ -2,6 +2,7 @@
 #include "cli/start/dry_run.h"
 
 #include "cli/render/forecast_text.h"
+#include "core/number.h"
 #include "core/redact.h"
 #include "report/ending_text.h"
 #include "runs/queues/queues.h"
@@ -48,14 +49,21 @@ std::string age_text(const ExpectedStart& start, Time now)
     return describe(std::chrono::floor<std::chrono::seconds>(now - start.asked_at));
 }
 
+/// `2 k80`, or without a model `2 GPUs`.
+std::string gpus_text(int count, const ExpectedStart& start)
+{
+    return start.model ? fmt::format("{} {}", count, *start.model)
+                       : counted(static_cast<std::uint64_t>(count), "GPU");
+}
+
 std::string waiting_text(const ExpectedStart& start, const JobSpec& spec, Time now)
 {
     const int wanted = spec.gpus_per_node;
     const std::string model = start.model.value_or("GPU");
     const std::string age = age_text(start, now);
     std::string text = start.most_on_a_node > 0
-                           ? fmt::format("waits: a node had at most {} of {} {} free {} ago",
-                                         start.most_on_a_node, wanted, model, age)
+                           ? fmt::format("waits: a node had at most {} of {} free {} ago",
+                                         start.most_on_a_node, gpus_text(wanted, start), age)
                            : fmt::format("waits: no {} was free {} ago", model, age);
     const bool is_one = wanted * spec.nodes == 1;
     const std::string forecast = start.forecast ? forecast_text(*start.forecast, now) : "";
@@ -180,7 +188,7 @@ std::string start_text(const ExpectedStart& start, const JobSpec& spec, Time now
         return waiting_text(start, spec, now);
     }
     const std::string free =
-        fmt::format("{} {} {} free {} ago", start.free.value_or(0), start.model.value_or("GPU"),
+        fmt::format("{} {} free {} ago", gpus_text(start.free.value_or(0), start),
                     start.free == 1 ? "was" : "were", age_text(start, now));
     const int ahead = start.waiting.value_or(0);
     return start.answer == Answer::at_once

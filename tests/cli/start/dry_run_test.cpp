@@ -63,6 +63,17 @@ TEST_F(StartText, OfFreeGpus)
     EXPECT_EQ(text(), "2 k80 were free 10 s ago, but 3 jobs wait as well");
 }
 
+TEST_F(StartText, OfGpusWithoutAModel)
+{
+    overview.pools.resize(1);
+    overview.pools[0].pool.model = "";
+    EXPECT_EQ(text(), "starts at once: 2 GPUs were free 10 s ago");
+    overview.pools[0].pool.free = overview.pools[0].pool.most_on_one_node = 1;
+    EXPECT_EQ(text(), "starts at once: 1 GPU was free 10 s ago");
+    spec.gpus_per_node = 2;
+    EXPECT_EQ(text(), "waits: a node had at most 1 of 2 GPUs free 10 s ago");
+}
+
 TEST_F(StartText, OfAFullPoolHasTheForecast)
 {
     spec.gpu_model = "a100";
