@@ -12,6 +12,7 @@
 #include "cli/queries/machine_names.h"
 #include "cli/queries/plain_target.h"
 #include "cli/queries/shared_overview_file.h"
+#include "cli/queries/top_runs.h"
 #include "cli/render/listed_runs.h"
 #include "cli/render/run_table.h"
 #include "cli/render/top_comparison.h"
@@ -71,13 +72,14 @@ const char* note_of(LogTail::News::Why why)
 /// for the stores, the clock and the host, which keep no state between calls that could conflict.
 class Top {
 public:
-    Top(Services& services, Store& store, bool want_all)
+    Top(Services& services, Store& store, bool want_all, TopRuns::Old old)
         : m_services(services)
         , m_store(store)
         , m_clock(services.clock())
         , m_host(services.host())
         , m_commands(services)
         , m_want_all(want_all)
+        , m_runs(old)
         , m_sweeps(store, want_all)
         , m_recent(store, k_shown)
         , m_recent_of_others(store, k_shown)
@@ -112,7 +114,9 @@ public:
             found.unlisted = keys.error();
             return found;
         }
-        found.runs = queried(*keys);
+        auto read = m_runs.read(status_sources(m_services, m_store), *keys, found.overview, now);
+        found.runs = std::move(read.runs);
+        found.old = std::move(read.old);
         std::erase_if(found.runs, is_nothing);
         for (RunStatus& run : found.runs) {
             complete(run, found.overview);
@@ -135,6 +139,9 @@ public:
         m_shared.run_ids.clear();
         for (const RunStatus& run : found.runs) {
             m_shared.run_ids.push_back(run_id(run));
+        }
+        for (const auto& row : found.old) {
+            m_shared.run_ids.push_back(row->id);
         }
         m_shared.queues.clear();
         for (const Partition& queue : found.overview.queues) {
@@ -360,46 +367,6 @@ private:
         return at;
     }
 
-    /// Runs that are known to have ended, and how, are queried only once. `keys`: newest first.
-    std::vector<RunStatus> queried(const std::vector<RunKey>& keys)
-    {
-        const auto active = active_runs(m_store); // includes resumed runs
-        std::vector<RunKey> unsettled;
-        for (const RunKey& key : keys) {
-            if (!m_ended.contains(key) || !active ||
-                std::binary_search(active->begin(), active->end(), key, std::greater<>())) {
-                unsettled.push_back(key);
-            }
-        }
-        std::vector<RunStatus> news =
-            query_status(status_sources(m_services, m_store), unsettled, SlurmQuery::never).runs;
-        auto fresh = news.begin(); // in the order of the keys
-        std::vector<RunStatus> runs;
-        runs.reserve(keys.size());
-        for (const RunKey& key : keys) {
-            if (fresh == news.end() || fresh->key != key) {
-                runs.push_back(m_ended.at(key));
-                continue;
-            }
-            runs.push_back(std::move(*fresh++));
-            RunStatus& run = runs.back();
-            if (run.run) {
-                run.run->environment = {}; // not shown, and the largest part of a record
-            }
-            if (run.state == RunState::ended && run.ending) {
-                m_ended.insert_or_assign(key, run);
-            } else {
-                m_ended.erase(key); // a resumed run is detected when it is listed as active
-            }
-        }
-        if (m_ended.size() > keys.size()) { // some are no longer listed
-            std::erase_if(m_ended, [&](const auto& one) {
-                return !std::binary_search(keys.begin(), keys.end(), one.first, std::greater<>());
-            });
-        }
-        return runs;
-    }
-
     /// For the thread that queries Slurm.
     void note(const std::vector<RunStatus>& runs)
     {
@@ -436,7 +403,7 @@ private:
     TopCommands m_commands;
     bool m_want_all;
     ListedRuns m_listed;                          ///< for the thread of found()
-    std::map<RunKey, RunStatus> m_ended;          ///< the same
+    TopRuns m_runs;                               ///< the same
     std::map<std::uint32_t, std::string> m_users; ///< the same
     TopSweeps m_sweeps;                           ///< the same
     KeptOverview m_kept;                          ///< the same
@@ -528,8 +495,11 @@ Result<int> top(Invocation& invocation)
     }
     Services& services = invocation.services;
     TRY_ASSIGN(Store* const store, services.store());
-    const auto shown = std::make_shared<Top>(services, *store, invocation.options.has("all"));
-    if (invocation.options.has("once") || invocation.globals.json) {
+    const bool is_once = invocation.options.has("once") || invocation.globals.json;
+    const auto shown =
+        std::make_shared<Top>(services, *store, invocation.options.has("all"),
+                              is_once ? TopRuns::Old::as_runs : TopRuns::Old::as_rows);
+    if (is_once) {
         return print_once(*shown, invocation);
     }
     shown->find_cluster();

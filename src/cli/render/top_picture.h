@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct TopFound {
     /// By the text of a run's key.
     std::map<std::string, std::vector<NodeSample>> newest = {};
     std::vector<TopSweep> sweeps = {}; ///< newest first
+    /// Rows of more runs, which ended long ago: newest first, made once.
+    std::vector<std::shared_ptr<const tui::RunRow>> old = {};
 };
 
 /// Why there is nothing newer, from the disk and from Slurm; empty: no problem.

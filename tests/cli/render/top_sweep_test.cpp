@@ -2,6 +2,7 @@
 #include "cli/render/top_sweep.h"
 
 #include "cli/render/top_picture.h"
+#include "cli/render/top_rows.h"
 #include "fakes/now.h"
 
 #include <gmock/gmock.h>
@@ -125,6 +126,18 @@ TEST(TopSweep, IsListedByItsAgeAndKnowsItsWorkers)
         names.push_back(row.name + (row.sweep_key.empty() ? "" : " of a sweep"));
     }
     EXPECT_THAT(names, ElementsAre("other", "cal-w1 of a sweep", "cal", "other"));
+    found.runs.pop_back();
+    for (tui::RunRow& row :
+         top_rows({run(k_now - 58min, true), run(k_now - 3h, false)}, {}, k_now)) {
+        row.name += " of old";
+        found.old.push_back(std::make_shared<const tui::RunRow>(std::move(row)));
+    }
+    names.clear();
+    for (const tui::RunRow& row : top_picture(found, k_now).runs) {
+        names.push_back(row.name + (row.sweep_key.empty() ? "" : " of a sweep"));
+    }
+    EXPECT_THAT(names, ElementsAre("other", "cal-w1 of old of a sweep", "cal-w1 of a sweep", "cal",
+                                   "other of old"));
     found.sweeps.clear();
     EXPECT_EQ(top_picture(found, k_now).runs[1].sweep_key, "") << "an ordinary run";
 }
