@@ -67,7 +67,9 @@ public:
         const std::string selected = m_model.selected;
         const std::string displaced = m_model.list.displaced;
         std::visit([this](auto& each) { on(each); }, message);
-        settle(selected);
+        if (!std::holds_alternative<Tick>(message)) { // the list does not depend on the time
+            settle(selected);
+        }
         if (is_act(message) && m_model.list.displaced == displaced && !is_filtering()) {
             m_model.list.displaced.clear(); // the user has accepted the run that is selected now
         }
