@@ -13,6 +13,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
+#include <ctime>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -49,6 +50,8 @@ using namespace std::chrono_literals;
 constexpr auto k_query_again = 2s;
 /// Reading 10,000 runs takes a while: the pause is this many times as long, up to k_query_at_least.
 constexpr int k_rest_of_list = 25;
+/// The same for the processor time that this takes, so that an idle screen needs little.
+constexpr int k_rest_of_processor = 100;
 constexpr auto k_query_at_least = 15s;
 constexpr auto k_refresh_detail = 5s;
 /// Loading the details of a large training takes a while: the pause is this many times as long.
@@ -149,6 +152,14 @@ bool rest(Shared& shared, std::chrono::milliseconds time, const Ready& ready)
     return !shared.leaving;
 }
 
+/// Of this thread.
+std::chrono::nanoseconds processor_time()
+{
+    timespec time{};
+    (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 void refresh_picture(Shared& shared, const Sources& sources)
 {
     std::chrono::milliseconds pause = k_query_again;
@@ -158,11 +169,13 @@ void refresh_picture(Shared& shared, const Sources& sources)
             shared.wanted = false;
         }
         const auto begin = std::chrono::steady_clock::now();
+        const auto used = processor_time();
         shared.post(PictureRead{sources.read_picture()});
         const auto took = std::chrono::steady_clock::now() - begin;
         pause = std::clamp<std::chrono::milliseconds>(
-            std::chrono::floor<std::chrono::milliseconds>(k_rest_of_list * took), k_query_again,
-            k_query_at_least);
+            std::chrono::floor<std::chrono::milliseconds>(std::max<std::chrono::nanoseconds>(
+                k_rest_of_list * took, k_rest_of_processor * (processor_time() - used))),
+            k_query_again, k_query_at_least);
     } while (rest(shared, pause, [&] { return shared.wanted; }));
 }
 
