@@ -47,8 +47,9 @@ std::optional<std::uint64_t> epoch_of_title(std::string_view title)
 
 } // namespace
 
-void OutputReader::feed(std::string_view bytes)
+void OutputReader::feed(std::string_view bytes, std::optional<Time> at)
 {
+    m_at = at;
     while (!bytes.empty()) {
         const auto end = bytes.find_first_of(k_ends);
         const auto part = bytes.substr(0, end);
@@ -88,7 +89,7 @@ void OutputReader::take_line(std::string_view line)
         }
     }
     for (const auto& [name, value] : parsed.values) {
-        m_curves.add(name, {step(), std::nullopt, value});
+        m_curves.add(name, {step(), m_at, value});
     }
 }
 

@@ -24,7 +24,8 @@ public:
     {
     }
 
-    void feed(std::string_view bytes);
+    /// `at`: when they were written; that of the end of a line is the time of its values.
+    void feed(std::string_view bytes, std::optional<Time> at = std::nullopt);
     /// Ends the last line, at the end of the output or before a gap.
     void end_line();
 
@@ -71,6 +72,7 @@ private:
 
     const Pattern* m_own;
     std::string m_line;
+    std::optional<Time> m_at; ///< of the bytes fed last
     std::array<std::optional<Range>, 3> m_counters; ///< by unit, in order of precedence
     std::optional<Range> m_all_steps;               ///< over all epochs
     struct InEpoch {

@@ -97,10 +97,7 @@ std::optional<Time> TimedLines::time_of(const Line& line)
         const auto news = reader.next();
         marks.insert(marks.end(), news.begin(), news.end());
     }
-    const auto mark = std::upper_bound(
-        marks.begin(), marks.end(), line.offset,
-        [](std::uint64_t offset, const LogTimes::Mark& each) { return offset < each.size; });
-    return mark == marks.begin() || mark == marks.end() ? std::nullopt : std::optional(mark->at);
+    return LogTimes::part_from(line.offset, marks).at;
 }
 
 TimedLines::Text TimedLines::text_of(const Line& line, const std::optional<Time>& at) const

@@ -3,9 +3,15 @@
 
 #include "core/layout.h"
 #include "runs/records/link_log.h"
+#include "runs/records/log_times.h"
+
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 namespace gpuq {
 
@@ -23,10 +29,37 @@ std::uint64_t size_of(Store& store, const std::string& log)
     return size ? *size : 0;
 }
 
+/// Gives a reader the output of a link, with the times at which it was written.
+class TimedOutput {
+public:
+    TimedOutput(Store& store, const RunKey& key, LinkNumber link)
+        : m_marks{LogTimes(store, key, link, Stream::out).next(),
+                  LogTimes(store, key, link, Stream::err).next()}
+    {
+    }
+
+    /// `offset`: of the bytes in the stream's file.
+    void feed(telemetry::OutputReader& reader, Stream stream, std::uint64_t offset,
+              std::string_view bytes) const
+    {
+        while (!bytes.empty()) {
+            const auto part =
+                LogTimes::part_from(offset, m_marks.at(static_cast<std::size_t>(stream)));
+            const auto size = std::min<std::uint64_t>(part.end - offset, bytes.size());
+            reader.feed(bytes.substr(0, size), part.at);
+            bytes.remove_prefix(size);
+            offset += size;
+        }
+    }
+
+private:
+    std::array<std::vector<LogTimes::Mark>, 2> m_marks; ///< by index of Stream
+};
+
 /// Reads both streams in the order in which they were written: trainers draw a bar on one and print
 /// the loss on the other.
 telemetry::OutputReader read_whole(Store& store, const RunKey& key, LinkNumber link,
-                                   const telemetry::Pattern* own)
+                                   const telemetry::Pattern* own, const TimedOutput& timed)
 {
     telemetry::OutputReader reader(own);
     LinkLog log(store, key, link);
@@ -41,7 +74,8 @@ telemetry::OutputReader read_whole(Store& store, const RunKey& key, LinkNumber l
                 reader.end_line();
             }
             stream = output->stream;
-            reader.feed(output->bytes);
+            timed.feed(reader, output->stream, log.offset(output->stream) - output->bytes.size(),
+                       output->bytes);
             bytes += output->bytes.size();
         } else if (item && std::holds_alternative<log::Wait>(*item) && is_patient) {
             is_patient = false; // then read the bytes without waiting for the order
@@ -64,8 +98,9 @@ LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
     for (const Stream stream : k_streams) {
         bytes += size_of(store, layout::log(key, link, stream));
     }
+    const TimedOutput timed(store, key, link);
     if (bytes <= k_whole) {
-        const auto whole = read_whole(store, key, link, own);
+        const auto whole = read_whole(store, key, link, own, timed);
         return {whole.first(), whole.last(),   whole.began(),
                 whole.bar(),   whole.curves(), std::nullopt};
     }
@@ -77,9 +112,9 @@ LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
         const std::uint64_t from = size > k_most ? size - k_most : 0;
         const auto head = store.read_at(log, 0, k_most);
         const auto tail = store.read_at(log, from, k_most);
-        begin.feed(head ? *head : "");
+        timed.feed(begin, stream, 0, head ? *head : "");
         begin.end_line();
-        end.feed(tail ? *tail : "");
+        timed.feed(end, stream, from, tail ? *tail : "");
         end.end_line();
     }
     return {begin.first(), end.last(), begin.began(), end.bar(), end.curves(), std::nullopt};

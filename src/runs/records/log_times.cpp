@@ -90,4 +90,15 @@ std::vector<LogTimes::Mark> LogTimes::next()
     return marks;
 }
 
+LogTimes::Part LogTimes::part_from(std::uint64_t offset, const std::vector<Mark>& marks)
+{
+    const auto mark =
+        std::upper_bound(marks.begin(), marks.end(), offset,
+                         [](std::uint64_t from, const Mark& each) { return from < each.size; });
+    if (mark == marks.end()) {
+        return {std::nullopt, std::numeric_limits<std::uint64_t>::max()};
+    }
+    return {mark == marks.begin() ? std::nullopt : std::optional(mark->at), mark->size};
+}
+
 } // namespace gpuq

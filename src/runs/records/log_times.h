@@ -51,6 +51,15 @@ public:
     /// The marks found since the last call. Empty without a file, or if it can't be read.
     std::vector<Mark> next();
 
+    /// Bytes that were written at about the same time, up to the offset `end`.
+    struct Part {
+        std::optional<Time> at; ///< unset: unknown
+        std::uint64_t end = 0;  ///< the largest number if nothing is known of later bytes
+        bool operator==(const Part&) const = default;
+    };
+    /// The bytes from `offset` on, by the marks found so far, in their order.
+    static Part part_from(std::uint64_t offset, const std::vector<Mark>& marks);
+
 private:
     Store& m_store;
     std::string m_path;

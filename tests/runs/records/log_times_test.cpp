@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace gpuq {
 namespace {
 
@@ -50,6 +52,20 @@ TEST_F(LogTimesTest, AreThoseOfOneStream)
     EXPECT_EQ(m_out.next(), (Marks{{20, at(3000)}, {30, at(4000)}}));
     EXPECT_EQ(m_err.next(), (Marks{{6, at(4000)}}));
     EXPECT_EQ(m_out.next(), Marks{});
+}
+
+TEST(LogTimesPart, EndsWithTheMarkAfterIt)
+{
+    const auto part = [](std::uint64_t offset, const Marks& marks) {
+        return LogTimes::part_from(offset, marks);
+    };
+    const Marks marks{{10, at(1000)}, {30, at(4000)}};
+    EXPECT_EQ(part(0, marks), (LogTimes::Part{std::nullopt, 10})) << "older than the first mark";
+    EXPECT_EQ(part(10, marks), (LogTimes::Part{at(4000), 30}));
+    EXPECT_EQ(part(29, marks), (LogTimes::Part{at(4000), 30}));
+    const LogTimes::Part unknown{std::nullopt, std::numeric_limits<std::uint64_t>::max()};
+    EXPECT_EQ(part(30, marks), unknown);
+    EXPECT_EQ(part(0, {}), unknown);
 }
 
 TEST_F(LogTimesTest, AreUnknownBeforeThePartOfALargeFileThatIsRead)
