@@ -116,6 +116,23 @@ def test_events_execute_the_command_for_notices(person, tmux):
     assert ends() == lines, "once"
 
 
+@pytest.mark.parametrize("kind, begin, other", [("unset VTE_VERSION", "\x1b]9;", b"\x1b]777;"),
+                                                ("export VTE_VERSION=7006", "\x1b]777;notify;gpuq;", b"\x1b]9;")])
+def test_the_end_of_a_run_rings_the_bell_and_notifies_the_desktop(person, kind, begin, other):
+    start(person, "bad;", "sh", "-c", "until [ -e go ]; do sleep 0.1; done; exit 3")
+    run = the_run(person)
+    with terminal(person, "top", before=f"export TERM=xterm-256color; {kind};") as screen:
+        screen.wait_for("runs on n0")
+        (person.home / "go").touch()
+        notice = f"{begin}run {run.job} (bad,): "  # a semicolon would end the text
+        screen.wait_for(notice, 30)
+        screen.type("q")
+        assert screen.status() == 0
+    before, _, text = screen.screen.partition(notice.encode())
+    assert text.partition(b"\x1b\\\a")[0].endswith(b"failed"), text[:200]
+    assert notice.encode() not in text and other not in before + text, "once"
+
+
 def test_the_times_of_lines_in_a_log(person, tmux):
     start(person, "train", *COUNTING)
     tmux.start(person, "top")
