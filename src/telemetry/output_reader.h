@@ -72,7 +72,7 @@ private:
 
     const Pattern* m_own;
     std::string m_line;
-    std::optional<Time> m_at; ///< of the bytes fed last
+    std::optional<Time> m_at;                       ///< of the bytes fed last
     std::array<std::optional<Range>, 3> m_counters; ///< by unit, in order of precedence
     std::optional<Range> m_all_steps;               ///< over all epochs
     struct InEpoch {
