@@ -180,8 +180,8 @@ TEST(Sweeps, AWorkerThatTheFilterFindsHasALineOfItsOwn)
     type(shown, "/4711\n");
     EXPECT_THAT(listed(shown), ElementsAre("w1"));
     EXPECT_THAT(view(shown).text(), HasSubstr("cal-w1"));
-    type(shown, "b");
-    EXPECT_THAT(view(shown).text(), HasSubstr("cal-w: 1 running"));
+    type(shown, "\b/cal-w\nb");
+    EXPECT_THAT(view(shown).text(), HasSubstr("cal-w: 2 "));
     type(shown, "b\b/cal\n");
     EXPECT_THAT(listed(shown), ElementsAre("S")) << "below its sweep";
     type(shown, "\b");
