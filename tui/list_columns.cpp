@@ -27,14 +27,14 @@ constexpr std::size_t k_indent = 2;
 std::string end_text(const RunRow& run, const Detail* detail, Time now)
 {
     if (run.active && detail != nullptr && detail->finish) {
-        return "~" + clock_text(*detail->finish, now);
+        return "~" + short_clock_text(*detail->finish, now);
     }
     if (run.mark == RunMark::waiting && run.starts) {
-        return "from " + clock_text(*run.starts, now);
+        return "from " + short_clock_text(*run.starts, now);
     }
     return !run.ends                 ? "-"
-           : run.sweep && run.active ? "~" + clock_text(*run.ends, now)
-                                     : clock_text(*run.ends, now);
+           : run.sweep && run.active ? "~" + short_clock_text(*run.ends, now)
+                                     : short_clock_text(*run.ends, now);
 }
 
 const Curve* first_curve(const Detail* detail, bool of_training)

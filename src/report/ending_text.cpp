@@ -121,6 +121,16 @@ std::string clock_text(Time at, Time now)
                                     : fmt::format("{:%Y-%m-%d %H:%M}", then);
 }
 
+std::string short_clock_text(Time at, Time now)
+{
+    constexpr auto k_half_a_year = std::chrono::days{182};
+    const std::tm then = local(at);
+    return is_same_day(then, local(now)) ? fmt::format("{:%H:%M}", then)
+           : at - now < k_half_a_year && now - at < k_half_a_year
+               ? fmt::format("{:%m-%d %H:%M}", then)
+               : fmt::format("{:%Y-%m-%d}", then);
+}
+
 std::string moment_text(Time at, Time now)
 {
     const std::tm then = local(at);

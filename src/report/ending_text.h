@@ -18,6 +18,8 @@ std::string describe(std::chrono::seconds duration);
 
 /// `16:40`, with the date if it is not today's. Local time of this machine.
 std::string clock_text(Time at, Time now);
+/// The same in at most 11 columns: `11-28 16:40`; `2025-11-28` if it is half a year away or more.
+std::string short_clock_text(Time at, Time now);
 
 /// `16:40:07`, with the date if it is not today's.
 std::string moment_text(Time at, Time now);

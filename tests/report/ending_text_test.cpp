@@ -25,6 +25,19 @@ Ending ending(int status, Cause cause)
 
 using Lines = std::vector<std::string>;
 
+TEST(ShortClockText, HasAtMostElevenColumns)
+{
+    const Time now{std::chrono::days{20'000}};
+    const auto text = [&](Time at) { return short_clock_text(at, now); };
+    EXPECT_EQ(text(now), clock_text(now, now));
+    for (const Time at : {now + std::chrono::days{2}, now - std::chrono::days{181}}) {
+        EXPECT_EQ(text(at), clock_text(at, now).substr(5)) << "without the year";
+    }
+    for (const Time at : {now + std::chrono::days{183}, now - std::chrono::days{2000}}) {
+        EXPECT_EQ(text(at), clock_text(at, now).substr(0, 10)) << "without the time of day";
+    }
+}
+
 TEST(EndingText, NameTheTwoLargestUnitsOfADuration)
 {
     EXPECT_EQ(describe(0s), "0 s");

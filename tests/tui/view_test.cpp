@@ -157,6 +157,17 @@ TEST(View, SaysThatFactsAreCut)
     EXPECT_THAT(text_of_view(m), HasSubstr("the ninth")) << "where the curve was";
 }
 
+TEST(View, AnEndOnAnotherDayLeavesRoomForTheName)
+{
+    Model m = model(24, 80, 2);
+    const Time end = m.now + std::chrono::days{1};
+    m.picture.runs[0].name = "pretrain-large-eu";
+    m.picture.runs[0].ends = end;
+    m.details.clear(); // or it is the end of the training that is shown
+    EXPECT_THAT(text_of_view(m), HasSubstr(" " + short_clock_text(end, m.now) + " "));
+    EXPECT_THAT(text_of_view(m), HasSubstr("pretrain-large-eu"));
+}
+
 TEST(View, ShowsTheProgressOfTheTrainingBesideItsTime)
 {
     Model m = model(24, 80, 2);
