@@ -15,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using fakes::RunOnDisk;
-using testing::ElementsAre;
 using testing::IsEmpty;
 using Old = TopRuns::Old;
 
