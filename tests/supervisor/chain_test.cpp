@@ -625,6 +625,7 @@ TEST(SecondLink, NotesThatItsProgramHasChanged)
 TEST(SecondLink, IsToldWhereToGoOn)
 {
     Second link("echo $0 $*; env | sort", true);
+    link.run.request.chain->link = 50s; // of the 60 s of its job
     link.run.request.chain->resume_args = {"--resume", "{}"};
     link.run.request.setup.env = {{"WANDB_RESUME", "must"}};
     ::setenv("RANK", "3", 1);
