@@ -42,6 +42,9 @@
 // supervisor notifies the programs itself; when they have left, their tries are paused, and this
 // process asks for the next link by its status.
 //
+// A metric that is not in the log of a try is read from the event files that it writes. This
+// process searches for them itself, for at most 1 % of the time (event_files.h).
+//
 // Another child adds a worker to a sweep that grows, also when this one leaves tries at its time
 // limit and has no next link, or finds that other jobs wait for the GPUs (grower.h). It is ended
 // with this process; a worker that it has claimed and not submitted counts as dead after two
