@@ -102,10 +102,10 @@ void report_return(const Pool& pool, seconds min_run, std::vector<Finding>& find
     findings.push_back(
         {Weight::note, pool.lend->grace.line > 0 ? pool.lend->grace.line : pool.lend->line, 0,
          "return-bound",
-         fmt::format("pool {} is back with its owner at most {} after they ask (grace {}, up to "
+         fmt::format("pool {} is back with its {} at most {} after they ask (grace {}, up to "
                      "30 s until Slurm checks, KillWait 30 s){}",
-                     pool.name, to_text(std::chrono::ceil<minutes>(grace + seconds{63})),
-                     text_of(grace),
+                     pool.name, pool.lend->only_sweeps ? "other queues" : "owner",
+                     to_text(std::chrono::ceil<minutes>(grace + seconds{63})), text_of(grace),
                      min_run.count() > 0 ? fmt::format(", not counting the {} a guest is protected",
                                                        text_of(min_run))
                                          : "")});

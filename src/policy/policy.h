@@ -65,7 +65,8 @@ struct Lend {
     Rule<seconds> min_run{};                      ///< of a guest, before it may be preempted
     Maybe<std::vector<std::string>> probe;        ///< exits with 0 if the node is really idle
     Hours when;                                   ///< empty: always
-    bool closed = false; ///< to guests, at the moment of policy_at() (policy/calendar.h)
+    bool closed = false;      ///< to guests, at the moment of policy_at() (policy/calendar.h)
+    bool only_sweeps = false; ///< all queues but that for sweeps are owners (section `sweeps`)
     int line = 0;
     bool operator==(const Lend&) const = default;
 };
@@ -232,6 +233,7 @@ struct Queue {
     std::optional<ExtendRule> extend; ///< unset: only operators extend running jobs
     Maybe<std::string> through; ///< `gpuq`: only runs of gpuq; `sweep`: only workers of its sweeps
     std::vector<CalendarEntry> calendar; ///< of overlapping entries, the last one holds
+    bool is_implied = false;             ///< not in the file as a queue: by section `sweeps`
     int line = 0;
     bool operator==(const Queue&) const = default;
 };

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int k_owner_tier = 60;
 constexpr int k_own_tier = 40;
+constexpr int k_sweep_tier = 30;
 constexpr int k_more_tier = 20;
 constexpr int k_overflow_tier = 10;
 
@@ -29,7 +30,8 @@ void add(std::vector<QueuePartition>& queue_partitions, const Policy& policy, co
         }
         const bool owner = pool->owner && pool->owner->value == queue.name;
         const std::string suffix = kind == QueuePartition::Kind::more ? "-more" : "";
-        const bool guest = pool->lend.has_value() && !owner;
+        const bool guest =
+            pool->lend.has_value() && !owner && (!pool->lend->only_sweeps || is_for_sweeps(queue));
         queue_partitions.push_back(
             {partition_name(queue, name) + suffix, pool, kind,
              owner && kind == QueuePartition::Kind::own ? k_owner_tier : tier, guest,
@@ -43,7 +45,8 @@ void add(std::vector<QueuePartition>& queue_partitions, const Policy& policy, co
 std::vector<QueuePartition> partitions_of(const Policy& policy, const Queue& queue)
 {
     std::vector<QueuePartition> queue_partitions;
-    add(queue_partitions, policy, queue, queue.pools.value, QueuePartition::Kind::own, k_own_tier);
+    add(queue_partitions, policy, queue, queue.pools.value, QueuePartition::Kind::own,
+        is_for_sweeps(queue) ? k_sweep_tier : k_own_tier);
     if (queue.limits.has_soft()) {
         add(queue_partitions, policy, queue, queue.pools.value, QueuePartition::Kind::more,
             k_more_tier);

@@ -29,9 +29,10 @@ struct QueuePartition {
 /// others the names of queue and pool, followed by `-more` for jobs beyond the soft limits.
 /// Undefined pools are left out: check.h reports them.
 ///
-/// Tiers: the owner of a pool 60, else 40, 39, ... in the order of `pools`; beyond the soft limits
-/// 20, 19, ...; overflow 10, 9, ... So the order on every node is: the owner, queues within their
-/// limits, those beyond, overflow; and every queue fills its pools in the order of the file.
+/// Tiers: the owner of a pool 60, else 40, 39, ... in the order of `pools`; a queue for sweeps 30,
+/// 29, ...; beyond the soft limits 20, 19, ...; overflow 10, 9, ... So the order on every node is:
+/// the owner, queues within their limits, sweeps, those beyond, overflow; and every queue fills its
+/// pools in the order of the file.
 std::vector<QueuePartition> partitions_of(const Policy& policy, const Queue& queue);
 
 /// The name of the QOS that has a queue's hard limits, and is required for its partitions.

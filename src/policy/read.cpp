@@ -304,6 +304,7 @@ void policy_in(Reader& reader, Policy& policy, const Node& root)
     };
     const auto model = [](Reader& its, const std::string& name, const Node& place,
                           const Node& value) { return model_in(its, name, place, value); };
+    const Node* sweeps = nullptr; // concerns pools and queues that may follow it
     const Need needed = root.find("site") == nullptr ? Need::yes : Need::no;
     reader.map(
         root, "the policy",
@@ -312,6 +313,7 @@ void policy_in(Reader& reader, Policy& policy, const Node& root)
             {"gpus", each("gpus", policy.gpus, model)},
             {"pools", each("pools", policy.pools, pool_in), needed},
             {"queues", each("queues", policy.queues, queue_in), needed},
+            {"sweeps", [&](const Node& node) { sweeps = &node; }},
             {"default_queue", [&](const Node& node) { policy.default_queue = reader.name(node); }},
             {"fair_share",
              [&](const Node& node) { policy.fair_share = fair_share_in(reader, node); }},
@@ -323,6 +325,9 @@ void policy_in(Reader& reader, Policy& policy, const Node& root)
             {"site", [&](const Node& node) { policy.site = site_in(reader, node); }},
             {"tests", [&](const Node& node) { policy.tests = tests_in(reader, node); }},
         });
+    if (sweeps != nullptr) {
+        add_sweep_queue(reader, policy, *sweeps);
+    }
 }
 
 } // namespace

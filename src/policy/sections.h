@@ -25,6 +25,12 @@ std::string local_time_in(Reader& reader, const yaml::Node& node);
 Queue queue_in(Reader& reader, const std::string& name, const yaml::Node& place,
                const yaml::Node& node);
 
+// read_sweeps.cpp
+
+/// Adds queue `sweeps`, which the section of this name stands for, after the file's other queues;
+/// in pools that are not lent, it gives way to all of them.
+void add_sweep_queue(Reader& reader, Policy& policy, const yaml::Node& node);
+
 // read_site.cpp
 
 /// The objects that the site manages itself.

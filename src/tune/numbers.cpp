@@ -239,7 +239,7 @@ void add_pools(Collector& collector, const Policy& policy)
         if (may_exchange(policy, pool)) {
             left.push_back(&pool);
         }
-        if (pool.lend) {
+        if (pool.lend && !pool.lend->only_sweeps) {
             const std::string lend = fmt::format("pools.{}.lend.", pool.name);
             collector.time(lend + "grace", pool.lend->grace, 30s, When::if_selected);
             collector.time(lend + "min_run", pool.lend->min_run, 0s);
@@ -396,7 +396,9 @@ Result<Numbers> numbers_of(const Policy& policy, std::string_view text, const si
         Collector collector(selection, text, policy.file, check);
         add_pools(collector, policy);
         for (const Queue& queue : policy.queues) {
-            add_queue(collector, queue, facts);
+            if (!queue.is_implied) {
+                add_queue(collector, queue, facts);
+            }
         }
         if (facts.accounts || facts.users) {
             add_fair_share(collector, policy);

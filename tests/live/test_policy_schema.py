@@ -26,6 +26,7 @@ WHOLE = {
                      "limits": {"user": {}, "account": {}, "all": {}, "job": {}}}},
     "fair_share": {},
     "site": {},
+    "sweeps": {"max_workers": 8, "max_share": "50%"},
     "reserve": {"users": "a"},
     "helper": "gpuq",
     "help_desk": {"users": "a", "may": ["stop"]},

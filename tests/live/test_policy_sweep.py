@@ -8,13 +8,21 @@ import pytest
 from clusters import Person, short_folder, wait_for
 from policies import running_policy, sbatch
 
-POLICY = """version: 1
+# The same twice: the section, and a queue with all its rules.
+POLICIES = {"section": """version: 1
+pools:
+  all: {nodes: n1, gpus: "k80:4"}
+queues:
+  debug: {time: 1h, pools: all, limits: {job: {gpus: 1}}}
+  runs: {time: 2h, default_time: 2h, pools: all}
+sweeps: {max_workers: 4, max_share: 75%, grace: 10s}
+""", "queue": """version: 1
 pools:
   all: {nodes: n1, gpus: "k80:4", owner: runs, lend: {grace: 10s}}
 queues:
   runs: {time: 2h, default_time: 1h, pools: all}
   sweeps: {time: 2h, default_time: 1h, pools: all, through: sweep, limits: {user: {jobs: 3}}, chain: {links: 20}}
-"""
+"""}
 # A step every half second, saved; on the notice it leaves. `steps` has a line for each step, with the number of the try.
 TRAIN = """\
 import json, os, pathlib, sys, time
@@ -34,11 +42,11 @@ while step < 16:
 """
 
 
-@pytest.fixture(scope="module")
-def ruled():
+@pytest.fixture(scope="module", params=POLICIES)
+def ruled(request):
     with short_folder() as folder:
         policy = folder / "policy.yaml"
-        policy.write_text(POLICY)
+        policy.write_text(POLICIES[request.param])
         with running_policy(policy) as cluster:
             yield cluster
 
@@ -63,7 +71,7 @@ def test_sweeps_are_capped_and_give_way(ruled, home):
     wait_for(lambda: (home.home / "steps").exists() and len((home.home / "steps").read_text().splitlines()) > 9, 30, "steps")
 
     begin = time.monotonic()
-    done = home.gpuq("run", "-g", "4", "-t", "10m", "sh", "-c", "sleep 3", timeout=90)
+    done = home.gpuq("run", "-p", "runs", "-g", "4", "-t", "10m", "sh", "-c", "sleep 3", timeout=90)
     assert done.returncode == 0, done.stderr
     # The programs leave on the notice, before the grace and Slurm's check every 30 s are over.
     assert time.monotonic() - begin < 10 + 30 + 5 + 3 + 5

@@ -388,6 +388,83 @@ TEST(ReadPolicy, AQueueForSweepsTakesAllOfThemAndNothingElse)
     EXPECT_TRUE(run_cases(without).results.front().passed);
 }
 
+/// What Slurm gets of a policy: its objects, and the script without the numbers of lines.
+std::string made_of(const std::string& text)
+{
+    const auto reading = read_policy(text, "p.yaml");
+    if (!reading || has_errors(reading->findings)) {
+        return findings(text);
+    }
+    return slurm_conf_of(reading->policy);
+}
+
+TEST(ReadPolicy, TheSectionOfSweepsIsAQueueThatGivesWay)
+{
+    const std::string shared = "version: 1\npools:\n  a: {nodes: 'n[1-3]', gpus: 4}\n"
+                               "  b: {nodes: n4, gpus: 2, owner: short, lend: {grace: 1m}}\n"
+                               "queues:\n  short: {time: 2h, pools: [a, b]}\n"
+                               "  long: {time: 9h, pools: [a, b]}\n";
+    const Policy policy =
+        read_policy(shared + "sweeps: {max_workers: 3, max_share: 50%, grace: 20s}\n", "p.yaml")
+            ->policy;
+    const Queue* const sweeps = policy.sweep_queue();
+    ASSERT_NE(sweeps, nullptr);
+    EXPECT_EQ(sweeps->max_time.value, std::chrono::hours{9});
+    EXPECT_EQ(sweeps->limits.user.jobs->value, 3);
+    EXPECT_EQ(sweeps->limits.all.gpus->value, 7) << "of 14";
+    const std::string conf = slurm_conf_of(policy);
+    const auto line_of = [&](const std::string& name) {
+        const std::size_t at = conf.find("PartitionName=" + name + " ");
+        return at == std::string::npos ? conf : conf.substr(at, conf.find('\n', at) - at);
+    };
+    // In pool a, sweeps alone are guests; in pool b, as the others.
+    EXPECT_THAT(line_of("sweeps"), AllOf(HasSubstr("PreemptMode=REQUEUE"),
+                                         HasSubstr("GraceTime=20"), HasSubstr("PriorityTier=30")));
+    EXPECT_THAT(line_of("short"),
+                AllOf(HasSubstr("PreemptMode=OFF"), HasSubstr("PriorityTier=40")));
+    EXPECT_THAT(line_of("long"), AllOf(HasSubstr("PreemptMode=OFF"), HasSubstr("PriorityTier=40")));
+    EXPECT_THAT(line_of("sweeps-b"),
+                AllOf(HasSubstr("PreemptMode=REQUEUE"), HasSubstr("GraceTime=60")));
+    EXPECT_THAT(line_of("long-b"), HasSubstr("PreemptMode=REQUEUE"));
+    // The section may stand before those that it concerns.
+    EXPECT_EQ(made_of("version: 1\nsweeps: {}\n" + shared.substr(11)),
+              made_of(shared + "sweeps: {}\n"));
+    const Rules rules(
+        read_policy(shared + "sweeps: {max_workers: 3}\ntests:\n"
+                             "- {job: {gpus: 1, through: sweep}, expect: {queue: sweeps}}\n"
+                             "- {job: {gpus: 1}, expect: {queue: short}}\n"
+                             "- {job: {gpus: 1, queue: sweeps}, "
+                             "expect: {refused: workers of gpuq sweep only (p.yaml:8)}}\n",
+                    "p.yaml")
+            ->policy);
+    for (const CaseResult& result : run_cases(rules).results) {
+        EXPECT_TRUE(result.passed) << result.test->line << ": " << result.got;
+    }
+}
+
+TEST(ReadPolicy, TheSectionOfSweepsIsRefusedWithItsPosition)
+{
+    for (const auto& [text, message] : std::map<std::string, std::string>{
+             {"{max_share: 50}", "p.yaml:6:21: error: '50' is not a share in percent"},
+             {"{max_share: 0%}", "p.yaml:6:21: error: '0' is not a whole number from 1 to 100"},
+             {"{max_share: 101%}", "from 1 to 100"},
+             {"{max_share: [50%]}", "is not a share"},
+             {"{max_workers: 0}", "p.yaml:6:23: error"},
+             {"{workers: 3}", "unknown name 'workers' in sweeps"},
+             {"{pools: nowhere}", "nowhere"},
+             {"{time: 2}", "is not a length of time"}}) {
+        EXPECT_THAT(findings(k_small + "sweeps: " + text + "\n"), HasSubstr(message)) << text;
+    }
+    EXPECT_THAT(findings(k_small + "  sweeps: {time: 1h, pools: all}\nsweeps: {}\n"),
+                HasSubstr("queue sweeps (line 6) and `sweeps` would both be for sweeps"));
+    EXPECT_THAT(findings("version: 1\npools: {all: {nodes: ALL, gpus: 4}}\n"
+                         "queues: {short: {time: 2h, pools: all}}\nsweeps: {max_share: 50%}\n"),
+                HasSubstr("a share of pool all needs its nodes, by their names"));
+    EXPECT_THAT(findings("version: 1\npools: {all: {nodes: n1}}\n"
+                         "queues: {short: {time: 2h, pools: all}}\nsweeps: {max_share: 50%}\n"),
+                HasSubstr("a share of pool all needs its gpus"));
+}
+
 TEST(ReadPolicy, AProbeIsAPath)
 {
     const auto with_probe = [](const std::string& probe) {
