@@ -70,6 +70,8 @@ inline constexpr std::array k_keys = {
     KeyRow{"< >", "move the visible part", "", k_in_curves | k_in_comparison},
     KeyRow{"0", "the whole curve, without a cursor", "", k_in_curves | k_in_comparison},
     KeyRow{"/", "only the runs with these letters; Esc: all", "/ filter", k_in_runs},
+    KeyRow{"/", "the runs, only those with the letters that you type", "",
+           k_in_gpus | k_in_curves | k_in_text | k_in_board},
     KeyRow{"a", "attach to the run", "a attach", k_in_runs | k_in_run},
     KeyRow{"x", "stop the run or sweep, or all marked ones, after confirmation", "x stop",
            k_in_runs | k_in_run},

@@ -424,8 +424,6 @@ void on_runs_key(Change change, const Key& key)
         open_run(change);
     } else if (key.special == Special::left || key.special == Special::right) {
         fold(change, key.special == Special::left);
-    } else if (key.character == U'/') {
-        begin_prompt(change, Prompt::Purpose::filter, "only runs with: ", model.list.filter);
     } else if (key.character == U'o') {
         model.list.sort = static_cast<SortBy>((static_cast<int>(model.list.sort) + 1) % k_sorts);
     } else if (key.character == U'O') {

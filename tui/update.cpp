@@ -236,6 +236,12 @@ private:
             open_form(change(), "start a run");
             return true;
         }
+        if (key.character == U'/' && !(m_model.log && (where(m_model) & k_in_logs) != 0)) {
+            focus(Panel::runs);
+            begin_prompt(change(), Prompt::Purpose::filter,
+                         "only runs with: ", m_model.list.filter);
+            return true;
+        }
         if (key.character == U':') {
             begin_prompt(change(), Prompt::Purpose::command, ":gpuq ");
             return true;

@@ -702,6 +702,15 @@ TEST(Update, ShowsOnlyTheRunsThatPassTheFilter)
     EXPECT_EQ(m.selected, "key17");
     press(m, "/nothing such\x1b");
     EXPECT_EQ(m.shown.size(), 30U) << "given up";
+    for (const std::string from :
+         {"1", "3", "3]", "3]]", "3]]]", "3F"}) { // GPUs, and the run's tabs
+        m.log.reset();
+        press(m, from + "/x7\n");
+        EXPECT_FALSE(m.question) << from << ": the letters are no commands";
+        EXPECT_EQ(m.list.filter, "x7") << from;
+        EXPECT_EQ(m.panels.focus, Panel::runs);
+        press(m, "\x1b");
+    }
 }
 
 TEST(Update, FiltersByAllThatARunsLineTells)
@@ -1541,6 +1550,26 @@ TEST(Update, HelpHasPagesOnASmallScreen)
     press(shown, "?");
     press(shown, "\x1b");
     EXPECT_FALSE(shown.help);
+}
+
+TEST(Update, HelpHasTheKeysOfThePanelInUse)
+{
+    struct Page {
+        std::string keys, title, has, lacks;
+    };
+    for (const Page& page :
+         std::vector<Page>{{"1", "GPUs", "a GPU to the left or right", "search the log"},
+                           {"2", "Runs", "compare the marked runs", "search the log"},
+                           {"2\n", "Log", "search the log", "compare the marked runs"},
+                           {"2\n]", "Curves", "smooth more", "search the log"},
+                           {"2\n]]", "Run", "previous or next tab", "smooth more"}}) {
+        Model m = model(3, {60, 100});
+        press(m, page.keys + "?");
+        EXPECT_THAT(screen(m), HasSubstr("keys of gpuq top: " + page.title + "\n"));
+        EXPECT_THAT(screen(m), HasSubstr(page.has)) << page.title;
+        EXPECT_THAT(screen(m), Not(HasSubstr(page.lacks))) << page.title;
+        EXPECT_THAT(screen(m), HasSubstr("runs are not affected")) << page.title;
+    }
 }
 
 TEST(Update, APlainJobIsStoppedByItsIdAndRefusesWhatNeedsASupervisor)

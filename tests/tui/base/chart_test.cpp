@@ -51,6 +51,18 @@ TEST(Curve, IsDrawnFromLowToHigh)
               "loss 7 …\n    ****\n****\n");
 }
 
+TEST(Chart, ValuesHaveTheirUnits)
+{
+    const Curve use = curve("GPU use", "%", {20.0, 40.0, 60.0, 80.0});
+    const Curve rate = curve("rate", "img/s", {100.0, 200.0, 300.0, 400.0});
+    EXPECT_THAT(charted({use}, {}), HasSubstr("GPU use 80 %"));
+    EXPECT_THAT(charted({use}, {}), HasSubstr("100+")) << "shares have an axis of 0 to 100";
+    ChartView view;
+    view.cursor = 0;
+    EXPECT_THAT(charted({rate}, view), HasSubstr("rate 100 img/s"));
+    EXPECT_THAT(charted({rate}, view), HasSubstr("step 0"));
+}
+
 /// Linear, all but the first value would be in the lowest row.
 TEST(Curve, OfALossThatFallsFarIsLogarithmic)
 {
