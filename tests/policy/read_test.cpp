@@ -388,7 +388,7 @@ TEST(ReadPolicy, AQueueForSweepsTakesAllOfThemAndNothingElse)
     EXPECT_TRUE(run_cases(without).results.front().passed);
 }
 
-/// What Slurm gets of a policy: its objects, and the script without the numbers of lines.
+/// The text for slurm.conf, or the findings.
 std::string made_of(const std::string& text)
 {
     const auto reading = read_policy(text, "p.yaml");
