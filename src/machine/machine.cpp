@@ -56,8 +56,6 @@ Result<cli::TextFile> read_text_file(const std::string& path, std::size_t most,
         distrust = std::move(trusted).error();
         // Opening a FIFO without a writer would block forever.
         file.reset(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    } else if (trusted.error().kind == Error::Kind::usage) { // not a regular file
-        return fail(Error::Kind::io, trusted.error().text);
     } else {
         return std::move(trusted).error();
     }
@@ -68,7 +66,7 @@ Result<cli::TextFile> read_text_file(const std::string& path, std::size_t most,
     }
     struct stat facts {};
     if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        return fail(Error::Kind::io, fmt::format("{} is not a file", path));
+        return fail(Error::Kind::usage, fmt::format("{} is not a file", path));
     }
     if (static_cast<std::size_t>(facts.st_size) > most) {
         return fail(Error::Kind::usage, fmt::format("{}: larger than {} KiB", path, most / 1024));

@@ -243,7 +243,7 @@ def test_a_settings_file_that_is_no_file_is_said_at_once(person):
     try:
         os.mkfifo(settings)
         refused = person.gpuq("run", "true", timeout=10)
-        assert (refused.returncode, refused.stderr) == (125, f"gpuq: {settings} is not a file\n")
+        assert (refused.returncode, refused.stderr) == (2, f"gpuq: {settings} is not a file\n")
     finally:
         settings.unlink()
 

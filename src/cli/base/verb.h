@@ -75,7 +75,8 @@ public:
     virtual Result<std::string> supervisor() = 0;
     /// Absolute path of this program, for a command line that another process executes.
     virtual Result<std::string> program() = 0;
-    /// A file of at most `most` bytes, and its owner. `missing`, `io`; `usage` if it is larger.
+    /// A file of at most `most` bytes, and its owner. `missing`, `io`; `usage` if it is larger, or
+    /// no regular file.
     virtual Result<TextFile> text_file(const std::string& path, std::size_t most) = 0;
     /// A job_submit.lua, loaded into a Lua interpreter.
     virtual Result<std::unique_ptr<SubmitScript>> submit_script(const std::string& text) = 0;
