@@ -346,7 +346,9 @@ void try_again_and_again(Shared& shared, const Sources& sources)
         do {
             const std::lock_guard lock(shared.mutex);
             completion = std::exchange(shared.completion, std::nullopt);
-            attempt = std::exchange(shared.attempt, std::nullopt);
+            if (shared.attempt) { // else the one of the round before is still due
+                attempt = std::exchange(shared.attempt, std::nullopt);
+            }
         } while (!completion && rest(shared, k_typed, is_due) &&
                  (shared.attempt || shared.completion));
         if (completion) {

@@ -162,8 +162,9 @@ Sources sources_of(const std::shared_ptr<Outside>& outside)
         return Done{outside->noticed ? "" : "no notice", !outside->noticed};
     };
     all.try_out = [](const Try&) { return Done{"would start it", false}; };
-    all.complete = [](const std::vector<std::string>&) {
-        return std::vector<std::string>{"train.py"};
+    all.complete = [](const std::vector<std::string>& arguments) {
+        return arguments.back() == "x" ? std::vector<std::string>{}
+                                       : std::vector<std::string>{"train.py"};
     };
     all.notify = [outside](const Notify&) { outside->noticed = true; };
     return all;
@@ -200,6 +201,20 @@ TEST(App, AllItsThreadsAtWork)
     view.type("y");
     EXPECT_TRUE(view.shows("stopped it"));
     view.type("\x03");
+    EXPECT_EQ(view.exit_status(), 0);
+}
+
+TEST(App, AnswersTheFormIfAWordIsCompletedBeforeThePauseInTyping)
+{
+    OnTerminal view = a_view();
+    ASSERT_TRUE(view.shows("a fact from its files"));
+    view.type("+");
+    ASSERT_TRUE(view.shows("start a run"));
+    view.type("x");
+    std::this_thread::sleep_for(100ms);
+    view.type("\t"); // no word begins with x: nothing changes, and nothing else is asked
+    EXPECT_TRUE(view.shows("would start it"));
+    view.type("\x03\x03");
     EXPECT_EQ(view.exit_status(), 0);
 }
 
