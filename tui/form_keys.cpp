@@ -82,12 +82,20 @@ std::optional<Strings> completion_of(const Form& form)
     return command;
 }
 
+void refuse(Change change, Form& form, const Error& error)
+{
+    form.answer = {error.text, true};
+    form.answered_at = change.model.now;
+}
+
 void try_out(Change change, Form& form)
 {
     form.proposals.clear();
     form.answer = {};
     if (auto command = dry_run_of(form)) {
         change.add(Try{*std::move(command)});
+    } else if (!form.fields[0].typed.empty()) {
+        refuse(change, form, command.error());
     }
 }
 
@@ -121,8 +129,7 @@ void start(Change change)
     Commands& commands = change.model.commands;
     auto command = command_of(*commands.form);
     if (!command) {
-        commands.form->answer = {command.error().text, true};
-        return;
+        return refuse(change, *commands.form, command.error());
     }
     change.report("...");
     commands.last = Commands::Last{*std::exchange(commands.form, std::nullopt), *command};

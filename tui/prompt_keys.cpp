@@ -58,6 +58,9 @@ Result<void> check_verb(const Command& command, const Strings& verbs)
         return {};
     }
     const std::string& verb = command.arguments.front();
+    if (command.arguments == Strings{"top"}) {
+        return fail(Error::Kind::usage, "this is gpuq top");
+    }
     if (verb.starts_with("-") || std::find(verbs.begin(), verbs.end(), verb) != verbs.end()) {
         return {};
     }

@@ -1199,21 +1199,26 @@ TEST(Update, ExecutesATypedCommand)
 TEST(Update, AnUnknownCommandDoesNotTakeTheTerminal)
 {
     Model m = model(1);
-    m.commands.verbs = {"run", "usage", "ls"};
+    m.commands.verbs = {"run", "usage", "ls", "top"};
     EXPECT_TRUE(commands(press(m, ":usgae --days 2\n")).empty());
     EXPECT_THAT(screen(m),
                 AllOf(HasSubstr("\nno command 'usgae' (did you mean 'usage'?); help lists them\n"),
                       HasSubstr(":gpuq usgae --days 2_")));
     press(m, "\x1b");
     EXPECT_FALSE(m.prompt);
-    EXPECT_EQ(commands(press(m, ":usage\n:--help\n")),
-              (std::vector<Strings>{{"usage"}, {"--help"}}));
+    EXPECT_TRUE(commands(press(m, ":top\n")).empty());
+    EXPECT_THAT(screen(m), HasSubstr("this is gpuq top"));
+    press(m, "\x1b");
+    EXPECT_EQ(commands(press(m, ":usage\n:--help\n:top --once\n")),
+              (std::vector<Strings>{{"usage"}, {"--help"}, {"top", "--once"}}));
 }
 
 TEST(Update, ALineThatCanNotBeReadStaysOpen)
 {
     Model m = model(1);
-    EXPECT_TRUE(commands(press(m, "+-- a.py 'x\n")).empty());
+    press(m, "+-- a.py 'x");
+    EXPECT_THAT(screen(m), HasSubstr("is never closed in: ")) << "there is nothing to wait for";
+    EXPECT_TRUE(commands(press(m, "\n")).empty());
     EXPECT_THAT(screen(m), AllOf(HasSubstr("is never closed in: "), HasSubstr("-- a.py 'x_")));
     EXPECT_EQ(commands(press(m, "'\n")),
               (std::vector<Strings>{{"run", "--detach", "--", "a.py", "x"}}));
