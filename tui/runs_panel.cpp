@@ -357,7 +357,8 @@ bool is_in(std::string_view text, std::string_view sought)
 bool passes(const RunRow& run, const std::string& filter)
 {
     return filter.empty() || is_in(run.name, filter) || is_in(run.id, filter) ||
-           is_in(run.state, filter) || is_in(run.queue, filter) || is_in(run.gpus, filter);
+           is_in(run.state, filter) || is_in(run.gpus, filter) ||
+           place_in(run.queue, filter) == 0; // a narrow list does not show it
 }
 
 std::string group_of(std::string_view name)

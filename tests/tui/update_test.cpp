@@ -722,6 +722,20 @@ TEST(Update, FiltersByAllThatARunsLineTells)
     press(m, "/GPU is\n");
     ASSERT_EQ(m.shown.size(), 1U);
     EXPECT_EQ(m.selected, "key2");
+    for (RunRow& run : next.runs) {
+        run.queue = "calibration";
+    }
+    next.runs[3].name = "broken";
+    update(m, PictureRead{next});
+    press(m, "/\x15"
+             "br\n");
+    EXPECT_EQ(m.shown.size(), 1U) << "the queue has these letters too, but may not be shown";
+    press(m, "/\x15"
+             "Cal\n");
+    EXPECT_EQ(m.shown.size(), 0U);
+    press(m, "/\x15"
+             "cal\n");
+    EXPECT_EQ(m.shown.size(), 4U) << "the beginning of its name";
 }
 
 TEST(Update, ARunThatWasStartedIsShownWhateverTheFilter)
