@@ -52,6 +52,10 @@ void on_done(Change change, Done& done)
     if (!done.started.empty()) {
         model.commands.started = Commands::Started{done.started, model.now + k_listed_within};
     }
+    if (!done.failed && !model.answer.failed && !model.answer.arguments.empty()) {
+        // No key was pressed since: the commands of one question.
+        done.message = model.answer.message + "\n" + done.message;
+    }
     put_answer_away(model);
     const bool is_free = !model.prompt && !model.commands.form && !model.question && !model.help;
     if (done.failed && is_free && model.commands.last &&

@@ -263,6 +263,12 @@ TEST(Update, SavesAllMarkedRunsAfterOneQuestion)
     EXPECT_TRUE(commands(press(m, "S")).empty());
     EXPECT_THAT(screen(m), HasSubstr("save 2 runs: 100 102? y/N"));
     EXPECT_EQ(commands(press(m, "y")), (std::vector<Strings>{{"save", "key0"}, {"save", "key2"}}));
+    update(m, Done{"run 100 is asked to save", false, {"save", "key0"}});
+    update(m, Done{"run 102 is asked to save", false, {"save", "key2"}});
+    EXPECT_THAT(screen(m), HasSubstr("run 100 is asked to save\nrun 102 is asked to save"));
+    press(m, "\x1b");
+    update(m, Done{"run 104 is asked to save", false, {"save", "key4"}});
+    EXPECT_THAT(screen(m), Not(HasSubstr("102 is asked"))) << "it has been read";
     press(m, "\x1b");
     press(m, "kk kS");
     EXPECT_THAT(screen(m), HasSubstr("none of the marked runs is running: nothing to save"));
