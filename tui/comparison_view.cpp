@@ -8,23 +8,11 @@
 #include "tui/run_panel.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 namespace gpuq::tui {
-
-std::vector<Line> lines_of_comparison(const Comparison& compared, int columns)
-{
-    std::vector<Line> lines;
-    for (const report::Table& table : compared.tables) {
-        for (Line& line : table_lines(table, columns)) {
-            lines.push_back(std::move(line));
-        }
-        lines.emplace_back();
-    }
-    return lines;
-}
-
 namespace {
 
 /// `Compare` and the corners, in the upper edge.
@@ -52,11 +40,50 @@ std::vector<std::string> names_for(const std::vector<std::string>& names, int co
     return shown;
 }
 
-} // namespace
+Rect area_of(const Model& model)
+{
+    return {1, 0, model.size.rows - 2, model.size.columns};
+}
 
-void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
+/// At least half of the rows, and those that the tables do not need; none if these are too few.
+int chart_rows(const Comparison& compared, int lines, int rows)
+{
+    const int chart = compared.metrics.empty() ? 0 : std::max(rows / 2, rows - lines);
+    return chart < 4 ? 0 : chart; // as draw_chart
+}
+
+/// `chart 1 of 2 (j k), lines 1-9 of 15 (Ctrl-D), log scale, as of 12:00:00`.
+std::string bottom_text(const Model& model, bool has_chart, int first, int rows)
 {
     const Comparison& compared = *model.comparison;
+    const int last = last_comparison_line(model);
+    std::vector<std::string> parts{
+        has_chart && compared.metrics.size() > 1
+            ? fmt::format("chart {} of {} (j k)", model.charts.selected + 1,
+                          compared.metrics.size())
+            : "",
+        last > 0 ? fmt::format("lines {}-{} of {} (Ctrl-D)", first + 1, first + rows, last + rows)
+                 : "",
+        settings_text(model.charts.view),
+        compared.at ? "as of " + moment_text(*compared.at, model.now) : ""};
+    std::erase(parts, "");
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+} // namespace
+
+int last_comparison_line(const Model& model)
+{
+    const Rect inner = inside(area_of(model));
+    const auto lines = static_cast<int>(table_lines(model.comparison->tables, inner.width).size());
+    const int room = inner.height - chart_rows(*model.comparison, lines, inner.height);
+    return std::max(lines - 1 - room, 0); // the last line is empty
+}
+
+void draw_comparison(Canvas& canvas, const Model& model)
+{
+    const Comparison& compared = *model.comparison;
+    const Rect area = area_of(model);
     Line title{{"Compare  ", bold()}};
     const std::vector<std::string> titles =
         names_for(compared.names, area.width - k_around_names, k_beside_title);
@@ -64,23 +91,20 @@ void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
         title.push_back({model.theme.ascii ? "* " : "━ ", series_style(i, model.theme)});
         title.push_back({sanitised(titles[i]) + "  ", {}});
     }
-    std::string bottom = settings_text(model.charts.view);
-    if (compared.at) {
-        bottom += fmt::format("{}as of {}", bottom.empty() ? "" : ", ",
-                              moment_text(*compared.at, model.now));
-    }
-    draw_frame(canvas, area, title, line_of(bottom), true, model.theme);
     const Rect inner = inside(area);
+    const std::vector<Line> lines = table_lines(compared.tables, inner.width);
+    const int chart = chart_rows(compared, static_cast<int>(lines.size()), inner.height);
+    const Rect tables{inner.top + chart, inner.left, inner.height - chart, inner.width};
+    const int first = std::min(model.panels.scroll, last_comparison_line(model));
+    draw_frame(canvas, area, title, line_of(bottom_text(model, chart > 0, first, tables.height)),
+               true, model.theme);
     if (!compared.trouble.empty() || compared.names.empty()) {
         canvas.put(inner.top, inner.left,
                    Line{{compared.trouble.empty() ? k_reading : sanitised(compared.trouble), {}}},
                    inner.width);
         return;
     }
-    const std::vector<Line> lines = lines_of_comparison(compared, inner.width);
-    // At least half for the chart, and the rows that the tables do not need.
-    const int chart = std::max(inner.height / 2, inner.height - static_cast<int>(lines.size()));
-    if (!compared.metrics.empty()) {
+    if (chart > 0) {
         const auto& metric =
             compared.metrics[std::min(model.charts.selected, compared.metrics.size() - 1)];
         std::vector<Plotted> all;
@@ -96,9 +120,7 @@ void draw_comparison(Canvas& canvas, const Rect& area, const Model& model)
         draw_chart(canvas, {inner.top, inner.left, chart, inner.width}, all, model.charts.view,
                    model.theme);
     }
-    const int first = inner.top + (compared.metrics.empty() ? 0 : chart);
-    canvas.put_lines({first, inner.left, inner.bottom() - first + 1, inner.width}, lines,
-                     model.panels.scroll);
+    canvas.put_lines(tables, lines, first);
 }
 
 } // namespace gpuq::tui

@@ -8,9 +8,9 @@
 /// The comparison of marked runs, which covers the panels. Pure.
 namespace gpuq::tui {
 
-void draw_comparison(Canvas& canvas, const Rect& area, const Model& model);
+void draw_comparison(Canvas& canvas, const Model& model);
 
-/// Its tables.
-std::vector<Line> lines_of_comparison(const Comparison& compared, int columns);
+/// The line of its tables that is the first one shown at their end.
+int last_comparison_line(const Model& model);
 
 } // namespace gpuq::tui

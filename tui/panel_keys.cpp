@@ -485,10 +485,7 @@ void on_comparison_key(Change change, const Key& key)
         model.charts.selected = static_cast<std::size_t>(
             std::clamp(static_cast<int>(model.charts.selected) + by, 0, std::max(metrics - 1, 0)));
     } else if (const auto by = step_of(key, model)) {
-        model.panels.scroll = std::clamp(
-            model.panels.scroll + *by, 0,
-            std::max(static_cast<int>(lines_of_comparison(compared, model.size.columns).size()) - 1,
-                     0));
+        model.panels.scroll = std::clamp(model.panels.scroll + *by, 0, last_comparison_line(model));
     }
 }
 

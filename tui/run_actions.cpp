@@ -127,7 +127,11 @@ void compare(Change change)
             keys.push_back(run.key);
         }
     }
+    const bool are_all = keys.size() == model.marks.size();
     begin_comparison(change, std::move(keys), "runs");
+    if (model.comparison && !are_all) {
+        change.report("plain jobs and sweeps are not compared with runs");
+    }
 }
 
 void mark(Change change, const RunRow& run)

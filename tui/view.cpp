@@ -125,7 +125,7 @@ private:
     void draw_panels()
     {
         if (m_model.comparison) {
-            return draw_comparison(m_canvas, {1, 0, rows() - 2, columns()}, m_model);
+            return draw_comparison(m_canvas, m_model);
         }
         if (m_areas.gpus.height > 0) {
             draw_gpus(m_canvas, m_areas.gpus, m_model);

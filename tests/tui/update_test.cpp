@@ -1187,6 +1187,19 @@ TEST(Update, ComparesMarkedRuns)
     EXPECT_FALSE(m.comparison);
 }
 
+TEST(Update, TellsWhatIsNotCompared)
+{
+    Model m = model(4);
+    m.picture.runs[1].plain = true;
+    m.picture.runs[3].sweep = std::make_shared<const Sweep>();
+    EXPECT_TRUE(press(m, "  c").empty());
+    EXPECT_THAT(screen(m), HasSubstr("mark two or more runs"));
+    const auto effects = press(m, "  c");
+    ASSERT_EQ(effects.size(), 1U);
+    EXPECT_EQ(std::get<Compare>(effects[0]).keys, (Strings{"key0", "key2"}));
+    EXPECT_THAT(screen(m), HasSubstr("plain jobs and sweeps are not compared with runs"));
+}
+
 TEST(Update, StartsARunAgainWithItsArgumentsToEdit)
 {
     Model m = model(2);

@@ -424,6 +424,38 @@ TEST(View, AComparisonWithoutRoomForNamesHasTheIds)
     EXPECT_THAT(text_of_view(m), HasSubstr("* 4700 loss 0.5  * 4701 loss 0.5"));
 }
 
+TEST(View, AComparisonTellsOfChartsAndLinesBelow)
+{
+    Model m = model(24, 80, 2);
+    Comparison compared;
+    compared.keys = {"0", "1"};
+    compared.names = {"4700", "4701"};
+    compared.metrics = {{"loss", {detail().curves[0], detail().curves[0]}},
+                        {"val_loss", {detail().curves[0], detail().curves[0]}}};
+    report::Table table;
+    table.columns = {{"setting", "SETTING"}, {"4700", "4700"}, {"4701", "4701"}};
+    for (int i = 0; i < 14; ++i) {
+        table.rows.push_back({fmt::format("--option-{}.", i), "0", "1"});
+    }
+    compared.tables = {table};
+    m.comparison = compared;
+    EXPECT_THAT(text_of_view(m), HasSubstr("= chart 1 of 2 (j k), lines 1-10 of 15 (Ctrl-D) ="));
+    EXPECT_THAT(text_of_view(m), testing::Not(HasSubstr("--option-13.")));
+    update(m, Key{Special::none, U'\x04'});
+    EXPECT_THAT(text_of_view(m), HasSubstr(" lines 6-15 of 15 (Ctrl-D) "));
+    EXPECT_THAT(text_of_view(m), HasSubstr("--option-13."));
+    update(m, Key{Special::none, U'\x15'});
+    EXPECT_THAT(text_of_view(m), HasSubstr(" lines 1-10 of 15 (Ctrl-D) ")) << "it stopped there";
+    update(m, Key{Special::none, U'j'});
+    EXPECT_THAT(text_of_view(m), HasSubstr(" chart 2 of 2 (j k), "));
+    update(m, Resized{10, 40});
+    EXPECT_THAT(text_of_view(m), HasSubstr("--option-4.")) << "too few rows for a chart";
+    m.comparison->metrics.resize(1);
+    m.comparison->tables[0].rows.resize(2);
+    update(m, Resized{24, 80});
+    EXPECT_THAT(text_of_view(m), testing::Not(testing::ContainsRegex("j k|Ctrl-D")));
+}
+
 TEST(View, AGpuWithoutMeasurementsHasTheReasonOnly)
 {
     Model m = model(24, 80, 1);

@@ -47,4 +47,16 @@ std::vector<Line> table_lines(const report::Table& table, int width)
     return lines;
 }
 
+std::vector<Line> table_lines(const std::vector<report::Table>& tables, int width)
+{
+    std::vector<Line> lines;
+    for (const report::Table& table : tables) {
+        for (Line& line : table_lines(table, width)) {
+            lines.push_back(std::move(line));
+        }
+        lines.emplace_back();
+    }
+    return lines;
+}
+
 } // namespace gpuq::tui

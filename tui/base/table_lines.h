@@ -11,4 +11,7 @@ namespace gpuq::tui {
 /// The lines of a table for `width` cells, its header first.
 std::vector<Line> table_lines(const report::Table& table, int width);
 
+/// Those of several tables, with an empty line after each.
+std::vector<Line> table_lines(const std::vector<report::Table>& tables, int width);
+
 } // namespace gpuq::tui
