@@ -46,6 +46,25 @@ void Series::add(const Point& point)
     m_not_finite_since = m_not_finite_since ? m_not_finite_since : point;
 }
 
+void Series::add(const Series& later)
+{
+    const std::uint64_t points = m_points + later.m_points;
+    for (const Bucket& bucket : later.m_buckets) {
+        const bool falls = bucket.high.step < bucket.low.step;
+        m_gap = m_gap || bucket.gap_before;
+        add(falls ? bucket.high : bucket.low);
+        if (bucket.low.step != bucket.high.step) {
+            add(falls ? bucket.low : bucket.high);
+        }
+    }
+    for (const auto& point : {later.m_not_finite_since, later.m_last}) {
+        if (point && (!m_last || m_last->step != point->step)) {
+            add(*point);
+        }
+    }
+    m_points = points;
+}
+
 void Series::into_bucket(const Point& point, bool gap_before)
 {
     const bool fits = !m_buckets.empty() && !gap_before && m_buckets.back().points < m_per_bucket;
@@ -109,6 +128,10 @@ void Curves::add(std::string_view tag, const Point& point)
 
 void Curves::add(std::string_view tag, const Series& series)
 {
+    if (const auto found = m_by_tag.find(tag); found != m_by_tag.end()) {
+        found->second.add(series);
+        return;
+    }
     if (m_by_tag.size() == k_most_tags || tag.size() > k_longest_tag) {
         m_left_out += series.points();
         return;

@@ -40,6 +40,8 @@ public:
 
     /// A value that is not finite is in no bucket; not_finite_since() reports it.
     void add(const Point& point);
+    /// Adds a later series; of its points, those that are in its buckets and the last one.
+    void add(const Series& later);
 
     /// In the order in which the points were added.
     const std::vector<Bucket>& buckets() const { return m_buckets; }
@@ -74,7 +76,7 @@ public:
 
     /// A tag that is too long, or exceeds the maximum number of tags, is ignored and counted.
     void add(std::string_view tag, const Point& point);
-    /// Adds a whole series under a new tag.
+    /// Adds a whole series: under a new tag, or after the points that its tag has.
     void add(std::string_view tag, const Series& series);
 
     const std::map<std::string, Series, std::less<>>& by_tag() const { return m_by_tag; }

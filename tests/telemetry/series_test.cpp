@@ -56,6 +56,25 @@ TEST(Series, MarksWhereTheProgramBeganAgain)
     EXPECT_LE(series.buckets().size(), Series::k_most_buckets) << "not even gaps grow without end";
 }
 
+TEST(Series, GoesOnWithALaterOne)
+{
+    Series series, later;
+    series.add({1, {}, 1});
+    for (std::int64_t step = 2; step < 20'000; ++step) {
+        later.add({step, {}, step == 777 ? 9.0 : step == 888 ? -9.0 : 1.0 / double(step)});
+    }
+    series.add(later);
+    EXPECT_EQ(series.points(), 19'999U);
+    EXPECT_EQ(series.restarts(), 0U) << "points are added in the order of their steps";
+    EXPECT_EQ(series.first()->step, 1);
+    EXPECT_EQ(series.last(), later.last());
+    const auto& buckets = series.buckets();
+    EXPECT_EQ(std::ranges::max(buckets, {}, [](const auto& one) { return one.high.value; }).high,
+              (Point{777, {}, 9}));
+    EXPECT_EQ(std::ranges::min(buckets, {}, [](const auto& one) { return one.low.value; }).low,
+              (Point{888, {}, -9}));
+}
+
 TEST(Series, TellsSinceWhenItsValuesAreNone)
 {
     Series series;

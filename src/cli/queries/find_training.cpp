@@ -64,8 +64,8 @@ std::optional<Time> written_at(Services& services, Store& store, const RunKey& k
     return logs && !logs->empty() ? std::optional(logs->front().modified) : std::nullopt;
 }
 
-/// The progress of the newest link. While that has reported nothing, the progress of the link
-/// before it, without a pace.
+/// The progress of the newest link, with the curves of all. While that has reported nothing, the
+/// progress of the link before it, without a pace.
 LinkProgress newest_progress(Services& services, Store& store, const RunStatus& status)
 {
     const auto own = own_pattern(*status.run);
@@ -75,6 +75,7 @@ LinkProgress newest_progress(Services& services, Store& store, const RunStatus& 
         if (!has_reported && link > LinkNumber{1}) {
             continue;
         }
+        add_earlier_links(store, status.key, link, own ? &*own : nullptr, output.curves);
         output.written_at = written_at(services, store, status.key, link);
         if (link != status.link) {
             output.first.reset();

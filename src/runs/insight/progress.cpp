@@ -21,6 +21,7 @@ constexpr std::uint64_t k_most = 64 << 10;   ///< of a stream's beginning and en
 constexpr std::uint64_t k_whole = 512 << 10; ///< a log up to this size is read completely
 constexpr std::uint64_t k_most_of_file = 8 << 20;
 constexpr std::size_t k_piece = 1 << 20;                   ///< of a file, read at once
+constexpr int k_most_earlier = 32;                         ///< links
 constexpr Stream k_streams[] = {Stream::err, Stream::out}; ///< bars before the values in them
 
 std::uint64_t size_of(Store& store, const std::string& log)
@@ -118,6 +119,23 @@ LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
         end.end_line();
     }
     return {begin.first(), end.last(), begin.began(), end.bar(), end.curves(), std::nullopt};
+}
+
+void add_earlier_links(Store& store, const RunKey& key, LinkNumber link,
+                       const telemetry::Pattern* own, telemetry::Curves& curves)
+{
+    telemetry::Curves all;
+    const auto add = [&](const telemetry::Curves& more) {
+        for (const auto& [tag, series] : more.by_tag()) {
+            all.add(tag, series);
+        }
+    };
+    for (LinkNumber earlier{std::max(1, link.value - k_most_earlier)}; earlier < link;
+         ++earlier.value) {
+        add(read_progress(store, key, earlier, own).curves);
+    }
+    add(curves);
+    curves = std::move(all);
 }
 
 LinkProgress read_progress(Store& store, const std::string& path, const telemetry::Pattern* own)

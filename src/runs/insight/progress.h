@@ -26,6 +26,10 @@ struct LinkProgress {
 LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
                            const telemetry::Pattern* own = nullptr);
 
+/// Adds to the curves of a link those of the links before it, at most 32: one training.
+void add_earlier_links(Store& store, const RunKey& key, LinkNumber link,
+                       const telemetry::Pattern* own, telemetry::Curves& curves);
+
 /// Likewise from one file: all of it, of a long one the last 8 MiB.
 LinkProgress read_progress(Store& store, const std::string& path,
                            const telemetry::Pattern* own = nullptr);

@@ -74,5 +74,42 @@ TEST_F(ReadProgress, TheEndOfALargeLogHasTimesToo)
     EXPECT_EQ(times_of("loss"), (Times{second(103)}));
 }
 
+TEST_F(ReadProgress, OneCurveOverAllLinks)
+{
+    write(Stream::out, "step 1 loss 0.9\nstep 2 loss 0.8\n");
+    m_link = LinkNumber{2};
+    write(Stream::out, "step 2 loss 0.7\nstep 3 loss nan\n");
+    m_link = LinkNumber{3};
+    write(Stream::out, "step 4 loss 0.6 lr 0.1\n");
+    LinkProgress read = read_progress(m_store, m_key, m_link);
+    add_earlier_links(m_store, m_key, m_link, nullptr, read.curves);
+    const telemetry::Series* const loss = read.curves.find("loss");
+    ASSERT_NE(loss, nullptr);
+    std::vector<double> values;
+    for (const telemetry::Series::Bucket& bucket : loss->buckets()) {
+        values.push_back(bucket.low.value);
+    }
+    EXPECT_EQ(values, (std::vector<double>{0.9, 0.8, 0.7, 0.6}));
+    EXPECT_EQ(loss->points(), 5U);
+    EXPECT_TRUE(loss->buckets().back().gap_before) << "the value between was none";
+    EXPECT_FALSE(loss->not_finite_since()) << "the newest link is well";
+    ASSERT_NE(read.curves.find("lr"), nullptr) << "only the newest link has it";
+    ASSERT_TRUE(read.last);
+    EXPECT_EQ(read.last->done, 4U);
+}
+
+TEST_F(ReadProgress, OneCurveOfTheNewestOfVeryManyLinks)
+{
+    for (int link = 1; link <= 100; ++link) {
+        m_link = LinkNumber{link};
+        write(Stream::out, "step " + std::to_string(link) + " loss 0.5\n");
+    }
+    telemetry::Curves curves = read_progress(m_store, m_key, m_link).curves;
+    add_earlier_links(m_store, m_key, m_link, nullptr, curves);
+    ASSERT_NE(curves.find("loss"), nullptr);
+    EXPECT_EQ(curves.find("loss")->first()->step, 68);
+    EXPECT_EQ(curves.find("loss")->last()->step, 100);
+}
+
 } // namespace
 } // namespace gpuq
