@@ -91,7 +91,7 @@ tui::RunMark mark_of(const RunStatus& status)
     case RunState::waiting:
         return RunMark::waiting;
     case RunState::running:
-        return status.suspended || status.stop ? RunMark::attention : RunMark::running;
+        return status.suspended ? RunMark::attention : RunMark::running;
     case RunState::ended:
         break;
     case RunState::unknown:
@@ -131,6 +131,10 @@ tui::RunRow row_of(const RunStatus& status, const report::Table& table,
     row.active = status.state != RunState::ended;
     row.running = status.state == RunState::running;
     row.facts.push_back(state_text(status, overview, now));
+    if (row.active && status.stop) {
+        row.facts.push_back(fmt::format("a stop was requested by {}, {}", status.stop->by,
+                                        clock_text(status.stop->at, now)));
+    }
     if (row.active && status.memory_kills.value_or(0) > 0) {
         row.facts.push_back(fmt::format("the kernel has killed {} of its processes for memory",
                                         *status.memory_kills));

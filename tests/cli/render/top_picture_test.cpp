@@ -56,6 +56,22 @@ TEST(TopPicture, DoesNotKnowWhoWaitsBeforeTheFirstWholeLook)
                 testing::ContainsRegex("^no, next by [0-9:]+; 1 job waits$"));
 }
 
+TEST(TopPicture, ARunThatItsUserStopsNeedsNoAttention)
+{
+    const Time now{1'795'000'000s};
+    TopFound found;
+    RunStatus status;
+    status.run.emplace();
+    status.state = RunState::running;
+    status.stop = StopRequest{"ada@login", now};
+    found.runs = {status};
+    const tui::RunRow stopping = top_picture(found, now).runs.at(0);
+    EXPECT_EQ(stopping.mark, tui::RunMark::running);
+    EXPECT_THAT(stopping.facts, testing::Contains(testing::HasSubstr("requested by ada@login")));
+    found.runs[0].suspended = true;
+    EXPECT_EQ(top_picture(found, now).runs.at(0).mark, tui::RunMark::attention);
+}
+
 /// Its line stays selected and marked.
 TEST(TopPicture, AnArrayKeepsItsKeyWhileItsTasksStart)
 {
