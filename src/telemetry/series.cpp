@@ -126,6 +126,14 @@ void Curves::add(std::string_view tag, const Point& point)
     found->second.add(point);
 }
 
+void Curves::add(const Curves& later)
+{
+    for (const auto& [tag, series] : later.m_by_tag) {
+        add(tag, series);
+    }
+    m_left_out += later.m_left_out;
+}
+
 void Curves::add(std::string_view tag, const Series& series)
 {
     if (const auto found = m_by_tag.find(tag); found != m_by_tag.end()) {

@@ -78,6 +78,8 @@ public:
     void add(std::string_view tag, const Point& point);
     /// Adds a whole series: under a new tag, or after the points that its tag has.
     void add(std::string_view tag, const Series& series);
+    /// Adds all series of later ones likewise.
+    void add(const Curves& later);
 
     const std::map<std::string, Series, std::less<>>& by_tag() const { return m_by_tag; }
     const Series* find(std::string_view tag) const;

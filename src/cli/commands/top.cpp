@@ -166,7 +166,8 @@ public:
                          {},
                          {},
                          {}};
-        closer.training = find_training(m_services, m_store, closer.run, Apart::no);
+        closer.training =
+            find_training(m_services, m_store, closer.run, Apart::no, &m_earlier_curves);
         closer.newest = newest_samples(m_store, *key, closer.run.link);
         if (depth == tui::Depth::list) {
             closer.samples = m_recent_of_others.of(*key, closer.run.link, closer.newest);
@@ -410,6 +411,7 @@ private:
     KeptOverview m_kept_to_ask;                   ///< for the thread of ask()
     RecentSamples m_recent;           ///< of the selected run; for the thread of detail()
     RecentSamples m_recent_of_others; ///< the same
+    EarlierCurves m_earlier_curves;   ///< the same
     Time m_began;
     std::optional<LogTail> m_tail;                                   ///< for the thread of read()
     std::optional<PlainTail> m_plain_tail;                           ///< the same

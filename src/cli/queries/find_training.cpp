@@ -66,7 +66,8 @@ std::optional<Time> written_at(Services& services, Store& store, const RunKey& k
 
 /// The progress of the newest link, with the curves of all. While that has reported nothing, the
 /// progress of the link before it, without a pace.
-LinkProgress newest_progress(Services& services, Store& store, const RunStatus& status)
+LinkProgress newest_progress(Services& services, Store& store, const RunStatus& status,
+                             EarlierCurves& earlier)
 {
     const auto own = own_pattern(*status.run);
     for (LinkNumber link = status.link;; --link.value) {
@@ -75,7 +76,9 @@ LinkProgress newest_progress(Services& services, Store& store, const RunStatus& 
         if (!has_reported && link > LinkNumber{1}) {
             continue;
         }
-        add_earlier_links(store, status.key, link, own ? &*own : nullptr, output.curves);
+        telemetry::Curves curves = earlier.before(store, status.key, link, own ? &*own : nullptr);
+        curves.add(output.curves);
+        output.curves = std::move(curves);
         output.written_at = written_at(services, store, status.key, link);
         if (link != status.link) {
             output.first.reset();
@@ -88,14 +91,17 @@ LinkProgress newest_progress(Services& services, Store& store, const RunStatus& 
 
 } // namespace
 
-WholeTraining find_training(Services& services, Store& store, const RunStatus& status, Apart apart)
+WholeTraining find_training(Services& services, Store& store, const RunStatus& status, Apart apart,
+                            EarlierCurves* earlier)
 {
     const auto since = begun(status);
     const bool is_shell = status.run && status.run->request.pty && status.run->request.pty->shell;
     if (!status.run || !since || is_shell) { // output in a shell is not training progress
         return {};
     }
-    const LinkProgress output = newest_progress(services, store, status);
+    EarlierCurves read;
+    const LinkProgress output =
+        newest_progress(services, store, status, earlier == nullptr ? read : *earlier);
     WholeTraining whole;
     whole.training = training_of(training_files(services, store, status, *since, apart), output,
                                  status.started_at);

@@ -3,6 +3,7 @@
 
 #include "cli/base/verb.h"
 #include "cli/render/training_text.h"
+#include "runs/insight/progress.h"
 
 namespace gpuq::cli {
 
@@ -10,8 +11,10 @@ namespace gpuq::cli {
 /// process. `no` for a multi-threaded process, which must not fork.
 enum class Apart { no, yes };
 
-/// The training progress of a run, from its files and its output.
-WholeTraining find_training(Services& services, Store& store, const RunStatus& status, Apart apart);
+/// The training progress of a run, from its files and its output. `earlier`: the curves of ended
+/// links from the calls before; null: they are read.
+WholeTraining find_training(Services& services, Store& store, const RunStatus& status, Apart apart,
+                            EarlierCurves* earlier = nullptr);
 
 /// The absolute paths of the event files (TensorBoard) that a run has written, newest first.
 std::vector<std::string> find_event_files(Services& services, Store& store, const RunStatus& status,

@@ -22,6 +22,7 @@ constexpr std::uint64_t k_whole = 512 << 10; ///< a log up to this size is read 
 constexpr std::uint64_t k_most_of_file = 8 << 20;
 constexpr std::size_t k_piece = 1 << 20;                   ///< of a file, read at once
 constexpr int k_most_earlier = 32;                         ///< links
+constexpr std::size_t k_most_runs = 64;                    ///< whose earlier curves are kept
 constexpr Stream k_streams[] = {Stream::err, Stream::out}; ///< bars before the values in them
 
 std::uint64_t size_of(Store& store, const std::string& log)
@@ -121,21 +122,21 @@ LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
     return {begin.first(), end.last(), begin.began(), end.bar(), end.curves(), std::nullopt};
 }
 
-void add_earlier_links(Store& store, const RunKey& key, LinkNumber link,
-                       const telemetry::Pattern* own, telemetry::Curves& curves)
+const telemetry::Curves& EarlierCurves::before(Store& store, const RunKey& key, LinkNumber link,
+                                               const telemetry::Pattern* own)
 {
-    telemetry::Curves all;
-    const auto add = [&](const telemetry::Curves& more) {
-        for (const auto& [tag, series] : more.by_tag()) {
-            all.add(tag, series);
-        }
-    };
-    for (LinkNumber earlier{std::max(1, link.value - k_most_earlier)}; earlier < link;
-         ++earlier.value) {
-        add(read_progress(store, key, earlier, own).curves);
+    if (m_kept.size() >= k_most_runs && !m_kept.contains(key.text())) {
+        m_kept.clear();
     }
-    add(curves);
-    curves = std::move(all);
+    Kept& kept = m_kept[key.text()];
+    if (link < kept.link) { // the newest one has no output any more
+        kept = {};
+    }
+    kept.link = std::max(kept.link, LinkNumber{link.value - k_most_earlier});
+    for (; kept.link < link; ++kept.link.value) {
+        kept.curves.add(read_progress(store, key, kept.link, own).curves);
+    }
+    return kept.curves;
 }
 
 LinkProgress read_progress(Store& store, const std::string& path, const telemetry::Pattern* own)

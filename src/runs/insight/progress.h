@@ -8,6 +8,7 @@
 #include "core/run.h"
 #include "telemetry/output_reader.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,9 +27,21 @@ struct LinkProgress {
 LinkProgress read_progress(Store& store, const RunKey& key, LinkNumber link,
                            const telemetry::Pattern* own = nullptr);
 
-/// Adds to the curves of a link those of the links before it, at most 32: one training.
-void add_earlier_links(Store& store, const RunKey& key, LinkNumber link,
-                       const telemetry::Pattern* own, telemetry::Curves& curves);
+/// The curves that the links of a run printed before a later one: all links are one training. Keeps
+/// them from call to call, since those links have ended. Not thread-safe.
+class EarlierCurves {
+public:
+    /// Those of the links before `link`, at most 32 of them; valid until the next call.
+    const telemetry::Curves& before(Store& store, const RunKey& key, LinkNumber link,
+                                    const telemetry::Pattern* own);
+
+private:
+    struct Kept {
+        LinkNumber link{1};
+        telemetry::Curves curves;
+    };
+    std::map<std::string, Kept> m_kept; ///< by the run's key
+};
 
 /// Likewise from one file: all of it, of a long one the last 8 MiB.
 LinkProgress read_progress(Store& store, const std::string& path,

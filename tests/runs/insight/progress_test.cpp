@@ -81,9 +81,11 @@ TEST_F(ReadProgress, OneCurveOverAllLinks)
     write(Stream::out, "step 2 loss 0.7\nstep 3 loss nan\n");
     m_link = LinkNumber{3};
     write(Stream::out, "step 4 loss 0.6 lr 0.1\n");
-    LinkProgress read = read_progress(m_store, m_key, m_link);
-    add_earlier_links(m_store, m_key, m_link, nullptr, read.curves);
-    const telemetry::Series* const loss = read.curves.find("loss");
+    const LinkProgress read = read_progress(m_store, m_key, m_link);
+    EarlierCurves earlier;
+    telemetry::Curves curves = earlier.before(m_store, m_key, m_link, nullptr);
+    curves.add(read.curves);
+    const telemetry::Series* const loss = curves.find("loss");
     ASSERT_NE(loss, nullptr);
     std::vector<double> values;
     for (const telemetry::Series::Bucket& bucket : loss->buckets()) {
@@ -93,7 +95,7 @@ TEST_F(ReadProgress, OneCurveOverAllLinks)
     EXPECT_EQ(loss->points(), 5U);
     EXPECT_TRUE(loss->buckets().back().gap_before) << "the value between was none";
     EXPECT_FALSE(loss->not_finite_since()) << "the newest link is well";
-    ASSERT_NE(read.curves.find("lr"), nullptr) << "only the newest link has it";
+    ASSERT_NE(curves.find("lr"), nullptr) << "only the newest link has it";
     ASSERT_TRUE(read.last);
     EXPECT_EQ(read.last->done, 4U);
 }
@@ -104,11 +106,35 @@ TEST_F(ReadProgress, OneCurveOfTheNewestOfVeryManyLinks)
         m_link = LinkNumber{link};
         write(Stream::out, "step " + std::to_string(link) + " loss 0.5\n");
     }
-    telemetry::Curves curves = read_progress(m_store, m_key, m_link).curves;
-    add_earlier_links(m_store, m_key, m_link, nullptr, curves);
-    ASSERT_NE(curves.find("loss"), nullptr);
-    EXPECT_EQ(curves.find("loss")->first()->step, 68);
-    EXPECT_EQ(curves.find("loss")->last()->step, 100);
+    EarlierCurves earlier;
+    const telemetry::Series* const loss =
+        earlier.before(m_store, m_key, m_link, nullptr).find("loss");
+    ASSERT_NE(loss, nullptr);
+    EXPECT_EQ(loss->first()->step, 68);
+    EXPECT_EQ(loss->last()->step, 99);
+}
+
+TEST_F(ReadProgress, EndedLinksAreReadOnce)
+{
+    const auto last = [&](EarlierCurves& earlier) {
+        const telemetry::Series* const loss =
+            earlier.before(m_store, m_key, m_link, nullptr).find("loss");
+        return loss == nullptr ? -1 : loss->last()->step;
+    };
+    EarlierCurves earlier;
+    EXPECT_EQ(last(earlier), -1) << "there is none before the first";
+    write(Stream::out, "step 1 loss 0.9\n");
+    m_link = LinkNumber{2};
+    EXPECT_EQ(last(earlier), 1);
+    m_link = LinkNumber{1};
+    write(Stream::out, "step 2 loss 0.8\n");
+    m_link = LinkNumber{2};
+    EXPECT_EQ(last(earlier), 1) << "not again";
+    write(Stream::out, "step 3 loss 0.7\n");
+    m_link = LinkNumber{3};
+    EXPECT_EQ(last(earlier), 3) << "the next";
+    EarlierCurves other;
+    EXPECT_EQ(last(other), 3);
 }
 
 } // namespace
