@@ -60,8 +60,7 @@ TEST(TopPicture, ARunThatItsUserStopsNeedsNoAttention)
 {
     const Time now{1'795'000'000s};
     TopFound found;
-    RunStatus status;
-    status.run.emplace();
+    RunStatus status{RunKey::make(now, {9})};
     status.state = RunState::running;
     status.stop = StopRequest{"ada@login", now};
     found.runs = {status};
