@@ -207,16 +207,28 @@ Result<std::vector<std::string>> ssh_of(Services& services)
     if (!line || line->empty()) {
         return std::vector<std::string>{"ssh"};
     }
-    TRY_ASSIGN(std::vector<std::string> message, split_arguments(*line));
-    if (message.empty()) {
+    TRY_ASSIGN(std::vector<std::string> command, split_arguments(*line));
+    if (command.empty()) {
         return fail(Error::Kind::usage, "GPUQ_SSH: empty command");
     }
-    return message;
+    return command;
 }
 
-bool has_argument(const std::vector<std::string>& message, std::string_view word)
+/// ssh to the host, and the program that it starts there.
+Result<remote::SshCommand> ssh_command(const std::string& host, const Settings& settings,
+                                       Services& services)
 {
-    return std::find(message.begin(), message.end(), word) != message.end();
+    remote::SshCommand ssh;
+    TRY_ASSIGN(ssh.ssh, ssh_of(services));
+    ssh.host = host;
+    ssh.program = settings.remote_program.value_or("gpuq");
+    TRY(remote::check_program(ssh.program));
+    return ssh;
+}
+
+bool has_argument(const std::vector<std::string>& arguments, std::string_view argument)
+{
+    return std::find(arguments.begin(), arguments.end(), argument) != arguments.end();
 }
 
 std::string command_there(const HostCall& call, const std::string& rest)
@@ -225,9 +237,9 @@ std::string command_there(const HostCall& call, const std::string& rest)
 }
 
 /// Whether both streams of a log are merged into one, as on a terminal, without messages of gpuq.
-bool is_one_stream(const std::vector<std::string>& message)
+bool is_one_stream(const std::vector<std::string>& arguments)
 {
-    return has_argument(message, "--after");
+    return has_argument(arguments, "--after");
 }
 
 std::vector<std::string> log_after(const HostCall& call, const frames::Start& start,
@@ -383,6 +395,90 @@ Result<int> use_ssh_host(const HostCall& call, const SshHost& host)
     return 0;
 }
 
+/// Requests the description of the run for ssh on this machine, in place of the verb's output.
+void request_target(const HostCall& call, remote::ClientOptions& options,
+                    std::optional<frames::SshTarget>& target)
+{
+    options.start.arguments = with_options(call, {"--as-target"});
+    if (call.editing) { // the rest is for this machine
+        options.start.arguments = global_arguments(call);
+        options.start.arguments.insert(options.start.arguments.end(),
+                                       {"code", "--as-target", "--", call.run});
+    }
+    options.on_ssh_target = [&target](const auto& each) { target = each; };
+}
+
+Result<int> use_target(const HostCall& call, const std::optional<frames::SshTarget>& target,
+                       const std::string& host_name, Services& services)
+{
+    if (!target) {
+        return fail(
+            Error::Kind::internal,
+            fmt::format("protocol error from gpuq on {}: no description of the run", host_name));
+    }
+    TRY_ASSIGN(const SshHost host, ssh_host_here(call, *target, services));
+    return use_ssh_host(call, host);
+}
+
+/// Appends the output to the file of --to.
+Result<void> continue_copy(const LogCopy& copy, const HostCall& call,
+                           remote::ClientOptions& options)
+{
+    options.out = copy.descriptor();
+    options.shown_before = copy.size();
+    options.once_more = copy_again(call);
+    TRY_ASSIGN(options.start.arguments, arguments_after(copy, call));
+    return {};
+}
+
+/// Completes the file of --to, which had `size_before` bytes before the session.
+Result<void> end_copy(LogCopy& copy, const HostCall& call, const Result<int>& status,
+                      std::uint64_t size_before, TerminalOrPipes& ui)
+{
+    if (!status || *status != 0) {
+        copy.forget();
+    }
+    if (!status) {
+        return {};
+    }
+    if (const int error = copy.sync(); error != 0) {
+        return fail(Error::Kind::io,
+                    fmt::format("{}: {}", sanitised(call.copy_to), std::strerror(error)));
+    }
+    TRY_ASSIGN(const LogMark held, copy.mark());
+    // A verb that rejected the file, or knows no such run, has printed the reason.
+    if (*status == 0 || held.bytes != size_before) {
+        ui.print_message(
+            fmt::format("{} holds {} bytes of the log", sanitised(call.copy_to), held.bytes));
+    }
+    return {};
+}
+
+/// Terminals, time limits and input of the session.
+void set_streams(const HostCall& call, const Settings& settings,
+                 const std::array<bool, 3>& terminals, bool is_interactive,
+                 remote::ClientOptions& options)
+{
+    options.start.no_input = call.no_stdin || kind_of_stdin() == Input::none;
+    options.start.terminals = terminals;
+    options.start.raw = terminals[0] && terminals[1];
+    options.pace = options.start.raw ? remote::k_pace_in_front : remote::Pace{};
+    options.asks = is_interactive;
+    if (!is_interactive) {
+        options.pace.first = k_first_answer;
+    }
+    options.start.patience = settings.host_patience.value_or(k_patience);
+    if (call.verb == "logs") {
+        show_log(call, options.start);
+    }
+    show_text_only(call, options);
+    // Other input is left to the next reader, such as `while read` in a shell: a detached run takes
+    // none, and only a terminal can type into an attached one.
+    const bool reads =
+        reads_input(call.verb) && !call.detach && (call.verb != "attach" || terminals[0]);
+    options.reads_input = !options.start.no_input && (options.start.raw || reads);
+}
+
 /// Opens the ports before anything starts on the host: a port in use is detected here.
 Result<void> listen_for(const HostCall& call, remote::ClientOptions& options)
 {
@@ -428,16 +524,12 @@ Result<int> run_on_host(const HostCall& call, Services& services)
     TRY(check_obeyed_output(call));
     TRY_ASSIGN(const remote::Place place, remote::place_from(call.place));
     TRY_ASSIGN(const Settings settings, services.settings());
-    remote::SshCommand ssh;
-    TRY_ASSIGN(ssh.ssh, ssh_of(services));
-    ssh.host = place.host;
-    ssh.program = settings.remote_program.value_or("gpuq");
-    TRY(remote::check_program(ssh.program));
+    TRY_ASSIGN(remote::SshCommand ssh, ssh_command(place.host, settings, services));
     std::optional<LogCopy> copy;
-    std::uint64_t held_before = 0;
     if (!call.copy_to.empty()) {
         TRY_ASSIGN(copy, LogCopy::at(call.copy_to));
     }
+    const std::uint64_t copied_before = copy ? copy->size() : 0;
     const std::array<bool, 3> terminals{::isatty(STDIN_FILENO) == 1,
                                         !copy && ::isatty(STDOUT_FILENO) == 1,
                                         ::isatty(STDERR_FILENO) == 1};
@@ -451,38 +543,15 @@ Result<int> run_on_host(const HostCall& call, Services& services)
     Descriptor nowhere;
     const bool needs_target = call.ssh_config || call.editing;
     if (needs_target) {
-        options.start.arguments = with_options(call, {"--as-target"});
-        if (call.editing) { // the rest is for this machine
-            options.start.arguments = global_arguments(call);
-            options.start.arguments.insert(options.start.arguments.end(),
-                                           {"code", "--as-target", "--", call.run});
-        }
-        options.on_ssh_target = [&target](const auto& each) { target = each; };
+        request_target(call, options, target);
         nowhere.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
         options.out = nowhere.get(); // the host's output is not for ssh
     }
     options.start.directory = place.directory;
     options.start.brief = is_brief(call.verb);
-    options.start.no_input = call.no_stdin || kind_of_stdin() == Input::none;
     options.start.variables = variables_for_there(services, call);
-    options.start.terminals = terminals;
-    options.start.raw = terminals[0] && terminals[1];
-    options.pace = options.start.raw ? remote::k_pace_in_front : remote::Pace{};
-    options.asks = ssh.interactive;
-    if (!ssh.interactive) {
-        options.pace.first = k_first_answer;
-    }
-    options.start.patience = settings.host_patience.value_or(k_patience);
-    if (call.verb == "logs") {
-        show_log(call, options.start);
-    }
-    show_text_only(call, options);
+    set_streams(call, settings, terminals, ssh.interactive, options);
     TRY(listen_for(call, options));
-    // Other input is left to the next reader, such as `while read` in a shell: a detached run takes
-    // none, and only a terminal can type into an attached one.
-    const bool reads =
-        reads_input(call.verb) && !call.detach && (call.verb != "attach" || terminals[0]);
-    options.reads_input = !options.start.no_input && (options.start.raw || reads);
     options.random = [&services] { return services.random(); };
     options.in_its_place = [&call, &copy,
                             start = options.start](const auto& lost) -> Result<frames::Start> {
@@ -494,11 +563,7 @@ Result<int> run_on_host(const HostCall& call, Services& services)
         return again;
     };
     if (copy) {
-        options.out = copy->descriptor();
-        held_before = copy->size();
-        options.shown_before = held_before;
-        options.once_more = copy_again(call);
-        TRY_ASSIGN(options.start.arguments, arguments_after(*copy, call));
+        TRY(continue_copy(*copy, call, options));
     }
     TerminalOrPipes ui(call.quiet, options.start.raw, call.verb == "connect");
     if (takes_paths(call.verb)) {
@@ -513,28 +578,10 @@ Result<int> run_on_host(const HostCall& call, Services& services)
         ui.print_message(fmt::format("connected to {} by {}", place.host, transport.description()));
     }
     if (needs_target && status && *status == 0) {
-        if (!target) {
-            return fail(Error::Kind::internal,
-                        fmt::format("protocol error from gpuq on {}: no description of the run",
-                                    place.host));
-        }
-        TRY_ASSIGN(const SshHost host, ssh_host_here(call, *target, services));
-        status = use_ssh_host(call, host);
+        status = use_target(call, target, place.host, services);
     }
-    if (copy && (!status || *status != 0)) {
-        copy->forget();
-    }
-    if (status && copy) {
-        if (const int error = copy->sync(); error != 0) {
-            return fail(Error::Kind::io,
-                        fmt::format("{}: {}", sanitised(call.copy_to), std::strerror(error)));
-        }
-        TRY_ASSIGN(const LogMark held, copy->mark());
-        // A verb that rejected the file, or knows no such run, has printed the reason.
-        if (*status == 0 || held.bytes != held_before) {
-            ui.print_message(
-                fmt::format("{} holds {} bytes of the log", sanitised(call.copy_to), held.bytes));
-        }
+    if (copy) {
+        TRY(end_copy(*copy, call, status, copied_before, ui));
     }
     return status;
 }
