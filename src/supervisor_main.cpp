@@ -237,87 +237,103 @@ Result<int> add_worker(const std::vector<std::string>& arguments)
     return 0;
 }
 
-Result<int> perform(const std::vector<std::string>& arguments)
+/// `sample`, as a child of the supervisor, which passes descriptors too.
+[[noreturn]] void sample(const std::vector<std::string>& arguments)
 {
-    // Started by another gpuq-supervisor process, with descriptors passed in addition to the
-    // arguments.
-    if ((arguments.size() == 5 || arguments.size() == 6) && arguments[0] == "sample") {
-        sweep_leftovers();
-        supervisor::start_log(fmt::format("/proc/self/fd/{}", supervisor::k_sample_directory),
-                              "sampler");
-        const auto asked_for = whole_number(arguments[3]);
-        const auto root = whole_number(arguments[4]);
-        const auto cpus = whole_number(variable("SLURM_CPUS_ON_NODE").value_or(""));
-        supervisor::sample(
-            nvml::gpus, supervisor::held_gpus(variable, arguments[2], asked_for.value_or(0)),
-            arguments[1], static_cast<std::uint32_t>(cpus.value_or(0)),
-            static_cast<pid_t>(root.value_or(1)), /*with_activities=*/arguments.size() == 6);
+    sweep_leftovers();
+    supervisor::start_log(fmt::format("/proc/self/fd/{}", supervisor::k_sample_directory),
+                          "sampler");
+    const auto asked_for = whole_number(arguments[3]);
+    const auto root = whole_number(arguments[4]);
+    const auto cpus = whole_number(variable("SLURM_CPUS_ON_NODE").value_or(""));
+    supervisor::sample(
+        nvml::gpus, supervisor::held_gpus(variable, arguments[2], asked_for.value_or(0)),
+        arguments[1], static_cast<std::uint32_t>(cpus.value_or(0)),
+        static_cast<pid_t>(root.value_or(1)), /*with_activities=*/arguments.size() == 6);
+}
+
+/// `work STATE_DIR SWEEP ...`, the program of a run that works on a sweep.
+Result<int> work(const std::vector<std::string>& arguments)
+{
+    TRY_ASSIGN(supervisor::WorkerPlan plan, supervisor::parse_worker(arguments, variable));
+    const std::string snapshot = layout::sweep_snapshot(plan.sweep);
+    plan.program_argv = [&](const Request& request) {
+        return argv_in_view(arguments[1], snapshot, request);
+    };
+    plan.notify = [node = variable("SLURMD_NODENAME").value_or(host_name())](
+                      const std::string& run_id, const std::vector<pid_t>& others, Notice notice) {
+        return supervisor::notify_processes(
+                   supervisor::listeners("GPUQ_RUN_ID=" + run_id, node, others), notice)
+            .size();
+    };
+    plan.growth = {{"/proc/self/exe", "add-worker", arguments[1], arguments[2]},
+                   {"/proc/self/exe", "check-queue"}};
+    plan.withdraw = [](const std::vector<JobId>& jobs) {
+        // The worker holds its GPUs until this returns.
+        (void)withdraw(jobs, std::chrono::seconds(3));
+    };
+    TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
+    SystemClock clock;
+    PosixFiles files;
+    auto status = supervisor::work(*store, clock, files, plan);
+    remove_put_back(arguments[1], snapshot);
+    return status;
+}
+
+/// `check-queue`, as a child of a worker.
+Result<int> check_queue()
+{
+    TRY_ASSIGN(const auto cluster, SlurmCluster::open());
+    TRY_ASSIGN(const bool is_in_the_way, gives_way(*cluster, 0));
+    return is_in_the_way ? supervisor::k_status_give_way : 0;
+}
+
+/// Performs the tasks that only other gpuq-supervisor processes start, with positional arguments.
+/// Nothing for any other task.
+std::optional<Result<int>> perform_internal(const std::vector<std::string>& arguments)
+{
+    const std::string task = arguments.empty() ? "" : arguments[0];
+    const std::size_t count = arguments.size();
+    if (task == "sample" && (count == 5 || count == 6)) {
+        sample(arguments);
     }
-    if (!arguments.empty() && arguments[0] == "ranks") {
+    if (task == "ranks") {
         return supervisor::start_ranks(arguments, host_name(), rank_places);
     }
-    if (!arguments.empty() && arguments[0] == "work") {
-        TRY_ASSIGN(supervisor::WorkerPlan plan, supervisor::parse_worker(arguments, variable));
-        const std::string snapshot = layout::sweep_snapshot(plan.sweep);
-        plan.program_argv = [&](const Request& request) {
-            return argv_in_view(arguments[1], snapshot, request);
-        };
-        plan.notify = [node = variable("SLURMD_NODENAME").value_or(host_name())](
-                          const std::string& run_id, const std::vector<pid_t>& others,
-                          Notice notice) {
-            return supervisor::notify_processes(
-                       supervisor::listeners("GPUQ_RUN_ID=" + run_id, node, others), notice)
-                .size();
-        };
-        plan.growth = {{"/proc/self/exe", "add-worker", arguments[1], arguments[2]},
-                       {"/proc/self/exe", "check-queue"}};
-        plan.withdraw = [](const std::vector<JobId>& jobs) {
-            // The worker holds its GPUs until this returns.
-            (void)withdraw(jobs, std::chrono::seconds(3));
-        };
-        TRY_ASSIGN(const auto store, PosixStore::open(arguments[1]));
-        SystemClock clock;
-        PosixFiles files;
-        auto status = supervisor::work(*store, clock, files, plan);
-        remove_put_back(arguments[1], snapshot);
-        return status;
+    if (task == "work") {
+        return work(arguments);
     }
-    if (arguments.size() >= k_add_worker_arguments && arguments[0] == "add-worker") {
+    if (task == "add-worker" && count >= k_add_worker_arguments) {
         return add_worker(arguments);
     }
-    if (arguments.size() == 1 && arguments[0] == "check-queue") {
-        TRY_ASSIGN(const auto cluster, SlurmCluster::open());
-        TRY_ASSIGN(const bool is_in_the_way, gives_way(*cluster, 0));
-        return is_in_the_way ? supervisor::k_status_give_way : 0;
+    if (task == "check-queue" && count == 1) {
+        return check_queue();
     }
-    if (!arguments.empty() && arguments[0] == "view") {
+    if (task == "view") {
         return become_program_in_view(arguments);
     }
-    if (arguments.size() == 3 && arguments[0] == "gate") {
+    if (task == "gate" && count == 3) {
         return remote::run_gate(arguments[1], arguments[2]);
     }
-    if (!arguments.empty() && arguments[0] == "member") {
+    if (task == "member") {
         return supervisor::become_member(
             arguments, variable("SLURMD_NODENAME").value_or(host_name()), remove_tree_at);
     }
-    TRY_ASSIGN(supervisor::CommandLine line,
-               supervisor::parse_command_line(arguments, variable, host_name()));
-    line.options.sampler = "/proc/self/exe";
-    const bool is_helper = line.task == supervisor::Task::helper;
-    if (!is_helper) { // a helper that only asks Slurm must not wait for the disk
-        line.options.names = supervisor::node_names(line.options.state_dir);
-    }
-    SystemClock clock;
-    PosixSecretFiles secrets;
+    return std::nullopt;
+}
+
+/// The arguments must outlive the result.
+supervisor::Services services_for(const supervisor::Options& options, Clock& clock,
+                                  SecretFiles& secrets)
+{
     supervisor::Services services{
         clock,
         []() -> Result<std::unique_ptr<Cluster>> {
             TRY_ASSIGN(std::unique_ptr<Cluster> cluster, SlurmCluster::open());
             return cluster;
         },
-        [&line](const Request& request) {
-            return argv_in_view(line.options.state_dir, layout::snapshot(line.options.key),
-                                request);
+        [&options](const Request& request) {
+            return argv_in_view(options.state_dir, layout::snapshot(options.key), request);
         },
         kill_wait,
         [](const std::string& state_dir) -> Result<std::unique_ptr<Store>> {
@@ -331,10 +347,38 @@ Result<int> perform(const std::vector<std::string>& arguments)
         },
         &secrets,
         remove_tree_at};
-    services.remove_put_back = [&line] {
-        remove_put_back(line.options.state_dir, layout::snapshot(line.options.key));
+    services.remove_put_back = [&options] {
+        remove_put_back(options.state_dir, layout::snapshot(options.key));
     };
     services.sweep = sweep_leftovers;
+    return services;
+}
+
+void forward(const supervisor::CommandLine& line, int output)
+{
+    if (line.destinations.front() == k_notebook_destination) {
+        return forward_to_notebook(line.options, output);
+    }
+    remote::run_dialer({Descriptor(STDIN_FILENO), Descriptor(output), line.destinations,
+                        line.options.node,
+                        [&](const std::string& text) { supervisor::report(line.options, text); }});
+}
+
+Result<int> perform(const std::vector<std::string>& arguments)
+{
+    if (auto status = perform_internal(arguments)) {
+        return *std::move(status);
+    }
+    TRY_ASSIGN(supervisor::CommandLine line,
+               supervisor::parse_command_line(arguments, variable, host_name()));
+    line.options.sampler = "/proc/self/exe";
+    const bool is_helper = line.task == supervisor::Task::helper;
+    if (!is_helper) { // a helper that only asks Slurm must not wait for the disk
+        line.options.names = supervisor::node_names(line.options.state_dir);
+    }
+    SystemClock clock;
+    PosixSecretFiles secrets;
+    supervisor::Services services = services_for(line.options, clock, secrets);
     supervisor::start_log(line.options, process_name(line.task));
     if (line.task != supervisor::Task::run && !is_helper) { // for a run the guardian does it
         sweep_leftovers();
@@ -347,14 +391,7 @@ Result<int> perform(const std::vector<std::string>& arguments)
     case supervisor::Task::connect:
         return supervisor::serve_ssh(line.options);
     case supervisor::Task::forward:
-        return supervisor::serve_child([&](int output) {
-            if (line.destinations.front() == k_notebook_destination) {
-                return forward_to_notebook(line.options, output);
-            }
-            remote::run_dialer(
-                {Descriptor(STDIN_FILENO), Descriptor(output), line.destinations, line.options.node,
-                 [&](const std::string& text) { supervisor::report(line.options, text); }});
-        });
+        return supervisor::serve_child([&](int output) { forward(line, output); });
     case supervisor::Task::notice:
         return supervisor::notify_this_node(line.options, line.notice);
     case supervisor::Task::keep:
