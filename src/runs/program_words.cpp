@@ -337,7 +337,7 @@ std::optional<std::size_t> index_of_wrapped(const Arguments& command)
         return std::nullopt;
     }
     std::size_t at = 1;
-    for (; at < command.size() && command[at].starts_with('-') && command[at] != "--";) {
+    while (at < command.size() && command[at].starts_with('-') && command[at] != "--") {
         const std::size_t size = size_of_option(*wrapper, command[at]);
         if (size == 0) {
             return std::nullopt;

@@ -2,6 +2,7 @@
 #include "snapshots/view.h"
 
 #include "core/exit_status.h"
+#include "core/split_arguments.h"
 #include "io/descriptor.h"
 #include "io/subprocess.h"
 #include "snapshots/files_below.h"
@@ -164,7 +165,7 @@ public:
         }
     }
 
-    /// Of an entry, by its index.
+    /// The path of the copy of an entry, by its index.
     std::string path(std::size_t index) const { return fmt::format("{}/{}", m_directory, index); }
 
 private:
@@ -318,12 +319,7 @@ bool is_first_rank()
 
 int execute_now(const std::vector<std::string>& argv)
 {
-    std::vector<char*> pointers;
-    for (const std::string& word : argv) {
-        pointers.push_back(const_cast<char*>(word.c_str()));
-    }
-    pointers.push_back(nullptr);
-    ::execvp(pointers[0], pointers.data());
+    ::execvp(argv.front().c_str(), pointers(argv).data());
     const int error = errno;
     print(fmt::format("{}: {}", argv.front(), std::generic_category().message(error)));
     return static_cast<int>(error == ENOENT ? ExitStatus::not_found : ExitStatus::not_executable);

@@ -31,9 +31,9 @@
 #include <unistd.h>
 
 // A worker has `per_gpu` slots. Each runs one try at a time, as a child in a session of its own
-// whose output goes directly to the try's log: it survives anything that happens to the worker
-// except its end, with which the kernel ends the child (death_signal), and the guardian of the link
-// everything else.
+// whose output goes directly to the try's log, so that it survives a worker that hangs. When the
+// worker ends, the kernel ends the child (death_signal), and the guardian of the link its other
+// processes.
 //
 // Order of writes: claim, `began`, [the program], `ended`, next claim. While an end cannot be
 // written, for instance to a full disk, nothing else is taken.
@@ -374,8 +374,8 @@ private:
     /// that of the program, which has not failed then.
     void wait_for_own_signal()
     {
-        for (const auto until = loop_time() + k_between_signals;
-             !m_leaving && loop_time() < until;) {
+        const auto until = loop_time() + k_between_signals;
+        while (!m_leaving && loop_time() < until) {
             pollfd signals{m_signals.get(), POLLIN, 0};
             ::poll(&signals, 1, static_cast<int>(k_between_signals.count()));
             take_signals();
