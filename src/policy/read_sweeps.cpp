@@ -56,7 +56,8 @@ std::optional<int> gpus_of(Reader& reader, const Policy& policy,
     return gpus;
 }
 
-/// Lets sweeps be guests of `pool` if nothing else is: they give way to all its other queues.
+/// Lets sweeps be guests of `pool` if nothing else is: they give way to the jobs of its
+/// other queues that have a higher tier (queue_partitions.h).
 void lend(const Policy& policy, Pool& pool, const Caps& caps, const Node& node)
 {
     const bool is_shared = std::any_of(policy.queues.begin(), policy.queues.end(),

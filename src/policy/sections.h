@@ -28,7 +28,8 @@ Queue queue_in(Reader& reader, const std::string& name, const yaml::Node& place,
 // read_sweeps.cpp
 
 /// Adds queue `sweeps`, which the section of this name stands for, after the file's other queues;
-/// in pools that are not lent, it gives way to all of them.
+/// in pools that are not lent, it gives way
+/// to their jobs within the soft limits.
 void add_sweep_queue(Reader& reader, Policy& policy, const yaml::Node& node);
 
 // read_site.cpp

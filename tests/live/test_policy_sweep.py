@@ -8,7 +8,7 @@ import pytest
 from clusters import Person, short_folder, wait_for
 from policies import running_policy, sbatch
 
-# The same twice: the section, and a queue with all its rules.
+# The section, and a queue with rules of its own.
 POLICIES = {"section": """version: 1
 pools:
   all: {nodes: n1, gpus: "k80:4"}

@@ -22,7 +22,7 @@ constexpr std::uint64_t k_whole = 512 << 10; ///< a log up to this size is read 
 constexpr std::uint64_t k_most_of_file = 8 << 20;
 constexpr std::size_t k_piece = 1 << 20;                   ///< of a file, read at once
 constexpr int k_most_earlier = 32;                         ///< links
-constexpr std::size_t k_most_runs = 64;                    ///< whose earlier curves are kept
+constexpr std::size_t k_most_runs = 16;                    ///< whose earlier curves are kept
 constexpr Stream k_streams[] = {Stream::err, Stream::out}; ///< bars before the values in them
 
 std::uint64_t size_of(Store& store, const std::string& log)
